@@ -1,0 +1,1 @@
+"""The modules, grouped by topic."""

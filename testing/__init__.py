@@ -1,0 +1,1 @@
+"""Sample inputs, references and checks for operators and plugins."""

@@ -1,0 +1,1 @@
+"""The conformance suite that a plugin's author runs."""
