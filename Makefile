@@ -1,0 +1,87 @@
+# Every command makes the environment it needs; only Python 3.11 or newer, pip and make must be there.
+
+PYTHON ?= python3
+DEVICE ?= cpu
+PYTEST_ARGS ?=
+TORCH ?=
+
+VENV := .venv
+BENCH := .venv-bench
+TORCH_PINNED := torch==2.13.0
+PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
+FOLDERS := src core autograd nn optim data testing plugin backends/cpu_numpy/src
+SOURCES := pyproject.toml README.md $(shell find $(FOLDERS) -name '*.py')
+
+.NOTPARALLEL:
+.PHONY: help demo test doctest check format bench clean distclean
+
+help:
+	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
+	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make check              formatting, lint, types and the direction of imports'
+	@echo 'make format             put the formatting right, and the lint that can be put right'
+	@echo 'make bench              measure against torch, in an environment of its own'
+	@echo 'make clean              remove what was built; make distclean: the environments too'
+
+demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/digits/train.py --device $(DEVICE)
+
+# One thread per worker: the workers take the cores.
+test doctest: export OMP_NUM_THREADS = 1
+test: doctest
+	$(VENV)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) tests $(wildcard backends/*/tests)
+
+doctest: $(VENV)/.dev
+	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
+
+check: $(VENV)/.dev
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/.dev
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+bench: $(BENCH)/.bench
+	$(BENCH)/bin/python -m benchmarks.overhead
+
+clean:
+	rm -rf build dist out *.egg-info backends/*/build backends/*/dist backends/*/src/*.egg-info
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV) $(BENCH)
+
+# --- environments: an empty file marks each step that is done -------------------------------------
+
+# Some systems ship Python without ensurepip; then the pip that is there puts pip into the environment.
+%/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tensorplug needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $* || \
+	    { $(PYTHON) -m venv --clear --without-pip $* && $(PYTHON) -m pip --python $*/bin/python install pip; }
+	@touch $@
+
+# A stale `build` would be packed along. Where the sources themselves are installed, nothing is to be done.
+$(VENV)/.demo: $(SOURCES) | $(VENV)/.made
+	test -e $(VENV)/.dev || { rm -rf build && $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; }
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	$(VENV)/bin/python $(PIP_INSTALL) --editable '.[dev,demo]'
+	@touch $@
+
+$(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
+	rm -rf build && $(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) matplotlib .
+	@touch $@
+
+# The tests that compare with torch skip themselves where it is missing, so its absence is no failure.
+$(VENV)/.torch: | $(VENV)/.made
+	@$(VENV)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) && touch $@ || echo '$(TORCH_PINNED) cannot be installed: going on without'
+
+ifneq ($(filter true,$(CI))$(filter 1,$(TORCH)),)
+doctest: $(VENV)/.torch
+endif
