@@ -1,0 +1,80 @@
+"""No file above the plugin line names a device, but for the default one and "meta"."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(
+    path for folder in ROOT.glob("[a-z]*/__init__.py") for path in folder.parent.rglob("*.py")
+)
+
+# What PyTorch and its out-of-tree backends call their devices, and other common names.
+DEVICES = {"cuda", "cudnn", "fpga", "hip", "hpu", "ipu", "maia", "metal", "mps", "mtia", "npu"}
+DEVICES |= {"opencl", "rocm", "sycl", "tpu", "vulkan", "webgpu", "xla", "xpu"}
+WORD = re.compile(r"[a-z]+")
+
+
+def docstrings(tree: ast.Module) -> set[ast.AST]:
+    """The strings that stand by themselves: docstrings, and their like after an attribute."""
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def named_devices(source: str) -> Iterator[tuple[int, str]]:
+    """The line and text of each string or name in the code that holds a device's name as a word."""
+    tree = ast.parse(source)
+    told = docstrings(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if node not in told:
+                pass
+            case ast.Name(id=text) | ast.Attribute(attr=text):
+                pass
+            case ast.FunctionDef(name=text) | ast.ClassDef(name=text):
+                pass
+            case ast.arg(arg=text) | ast.keyword(arg=str(text)):
+                pass
+            case _:
+                continue
+        if DEVICES.intersection(WORD.findall(text.lower())):
+            yield node.lineno, text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_device_is_named(path):
+    assert list(named_devices(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'device = "cuda"',
+        'device = "cuda:0"',
+        'def f(device="opencl"): ...',
+        'raise E("pip install tensorplug[cuda13]")',
+        'f"{index} mps"',
+        "tensor.is_cuda",
+        "def xpu(self): ...",
+    ],
+)
+def test_a_device_in_the_code_is_found(source):
+    assert len(list(named_devices(source))) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'device = "cpu"',
+        'device = "meta"',
+        '"""Moves to "cuda"."""',
+        'def f():\n    """>>> x.to("cuda")"""',
+        'x = 1  # not for "cuda"',
+        'x = "chip"',
+        "relationship = 1",
+    ],
+)
+def test_a_device_in_text_is_not_counted(source):
+    assert list(named_devices(source)) == []

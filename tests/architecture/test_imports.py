@@ -1,0 +1,99 @@
+"""Imports point one way: import-linter's contracts, and what they can't say."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent.name for path in ROOT.glob("[a-z]*/__init__.py"))
+ABOVE_THE_LINE = sorted(
+    path
+    for folder in (*FOLDERS, "src/tensorplug")
+    for path in (ROOT / folder).rglob("*.py")
+    if not any(parent.is_symlink() for parent in path.parents)
+)
+BACKENDS = sorted(ROOT.glob("backends/*/src/**/*.py"))
+
+# Only host data conversion and printing see NumPy; `testing`, the reference, is left out below.
+SEE_NUMPY = {"core/host.py", "core/printing.py"}
+ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def for_types_only(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    return ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def statements(node: ast.AST, *, with_types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements anywhere below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif with_types or not for_types_only(child):
+            yield from statements(child, with_types=with_types)
+
+
+def absolute_imports(path: Path, *, with_types: bool = True) -> Iterator[str]:
+    """The full names that a file imports absolutely, a ``from`` import's names included."""
+    for node in statements(ast.parse(path.read_text("utf-8")), with_types=with_types):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_within(imported: str, package: str) -> bool:
+    return imported == package or imported.startswith(f"{package}.")
+
+
+def test_import_linter_passes():
+    command = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", ABOVE_THE_LINE, ids=name)
+def test_nothing_above_the_plugin_line_computes_with_an_array_library(path):
+    if name(path) in SEE_NUMPY or name(path).startswith("testing/"):
+        return
+    imported = set(absolute_imports(path, with_types=False))
+    assert {module for module in imported if module.split(".")[0] in ARRAY_LIBRARIES} == set()
+
+
+@pytest.mark.parametrize("path", BACKENDS, ids=name)
+def test_a_backend_imports_only_the_plugin_api(path):
+    imported = {module for module in absolute_imports(path) if is_within(module, "tensorplug")}
+    assert {module for module in imported if not is_within(module, "tensorplug.plugin")} == set()
+
+
+@pytest.mark.parametrize("path", ABOVE_THE_LINE, ids=name)
+def test_the_facade_is_imported_by_nothing_below_it(path):
+    if name(path).startswith(("src/", "testing/")):
+        return
+    packages = tuple(f"tensorplug.{folder}" for folder in FOLDERS)
+    imported = {module for module in absolute_imports(path) if is_within(module, "tensorplug")}
+    assert {m for m in imported if not any(is_within(m, package) for package in packages)} == set()
+
+
+@pytest.mark.parametrize("path", ABOVE_THE_LINE, ids=name)
+def test_a_relative_import_stays_in_its_package(path):
+    if name(path).startswith("src/"):
+        return
+    depth = len(path.relative_to(ROOT).parts) - 1
+    levels = {
+        node.level
+        for node in statements(ast.parse(path.read_text("utf-8")), with_types=True)
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert max(levels, default=0) <= depth
