@@ -39,7 +39,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
@@ -80,7 +80,7 @@ $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.
 $(VENV)/.torch: | $(VENV)/.made
-	@$(VENV)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) && touch $@ || echo '$(TORCH_PINNED) cannot be installed: going on without'
+	$(VENV)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) && touch $@ || echo '$(TORCH_PINNED) cannot be installed: going on without'
 
 ifneq ($(filter true,$(CI))$(filter 1,$(TORCH)),)
 doctest: $(VENV)/.torch

@@ -2,15 +2,16 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(
-    path for folder in ROOT.glob("[a-z]*/__init__.py") for path in folder.parent.rglob("*.py")
-)
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+FOLDERS = sorted(f for f in CONFIG["setuptools"]["package-dir"].values() if "/" not in f)
+FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 # What PyTorch and its out-of-tree backends call their devices, and other common names.
 DEVICES = {"cuda", "cudnn", "fpga", "hip", "hpu", "ipu", "maia", "metal", "mps", "mtia", "npu"}

@@ -3,13 +3,15 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = sorted(path.parent.name for path in ROOT.glob("[a-z]*/__init__.py"))
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+FOLDERS = sorted(f for f in CONFIG["setuptools"]["package-dir"].values() if "/" not in f)
 ABOVE_THE_LINE = sorted(
     path
     for folder in (*FOLDERS, "src/tensorplug")

@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 PACKAGES: list[str] = CONFIG["setuptools"]["packages"]
 FOLDER_OF: dict[str, str] = CONFIG["setuptools"]["package-dir"]
-ROOT_FOLDERS = sorted(path.parent.name for path in ROOT.glob("[a-z]*/__init__.py"))
+NOT_PACKAGES = {"benchmarks", "docs", "examples", "tests"}
+ROOT_FOLDERS = sorted({path.parent.name for path in ROOT.glob("[a-z]*/__init__.py")} - NOT_PACKAGES)
 
 
 def packages_below(folder: str, package: str) -> dict[str, str]:
