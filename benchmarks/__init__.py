@@ -1,0 +1,1 @@
+"""Ratios of tensorplug's times to PyTorch's."""
