@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tensorplug.autograd as autograd
 from tensorplug.core import Tensor
 
 __version__ = "0.1.0.dev0"

@@ -1,0 +1,285 @@
+"""Derivatives: how a formula is written down, checked and stored with its op.
+
+A formula is a function of the output's gradient ``g`` and of what it needs saved, by name::
+
+    derivative("mul", input=lambda g, other: g * other, other=lambda g, input: g * input)
+    derivative("exp", input=lambda g, result: g * result)
+
+The names a formula may ask for:
+
+- an argument of the op (a tensor is saved, a plain value is kept),
+- ``result``, or an output by its name,
+- ``<argument>_shape``, ``_dtype``, ``_device`` and ``_ndim``, which keep no memory alive,
+- ``g``, the gradient of the only differentiable output, or ``g_<output>`` for ops with several,
+- ``needs_<argument>``, whether that argument's gradient is asked for at all.
+
+A formula for an argument that is a list of tensors returns a list. Broadcasting is undone by the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from tensorplug.core import operators, resolution
+from tensorplug.core.errors import RegistrationError
+from tensorplug.core.operators import Op
+from tensorplug.core.plugins import manager
+
+FormulaFunction: TypeAlias = Callable[..., Any]
+
+# Where a formula's parameter comes from.
+ARGUMENT, OUTPUT, SHAPE, DTYPE, DEVICE, NDIM, GRADIENT, NEEDS = range(8)
+
+
+_SUFFIXES = (("_shape", SHAPE), ("_dtype", DTYPE), ("_device", DEVICE), ("_ndim", NDIM))
+
+
+class Derivative:
+    """The reverse-mode formulas of one op, as a plugin hands them over."""
+
+    __slots__ = ("formulas", "op", "owner", "priority")
+
+    def __init__(self, op: str, formulas: dict[str, FormulaFunction | None], priority: int) -> None:
+        self.op = op
+        self.formulas = formulas
+        self.priority = priority
+        self.owner = ""
+
+    def __repr__(self) -> str:
+        return f"<derivative of {self.op} for {', '.join(self.formulas) or 'nothing'}>"
+
+
+def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | None) -> Derivative:
+    """Return the derivative of an op, to be handed over by ``tensorplug_derivatives``.
+
+    Parameters
+    ----------
+    op : str
+        The op's name.
+    priority : int
+        A derivative of higher priority replaces one of lower; equal priorities are refused.
+    **formulas
+        One formula per differentiable argument; None for one that has no derivative by nature.
+
+    Examples
+    --------
+    >>> derivative("mul", input=lambda g, other: g * other, other=lambda g, input: g * input)
+    <derivative of mul for input, other>
+    """
+    return Derivative(op, formulas, priority)
+
+
+def not_differentiable(*ops: str) -> list[Derivative]:
+    """Return the explicit statement that the outputs of these ops have no derivative."""
+    return [Derivative(op, {}, 0) for op in ops]
+
+
+class Formula:
+    """One formula of a rule: the gradient of one argument.
+
+    Attributes
+    ----------
+    position : int
+        The argument's place among the op's arguments.
+    function : callable
+        What the plugin wrote.
+    slots : tuple of int
+        For each parameter of `function`, the index of what it needs in :attr:`Rule.sources`.
+    """
+
+    __slots__ = ("argument", "function", "position", "programs", "slots", "untraceable")
+
+    def __init__(
+        self, argument: str, position: int, function: FormulaFunction, slots: tuple[int, ...]
+    ) -> None:
+        self.argument = argument
+        self.position = position
+        self.function = function
+        self.slots = slots
+        self.programs: dict[Any, Any] = {}
+        self.untraceable = False
+
+
+class Plan:
+    """What a node saves and computes, for one choice of arguments that require grad."""
+
+    __slots__ = ("formulas", "gradients", "saves")
+
+    def __init__(self, formulas: tuple[Formula, ...], sources: list[tuple[int, int]]) -> None:
+        used = sorted({slot for formula in formulas for slot in formula.slots})
+        # (slot among the rule's sources, where it comes from, position there)
+        self.saves = tuple([(slot, *sources[slot]) for slot in used if sources[slot][0] < GRADIENT])
+        places = {slot: place for place, (slot, _, _) in enumerate(self.saves)}
+        self.formulas = formulas
+        # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
+        # or a bool that is the value itself.
+        wanted = {formula.position for formula in formulas}
+        self.gradients: tuple[tuple[Any, ...], ...] = tuple(
+            [
+                tuple(
+                    [_reference(sources[slot], places.get(slot), wanted) for slot in formula.slots]
+                )
+                for formula in formulas
+            ]
+        )
+
+
+def _reference(source: tuple[int, int], place: int | None, wanted: set[int]) -> Any:
+    origin, position = source
+    if origin == GRADIENT:
+        return -1 - position
+    if origin == NEEDS:
+        return position in wanted
+    return place
+
+
+class Rule:
+    """A derivative compiled against its op: what recording and backward look at.
+
+    Attributes
+    ----------
+    formulas : tuple of Formula
+        One per differentiable argument.
+    plans : dict
+        By the bit mask of arguments that require grad.
+    """
+
+    __slots__ = ("declared", "formulas", "name", "op", "owner", "plans", "priority", "sources")
+
+    def __init__(self, op: Op, source: Derivative) -> None:
+        self.op = op
+        self.name = _node_name(op.name)
+        self.owner = source.owner
+        self.priority = source.priority
+        self.declared = source
+        self.sources: list[tuple[int, int]] = []
+        formulas = []
+        for argument, function in source.formulas.items():
+            if argument not in op.parameters:
+                raise RegistrationError(
+                    f"{source.owner}: the derivative of {op.name!r} has a formula for {argument!r}, "
+                    f"but the op's arguments are {', '.join(op.parameters)}"
+                )
+            if function is None:
+                continue
+            slots = tuple([self._slot(name) for name in _parameters(function, op, source.owner)])
+            formulas.append(Formula(argument, op.parameters.index(argument), function, slots))
+        self.formulas = tuple(sorted(formulas, key=lambda formula: formula.position))
+        self.plans: dict[int, Plan] = {}
+
+    def plan(self, mask: int) -> Plan:
+        """Return the plan for the arguments whose bits are set in `mask`."""
+        plan = self.plans.get(mask)
+        if plan is None:
+            active = tuple([f for f in self.formulas if mask >> f.position & 1])
+            plan = self.plans[mask] = Plan(active, self.sources)
+        return plan
+
+    def _slot(self, name: str) -> int:
+        source = _origin(name, self.op)
+        if source is None:
+            raise RegistrationError(
+                f"{self.owner}: a formula of {self.op.name!r} asks for {name!r}, which is neither an "
+                f"argument ({', '.join(self.op.parameters)}), an output "
+                f"({', '.join(self.op.outputs)}), nor a gradient (g)"
+            )
+        if source not in self.sources:
+            self.sources.append(source)
+        return self.sources.index(source)
+
+
+def _origin(name: str, op: Op) -> tuple[int, int] | None:
+    if name == "g":
+        return GRADIENT, 0
+    if name in op.parameters:
+        return ARGUMENT, op.parameters.index(name)
+    if name in op.outputs:
+        return OUTPUT, op.outputs.index(name)
+    if name.startswith("g_") and name[2:] in op.outputs:
+        return GRADIENT, op.outputs.index(name[2:])
+    if name.startswith("needs_") and name[6:] in op.parameters:
+        return NEEDS, op.parameters.index(name[6:])
+    for suffix, origin in _SUFFIXES:
+        if name.endswith(suffix) and name.removesuffix(suffix) in op.parameters:
+            return origin, op.parameters.index(name.removesuffix(suffix))
+    return None
+
+
+def _parameters(function: FormulaFunction, op: Op, owner: str) -> tuple[str, ...]:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        import inspect
+
+        return tuple(inspect.signature(function).parameters)
+    if code.co_flags & 0x0C:
+        raise RegistrationError(
+            f"{owner}: a formula of {op.name!r} takes *args or **kwargs, but its parameters name what it "
+            "saves"
+        )
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _node_name(op: str) -> str:
+    short = op.rpartition(".")[2]
+    return "".join(part.capitalize() for part in short.split("_")) + "Backward0"
+
+
+def _add(derivatives: Iterable[Any], owner: str) -> None:
+    rules: list[tuple[Op, Rule]] = []
+    for item in _flatten(derivatives, owner):
+        item.owner = owner
+        try:
+            op = operators.get_op(item.op)
+        except KeyError as error:
+            raise RegistrationError(
+                f"{owner}: derivative of an unknown op: {error.args[0]}"
+            ) from None
+        rule = Rule(op, item)
+        others = [*_RULES.get(op.name, ()), *[r for o, r in rules if o is op]]
+        for other in others:
+            if other.priority == rule.priority:
+                raise RegistrationError(
+                    f"{owner}: the derivative of {op.name!r} has the same priority ({rule.priority}) as "
+                    f"the one of {other.owner}; give one of them another priority"
+                )
+        rules.append((op, rule))
+    for op, rule in rules:
+        _RULES.setdefault(op.name, []).append(rule)
+        _select(op)
+
+
+def _flatten(derivatives: Iterable[Any], owner: str) -> list[Derivative]:
+    flat: list[Derivative] = []
+    for item in derivatives:
+        if isinstance(item, Derivative):
+            flat.append(item)
+        elif isinstance(item, (list, tuple)):
+            flat.extend(_flatten(item, owner))
+        else:
+            raise RegistrationError(
+                f"{owner}: tensorplug_derivatives must return what derivative() made, got {item!r}"
+            )
+    return flat
+
+
+def _remove(derivatives: Iterable[Any]) -> None:
+    gone = {id(item) for item in _flatten(derivatives, "")}
+    for name, rules in list(_RULES.items()):
+        kept = [rule for rule in rules if id(rule.declared) not in gone]
+        if len(kept) != len(rules):
+            _RULES[name] = kept
+            if operators.has_op(name):
+                _select(operators.get_op(name))
+
+
+def _select(op: Op) -> None:
+    rules = _RULES.get(op.name)
+    op.rule = max(rules, key=lambda rule: rule.priority) if rules else None
+    resolution.refresh_overridden(op)
+
+
+_RULES: dict[str, list[Rule]] = {}
+
+manager.add_derivatives = _add
+manager.remove_derivatives = _remove

@@ -1,0 +1,624 @@
+"""The engine: one backward pass over the graph.
+
+A pass first counts, for every node it reaches, the paths that lead to it; then it runs each node once all
+of its paths have arrived, and drops what the node saved. Nothing recurses.
+
+In a plain pass the gradients are raw arrays and formulas run as programs. With ``create_graph``, or while a
+layer such as a profiler is active, they are tensors and formulas run as ordinary ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core import dispatch, operators
+from tensorplug.core.kinds import Kind
+from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
+
+from . import programs, saving
+from .graph import MultiNode, Node, OutputNode
+from .modes import _Fixed
+from .views import edge_of, requires_grad
+
+CAST = operators.handle("cast")
+CLONE = operators.handle("clone")
+
+
+class _State:
+    """The engine's working state of a node that another pass is using at the same time."""
+
+    __slots__ = ("fresh", "gradient", "pending")
+
+    gradient: Any
+    fresh: bool
+    pending: int
+
+
+class Pass:
+    """One backward pass.
+
+    Parameters
+    ----------
+    create_graph : bool
+        Record the pass itself.
+    retain_graph : bool
+        Keep what nodes saved.
+    targets : dict, optional
+        For ``autograd.grad`` and ``backward(inputs=…)``: the nodes and leaves whose gradients are wanted;
+        nothing else is computed or accumulated.
+    """
+
+    def __init__(
+        self, create_graph: bool, retain_graph: bool, targets: dict[Any, Any] | None = None
+    ) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.raw = not create_graph and not dispatch.interposed
+        self.targets = targets
+        self.captured: dict[Any, Any] = {}
+        # Of each leaf: [paths still to come, sum so far, whether nobody else holds it]
+        self.leaves: dict[Any, list[Any]] = {}
+        # Only where another pass works on the same nodes; else their own slots serve.
+        self.states: dict[Node, _State] | None = None
+        self.claimed: list[Node] = []
+        self.active = True
+
+    # --- counting ---
+
+    def count(self, roots: list[Node]) -> None:
+        """Count the paths to every node and leaf that the roots lead to."""
+        for root in roots:
+            self._claim(root)
+        needed = None if self.targets is None else self._needed(roots)
+        seen: set[Node] = set()
+        stack = list(dict.fromkeys(roots))
+        seen.update(stack)
+        leaves = self.leaves
+        while stack:
+            node = stack.pop()
+            for edge in node.edges:
+                if edge is None or (needed is not None and edge not in needed):
+                    continue
+                if isinstance(edge, TensorBase):
+                    entry = leaves.get(edge)
+                    if entry is None:
+                        leaves[edge] = [1, None, False]
+                    else:
+                        entry[0] += 1
+                else:
+                    if edge not in seen:
+                        seen.add(edge)
+                        self._claim(edge)
+                        stack.append(edge)
+                    self._state(edge).pending += 1
+        self.needed = needed
+
+    def _claim(self, node: Node) -> None:
+        owner = node.run
+        if self.states is None and owner is not None and owner is not self and owner.active:
+            # Another thread, or a backward that this one is nested in, uses the node's slots.
+            self.states = {}
+            for claimed in self.claimed:
+                self._move(claimed)
+        if self.states is None:
+            if owner is not self:
+                node.run = self
+                node.pending = 0
+                node.gradient = None
+                self.claimed.append(node)
+        elif node not in self.states:
+            self.states[node] = _new_state()
+
+    def _move(self, node: Node) -> None:
+        state = _new_state()
+        state.pending = node.pending
+        assert self.states is not None
+        self.states[node] = state
+        node.run = None
+
+    def _state(self, node: Node) -> Any:
+        return node if self.states is None else self.states[node]
+
+    def _needed(self, roots: list[Node]) -> set[Any]:
+        """Return the nodes and leaves from which a target can be reached, targets included."""
+        assert self.targets is not None
+        parents: dict[Any, list[Node]] = {}
+        seen = set(roots)
+        stack = list(seen)
+        while stack:
+            node = stack.pop()
+            for edge in node.edges:
+                if edge is None:
+                    continue
+                parents.setdefault(edge, []).append(node)
+                if edge not in seen:
+                    seen.add(edge)
+                    if isinstance(edge, Node):
+                        stack.append(edge)
+        needed = set(self.targets)
+        stack = list(needed)
+        while stack:
+            for parent in parents.get(stack.pop(), ()):
+                if parent not in needed:
+                    needed.add(parent)
+                    stack.append(parent)
+        return needed
+
+    # --- running ---
+
+    def run(self, roots: list[tuple[Any, Any]]) -> None:
+        """Run the pass from (node or leaf, gradient) pairs."""
+        nodes = [edge for edge, _ in roots if isinstance(edge, Node)]
+        try:
+            self.count(nodes)
+            for edge, _ in roots:
+                if isinstance(edge, Node):
+                    self._state(edge).pending += 1
+                else:
+                    self.leaves.setdefault(edge, [0, None, False])[0] += 1
+            ready: list[Node] = []
+            for edge, gradient in roots:
+                self._deliver(edge, gradient, False, ready)
+            del roots
+            with _Fixed(self.create_graph):
+                while ready:
+                    self._step(ready.pop(), ready)
+        finally:
+            self.active = False
+            for node in self.claimed:
+                if node.run is self:
+                    node.run = None
+                    node.gradient = None
+
+    def _step(self, node: Node, ready: list[Node]) -> None:
+        state = self._state(node)
+        gradient = state.gradient
+        state.gradient = None
+        if self.states is None:
+            node.run = None
+        extra = node.extra
+        if extra is not None and gradient is not None:
+            gradient = self._tensor_hooks(node, extra, gradient)
+        targets = self.targets
+        if targets is not None and node in targets:
+            self.captured[node] = gradient
+        edges = node.edges
+        needed = self.needed
+        if needed is not None and not any([edge in needed for edge in edges]):
+            return
+        if gradient is None:
+            for edge in edges:
+                if edge is not None and (needed is None or edge in needed):
+                    self._deliver(edge, None, False, ready)
+            return
+        hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
+        results = self._hooked(node, gradient) if hooked else node.apply(gradient, self.raw)
+        del gradient
+        if saving.anomaly:
+            self._check_nan(node, results)
+        if not self.retain_graph:
+            node.release()
+        for position, edge in enumerate(edges):
+            if edge is not None and (needed is None or edge in needed):
+                value, fresh = results[position]
+                self._deliver(edge, value, fresh, ready)
+
+    def _deliver(self, edge: Any, value: Any, fresh: bool, ready: list[Node]) -> None:
+        """Add a gradient to what has arrived at an edge's end; schedule it if that was the last."""
+        if isinstance(edge, TensorBase):
+            entry = self.leaves[edge]
+            entry[0] -= 1
+            if value is not None:
+                if entry[1] is None:
+                    entry[1], entry[2] = value, fresh
+                else:
+                    entry[1] = programs.add(entry[1], value, edge._kind, self.raw)
+                    entry[2] = True
+            if not entry[0]:
+                del self.leaves[edge]
+                if entry[1] is not None:
+                    self._finish_leaf(edge, entry[1], entry[2])
+            return
+        state = edge if self.states is None else self.states[edge]
+        state.pending -= 1
+        if value is not None:
+            known = state.gradient
+            if known is None:
+                state.gradient = value
+                state.fresh = fresh
+            elif isinstance(edge, MultiNode):
+                self._merge(edge, known, value)
+            else:
+                state.gradient = programs.add(known, value, edge.kind, self.raw)
+                state.fresh = True
+        if not state.pending:
+            ready.append(edge)
+
+    def _merge(self, node: MultiNode, known: dict[int, Any], value: dict[int, Any]) -> None:
+        for number, gradient in value.items():
+            if known.get(number) is None:
+                known[number] = gradient
+            elif gradient is not None:
+                known[number] = programs.add(
+                    known[number], gradient, node.outputs[number][0], self.raw
+                )
+
+    # --- leaves ---
+
+    def _finish_leaf(self, leaf: Any, gradient: Any, fresh: bool) -> None:
+        extra = leaf._extra
+        kind: Kind = leaf._kind
+        if self.raw:
+            array = programs.normal(gradient, kind)
+            tensor = new_tensor(array, kind, array.shape)
+        else:
+            tensor = gradient
+        if extra is not None and extra.backward_hooks:
+            for hook in list(extra.backward_hooks.values()):
+                replaced = hook(tensor)
+                if replaced is not None:
+                    check_replacement(tensor, replaced)
+                    tensor, fresh = replaced, False
+        if self.targets is not None:
+            if leaf in self.targets:
+                self.captured[leaf] = tensor
+            if self.targets.get(leaf) is not ACCUMULATE:
+                return
+        self.accumulate(leaf, tensor, fresh)
+
+    def accumulate(self, leaf: Any, tensor: Any, fresh: bool) -> None:
+        """Add a gradient to a leaf's ``grad``."""
+        extra = extra_of(leaf)
+        known = extra.grad
+        if known is None:
+            if self.create_graph:
+                extra.grad = tensor if fresh else tensor.clone()
+            elif fresh and tensor.is_contiguous():
+                extra.grad = tensor
+            else:
+                array = programs.normal(
+                    tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind
+                )
+                extra.grad = new_tensor(array, tensor._kind, tensor._shape)
+        elif self.create_graph or known.requires_grad:
+            extra.grad = known + tensor
+        else:
+            known.add_(tensor)
+        if extra.post_accumulate_hooks:
+            for hook in list(extra.post_accumulate_hooks.values()):
+                hook(leaf)
+
+    # --- hooks ---
+
+    def _tensor(self, gradient: Any, kind: Kind) -> Any:
+        if not self.raw or gradient is None:
+            return gradient
+        array = programs.normal(gradient, kind)
+        return new_tensor(array, kind, array.shape)
+
+    def _value(self, tensor: Any) -> Any:
+        return tensor._array if self.raw and tensor is not None else tensor
+
+    def _tensor_hooks(self, node: Node, extra: Any, gradient: Any) -> Any:
+        if not extra.tensor_hooks and extra.retains is None:
+            return gradient
+        tensor = self._tensor(gradient, node.kind)
+        for hook in list(extra.tensor_hooks.values()):
+            replaced = hook(tensor)
+            if replaced is not None:
+                check_replacement(tensor, replaced)
+                tensor = replaced
+        owner = None if extra.retains is None else extra.retains()
+        if owner is not None:
+            self.accumulate(owner, tensor, False)
+        return self._value(tensor)
+
+    def _hooked(self, node: Node, gradient: Any) -> list[tuple[Any, bool]]:
+        """Run a node between its own hooks."""
+        extra = node.extra
+        assert extra is not None
+        if isinstance(node, MultiNode):
+            outputs = tuple(
+                [
+                    self._tensor(gradient.get(number), kind)
+                    for number, (kind, _) in enumerate(node.outputs)
+                ]
+            )
+        else:
+            outputs = (self._tensor(gradient, node.kind),)
+        for hook in list(extra.pre_hooks.values()):
+            replaced = hook(outputs)
+            if replaced is not None:
+                outputs = replaced if isinstance(replaced, tuple) else (replaced,)
+        if isinstance(node, MultiNode):
+            gradient = {n: self._value(t) for n, t in enumerate(outputs) if t is not None}
+        else:
+            gradient = self._value(outputs[0])
+        results = node.apply(gradient, self.raw)
+        if not extra.post_hooks:
+            return results
+        inputs = tuple(
+            [
+                self._tensor(value, edge._kind if isinstance(edge, TensorBase) else edge.kind)
+                if edge is not None and not isinstance(node, OutputNode)
+                else value
+                for (value, _), edge in zip(results, node.edges, strict=True)
+            ]
+        )
+        for hook in list(extra.post_hooks.values()):
+            replaced = hook(inputs, outputs)
+            if replaced is not None:
+                inputs = replaced if isinstance(replaced, tuple) else (replaced,)
+                if len(inputs) != len(results):
+                    raise RuntimeError(
+                        f"a hook of {node.name()} returned {len(inputs)} gradients, expected {len(results)}"
+                    )
+        return [(self._value(tensor), False) for tensor in inputs]
+
+    def _check_nan(self, node: Node, results: list[tuple[Any, bool]]) -> None:
+        if isinstance(node, OutputNode):
+            return
+        for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
+            if value is None or edge is None:
+                continue
+            tensor = self._tensor(value, edge._kind if isinstance(edge, TensorBase) else edge.kind)
+            if bool((tensor != tensor).any()):
+                trace = "" if node.extra is None else f"\n{node.extra.forward_trace or ''}"
+                raise RuntimeError(
+                    f"Function '{node.name()}' returned nan values in its {position}th output.{trace}"
+                )
+
+
+def _new_state() -> _State:
+    state = _State()
+    state.pending = 0
+    state.gradient = None
+    state.fresh = False
+    return state
+
+
+ACCUMULATE = object()
+
+
+def check_replacement(tensor: Any, replaced: Any) -> None:
+    """Refuse what a hook returned if it cannot stand for the gradient."""
+    if not isinstance(replaced, TensorBase):
+        raise TypeError(f"a hook must return a Tensor or None, got {type(replaced).__name__}")
+    if replaced._shape != tensor._shape or replaced._kind is not tensor._kind:
+        raise RuntimeError(
+            f"a hook changed the gradient from {tensor.dtype} {list(tensor._shape)} on {tensor.device} "
+            f"to {replaced.dtype} {list(replaced._shape)} on {replaced.device}"
+        )
+
+
+# --- what users call --------------------------------------------------------------------------
+
+
+def _as_tuple(value: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(value, TensorBase):
+        return (value,)
+    if isinstance(value, Sequence) or hasattr(value, "__iter__"):
+        return tuple(value)
+    raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}")
+
+
+def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list[Any]:
+    """Return the gradient to begin with at each output; ones for a single element."""
+    given = (None,) * len(outputs) if gradients is None else gradients
+    given = (given,) if isinstance(given, TensorBase) else tuple(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(given)} gradients")
+    result = []
+    for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
+        if not isinstance(output, TensorBase):
+            raise TypeError(f"{name}: expected Tensors, got {type(output).__name__}")
+        if not requires_grad(output):
+            raise RuntimeError(
+                f"element {number} of tensors does not require grad and does not have a grad_fn"
+            )
+        if gradient is None:
+            if output.numel() != 1:  # type: ignore[attr-defined]
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not output._kind.dtype.is_floating_point:
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{output._kind.dtype}"
+                )
+            kind = output._kind
+            array = kind.kernels[programs.FILL_NEW.index](output._shape, 1, kind.dtype)
+            gradient = new_tensor(programs.normal(array, kind), kind, output._shape)
+        elif not isinstance(gradient, TensorBase):
+            raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
+        elif gradient._shape != output._shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
+                f"output[{number}] has a shape of {list(output._shape)}."
+            )
+        elif gradient._kind is not output._kind:
+            gradient = gradient.to(output)  # type: ignore[attr-defined]
+        result.append(gradient)
+    return result
+
+
+def _start(pass_: Pass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
+    """Run a pass from tensors and their gradients."""
+    pass_.run(
+        [
+            (edge_of(output), gradient._array if pass_.raw else gradient)
+            for output, gradient in zip(outputs, gradients, strict=True)
+        ]
+    )
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the derivatives of the sum of `tensors` to the ``grad`` of the leaves.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        What to differentiate.
+    grad_tensors : Tensor or sequence of (Tensor or None), optional
+        The gradient to begin with at each; ones where left out, for a single element.
+    retain_graph : bool, optional
+        Keep what the graph saved; by default the value of `create_graph`.
+    create_graph : bool
+        Record the pass itself, for higher derivatives.
+    inputs : Tensor or sequence of Tensor, optional
+        Accumulate into these only.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor does not require grad, a gradient is missing or has another shape, or the graph was
+        freed by an earlier pass.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor(3.0, requires_grad=True)
+    >>> tp.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    outputs = _as_tuple(tensors, "tensors")
+    if grad_tensors is None:
+        grad_tensors = grad_variables
+    targets = None
+    if inputs is not None:
+        wanted = _as_tuple(inputs, "inputs")
+        if not wanted:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+        targets = _targets(wanted, ACCUMULATE)
+    gradients = _root_gradients(outputs, grad_tensors, "backward()")
+    retain = create_graph if retain_graph is None else retain_graph
+    pass_ = Pass(create_graph, retain, targets)
+    _start(pass_, outputs, gradients)
+    if inputs is not None:
+        for tensor in wanted:
+            edge = edge_of(tensor)
+            if isinstance(edge, Node) and edge in pass_.captured:
+                gradient = pass_._tensor(pass_.captured[edge], edge.kind)
+                if gradient is not None:
+                    pass_.accumulate(tensor, gradient, False)
+
+
+def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:
+    targets = {}
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(f"inputs must be Tensors, got {type(tensor).__name__}")
+        if not requires_grad(tensor):
+            raise RuntimeError(
+                f"One of the differentiated Tensors does not require grad (input {number})"
+            )
+        targets[edge_of(tensor)] = mark
+    return targets
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the derivatives of the sum of `outputs` with respect to `inputs`.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        What to differentiate, and with respect to what.
+    grad_outputs : Tensor or sequence of (Tensor or None), optional
+        The gradient to begin with at each output.
+    retain_graph, create_graph : bool
+        As for :func:`backward`.
+    allow_unused : bool, optional
+        Return None for an input that the outputs do not depend on, rather than raise.
+    is_grads_batched : bool
+        Whether `grad_outputs` have a leading dimension of independent gradients.
+    materialize_grads : bool
+        Return zeros instead of None.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([1.0, 2.0], requires_grad=True)
+    >>> tp.autograd.grad((x**3).sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    roots = _as_tuple(outputs, "outputs")
+    wanted = _as_tuple(inputs, "inputs")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."
+        )
+    if is_grads_batched:
+        return _batched(roots, wanted, grad_outputs, create_graph, allow_unused, materialize_grads)
+    targets = _targets(wanted, None)
+    gradients = _root_gradients(roots, grad_outputs, "grad()")
+    retain = create_graph if retain_graph is None else retain_graph
+    pass_ = Pass(create_graph, retain, targets)
+    _start(pass_, roots, gradients)
+    results = []
+    for tensor in wanted:
+        edge = edge_of(tensor)
+        value = pass_.captured.get(edge)
+        if value is None:
+            if materialize_grads:
+                value = programs.zeros(tensor._kind, tensor._shape, False)
+            elif not allow_unused:
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
+        elif isinstance(edge, Node):
+            if isinstance(edge, MultiNode):
+                value = value.get(0)
+            value = pass_._tensor(value, edge.kind)
+        results.append(value)
+    return tuple(results)
+
+
+def _batched(
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    grad_outputs: Any,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple[Any, ...]:
+    """Differentiate once per leading index of the gradients, and stack what comes."""
+    given = _as_tuple(grad_outputs, "grad_outputs")
+    if not given:
+        raise RuntimeError("grad(): is_grads_batched needs grad_outputs")
+    rows = [
+        grad(
+            outputs,
+            inputs,
+            tuple([None if g is None else g[row] for g in given]),
+            True,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize_grads,
+        )
+        for row in range(given[0].shape[0])
+    ]
+    from tensorplug.core.ops.joining import stack
+
+    return tuple(
+        [None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True)]
+    )

@@ -1,0 +1,14 @@
+"""The derivatives of the ops that core declares, by family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import copying, pointwise, reductions, shape
+
+ALL: tuple[Any, ...] = (
+    *copying.DERIVATIVES,
+    *pointwise.DERIVATIVES,
+    *reductions.DERIVATIVES,
+    *shape.DERIVATIVES,
+)

@@ -1,0 +1,20 @@
+"""Derivatives of ops that copy or convert."""
+
+from __future__ import annotations
+
+from tensorplug.core.ops.copying import cast, to_device
+
+from ..derivatives import derivative, not_differentiable
+
+
+def _cast_back(g, input_dtype):  # type: ignore[no-untyped-def]
+    return cast(g, input_dtype)
+
+
+DERIVATIVES = [
+    derivative("cast", input=_cast_back),
+    derivative("clone", input=lambda g: g),
+    derivative("copy", input=None, src=lambda g: g),
+    derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
+    *not_differentiable("fill_new"),
+]

@@ -1,0 +1,449 @@
+"""The gradient layer: records ops on tensors that require grad."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core import dispatch
+from tensorplug.core.dtypes import FLOATING
+from tensorplug.core.errors import DerivativeNotFoundError
+from tensorplug.core.layers import recording
+from tensorplug.core.operators import Op
+from tensorplug.core.tensor_base import (
+    TRACKED,
+    VIEW,
+    TensorBase,
+    extra_of,
+    new_tensor,
+    storage_of,
+    version_of,
+)
+
+from . import saving, views
+from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Rule
+from .graph import MultiNode, Node, OpNode, OutputNode, node_extra
+from .hooks import RemovableHandle
+from .views import edge_of, requires_grad
+
+
+class Recorder:
+    """Implements :class:`tensorplug.core.dispatch.GradientLayer`."""
+
+    # --- recording ---
+
+    def enabled(self) -> bool:
+        """Return whether this thread records."""
+        return recording.enabled
+
+    def record_unary(self, op: Op, output: Any, input: Any) -> None:
+        """Record a pointwise op of one tensor."""
+        if output._kind.dtype.category < FLOATING or not requires_grad(input):
+            return
+        rule = op.rule or missing(op)
+        if not rule.formulas:
+            return
+        plan = rule.plans.get(1) or rule.plan(1)
+        saved: Any = ()
+        versions: Any = ()
+        for _, origin, _position in plan.saves:
+            if origin == OUTPUT:
+                kept = new_tensor(output._array, output._kind, output._shape)
+                kept._storage = storage_of(output)
+                version = kept._storage.version
+            else:
+                kept = input
+                storage = input._storage
+                version = input._version if storage is None else storage.version
+            saved += (kept,)
+            versions += (version,)
+        if saving.hooks:
+            saved, versions = saving.pack(saved, versions)
+        node = OpNode(
+            (edge_of(input),), output._kind, output._shape, rule, plan, saved, versions, None
+        )
+        output._node = node
+        output._state = TRACKED
+        if saving.anomaly:
+            saving.note_trace(node)
+
+    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None:
+        """Record a pointwise op of two tensors, or of a tensor and a number."""
+        if output._kind.dtype.category < FLOATING:
+            return
+        mask = 0
+        edges: Any = ()
+        if isinstance(input, TensorBase) and input._state and requires_grad(input):
+            mask = 1
+            edges = (edge_of(input),)
+        if isinstance(other, TensorBase) and other._state and requires_grad(other):
+            mask |= 2
+            edges += (edge_of(other),)
+        if not mask:
+            return
+        rule = op.rule or missing(op)
+        plan = rule.plans.get(mask) or rule.plan(mask)
+        formulas = plan.formulas
+        if len(formulas) != len(edges):
+            if not formulas:
+                return
+            both = {0: input, 1: other}
+            edges = tuple([edge_of(both[formula.position]) for formula in formulas])
+        shape = output._shape
+        saved: Any = ()
+        versions: Any = ()
+        for slot, origin, position in plan.saves:
+            if origin == ARGUMENT:
+                kept = other if position else input
+                if isinstance(kept, TensorBase):
+                    storage = kept._storage
+                    versions += (kept._version if storage is None else storage.version,)
+                else:
+                    versions += (None,)
+                saved += (kept,)
+            else:
+                kept, version = save(origin, position, (input, other), (output,))
+                saved += (kept,)
+                versions += (version,)
+        if saving.hooks:
+            saved, versions = saving.pack(saved, versions)
+        # Where a tensor was broadcast, its gradient has to be summed.
+        sizes = None
+        if (isinstance(input, TensorBase) and input._shape != shape) or (
+            isinstance(other, TensorBase) and other._shape != shape
+        ):
+            sizes = tuple([(other if formula.position else input)._shape for formula in formulas])
+        node = OpNode(edges, output._kind, shape, rule, plan, saved, versions, sizes)
+        output._node = node
+        output._state = TRACKED
+        if saving.anomaly:
+            saving.note_trace(node)
+
+    def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Record any op."""
+        if any([output._kind.dtype.category >= FLOATING for output in outputs]):
+            node = build(op, values, outputs)
+            if node is not None:
+                attach(node, outputs)
+
+    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
+        """Note a view, and record it if its source requires grad."""
+        source = values[0]
+        if recording.inference:
+            mark_inference(output)
+            return
+        views.note_view(op, source, values, output)
+        if output._kind.dtype.category < FLOATING:
+            return
+        if source._state and (not dispatch.paused or recording.enabled) and requires_grad(source):
+            node = build(op, values, (output,))
+            if node is not None:
+                output._node = node
+                output._state = TRACKED
+                return
+        output._state = VIEW
+
+    # --- writing in place ---
+
+    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
+        """Refuse writes to leaves; return whether the write has to be recorded."""
+        if target._extra is not None and target._extra.inference and not recording.inference:
+            if recording.enabled and _any_requires(values):
+                raise RuntimeError(
+                    f"{op.name}_(): inplace update to inference tensor outside InferenceMode is not "
+                    "allowed; make a normal tensor with clone()"
+                )
+        if dispatch.paused and not recording.enabled:
+            return False
+        own = requires_grad(target)
+        view = None if target._extra is None else target._extra.view
+        if own and target._node is None:
+            raise RuntimeError(
+                f"{op.name}_(): a leaf Variable that requires grad is being used in an in-place "
+                "operation; wrap the update in `with tp.no_grad():`, or work on a clone()"
+            )
+        tracked = own or _any_requires(values)
+        if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
+            base = view.base
+            if requires_grad(base) and base._node is None:
+                raise RuntimeError(
+                    f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
+                    "in-place operation"
+                )
+            if not view.recorded and requires_grad(base):
+                raise RuntimeError(
+                    f"{op.name}_(): a view was created in no_grad mode and is being modified inplace "
+                    "with grad mode enabled; make the view while recording, or write under no_grad"
+                )
+        if not tracked:
+            return False
+        if target._kind.dtype.category < FLOATING:
+            return False
+        if op.rule is None:
+            missing(op)
+        return True
+
+    def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
+        """Make the op the maker of what `target` now holds."""
+        rule: Rule = op.rule
+        node = build(op, values, (target,), versions_before={id(target): version})
+        if node is None:
+            # The new value depends on nothing that requires grad.
+            node = OpNode((), target._kind, target._shape, rule, rule.plan(0), (), (), None)
+        extra = target._extra
+        if extra is not None and extra.view is not None:
+            views.rebase(target, node)
+        else:
+            target._node = node
+            target._state = TRACKED
+        if extra is not None and extra.retains_grad:
+            node_extra(node_of(target)).retains = weakref.ref(target)
+
+    # --- attributes of tensors ---
+
+    def requires_grad(self, tensor: Any) -> bool:
+        """Return whether a view requires grad by now."""
+        return requires_grad(tensor)
+
+    def set_requires_grad(self, tensor: Any, value: bool) -> None:
+        """Make a leaf require grad or not.
+
+        Raises
+        ------
+        RuntimeError
+            If the dtype has no derivatives, or the tensor is no leaf and should stop requiring grad.
+        """
+        if value:
+            if tensor._kind.dtype.category < FLOATING:
+                raise RuntimeError(
+                    "only Tensors of floating point or complex dtype can require gradients, got "
+                    f"{tensor.dtype}"
+                )
+            if tensor._extra is not None and tensor._extra.inference and not recording.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed; make a normal tensor with clone()"
+                )
+            if not requires_grad(tensor):
+                tensor._state = TRACKED
+        elif tensor.grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables; use var.detach() to get a "
+                "tensor that doesn't require differentiation"
+            )
+        else:
+            tensor._state = 0
+
+    def grad_fn(self, tensor: Any) -> Any:
+        """Return the node that made the tensor."""
+        if not tensor._state or not requires_grad(tensor):
+            return None
+        edge = edge_of(tensor)
+        if edge is tensor:
+            return None
+        return edge.parent if isinstance(edge, OutputNode) else edge
+
+    def backward(
+        self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
+    ) -> None:
+        """Run the backward pass from one tensor."""
+        from .engine import backward
+
+        backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def retain_grad(self, tensor: Any) -> None:
+        """Keep the gradient of a non-leaf."""
+        if not requires_grad(tensor):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if tensor.is_leaf:
+            return
+        extra_of(tensor).retains_grad = True
+        node_extra(node_of(tensor)).retains = weakref.ref(tensor)
+
+    def register_hook(self, tensor: Any, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook` with the tensor's gradient."""
+        if not requires_grad(tensor):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not tensor.is_leaf:
+            return RemovableHandle.register(node_extra(node_of(tensor)).tensor_hooks, hook)
+        extra = extra_of(tensor)
+        if extra.backward_hooks is None:
+            extra.backward_hooks = {}
+        return RemovableHandle.register(extra.backward_hooks, hook)
+
+    def register_post_accumulate_grad_hook(
+        self, tensor: Any, hook: Callable[..., Any]
+    ) -> RemovableHandle:
+        """Call `hook` with a leaf after its gradient was accumulated."""
+        if not requires_grad(tensor):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not tensor.is_leaf:
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
+        extra = extra_of(tensor)
+        if extra.post_accumulate_hooks is None:
+            extra.post_accumulate_hooks = {}
+        return RemovableHandle.register(extra.post_accumulate_hooks, hook)
+
+    def detach_(self, tensor: Any) -> None:
+        """Take the tensor out of its graph."""
+        if tensor._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        tensor._node = None
+        tensor._state = 0
+
+
+def node_of(tensor: Any) -> Node:
+    """Return the node of a tensor that is no leaf."""
+    node: Node = edge_of(tensor)
+    return node
+
+
+def missing(op: Op) -> Any:
+    """Raise for an op that is neither differentiable nor declared not to be."""
+    raise DerivativeNotFoundError(
+        f"op {op.name!r} has no derivative, but one of its inputs requires grad. The package that "
+        f"registers the op, {op.owner!r}, has to supply derivative({op.name!r}, ...) or "
+        f"not_differentiable({op.name!r}); call detach() on the inputs, or use `with tp.no_grad():`, if "
+        "no gradient is wanted"
+    )
+
+
+def _any_requires(values: Any) -> bool:
+    for value in values:
+        if isinstance(value, TensorBase):
+            if value._state and requires_grad(value):
+                return True
+        elif isinstance(value, (list, tuple)) and _any_requires(value):
+            return True
+    return False
+
+
+def save(
+    origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """Return what a node keeps for one source, with the versions of the tensors in it."""
+    if origin == OUTPUT:
+        output = outputs[position]
+        kept = new_tensor(output._array, output._kind, output._shape)
+        kept._storage = storage_of(output)
+        return kept, kept._storage.version
+    value = values[position]
+    if origin == ARGUMENT:
+        if isinstance(value, TensorBase):
+            return value, version_of(value)
+        if isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
+            return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
+        return value, None
+    return _of_each(value, origin), None
+
+
+def _of_each(value: Any, origin: int) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_of_each(item, origin) for item in value]
+    if not isinstance(value, TensorBase):
+        return None
+    if origin == SHAPE:
+        return value._shape
+    if origin == DTYPE:
+        return value._kind.dtype
+    if origin == DEVICE:
+        return value._kind.device
+    assert origin == NDIM
+    return len(value._shape)
+
+
+def build(
+    op: Op,
+    values: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    versions_before: dict[int, int] | None = None,
+) -> OpNode | None:
+    """Return the node of a call, or None if no argument requires grad."""
+    tracked = []
+    for position, value in enumerate(values):
+        if isinstance(value, TensorBase):
+            if value._state and requires_grad(value):
+                tracked.append(position)
+        elif isinstance(value, (list, tuple)) and _any_requires(value):
+            tracked.append(position)
+    if not tracked:
+        return None
+    rule: Rule = op.rule or missing(op)
+    mask = 0
+    for position in tracked:
+        mask |= 1 << position
+    plan = rule.plans.get(mask) or rule.plan(mask)
+    if not plan.formulas:
+        return None
+    edges: list[Any] = []
+    sizes: list[Any] | None = [] if op.pointwise else None
+    for formula in plan.formulas:
+        value = values[formula.position]
+        if isinstance(value, TensorBase):
+            edges.append(edge_of(value))
+            if sizes is not None:
+                sizes.append(value._shape)
+        else:
+            edges.extend(
+                [
+                    edge_of(item)
+                    if isinstance(item, TensorBase) and item._state and requires_grad(item)
+                    else None
+                    for item in value
+                ]
+            )
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        kept, version = save(origin, position, values, outputs)
+        if versions_before is not None and origin == ARGUMENT and id(kept) in versions_before:
+            version = versions_before[id(kept)]
+        saved.append(kept)
+        versions.append(version)
+    kept_all, versions_all = tuple(saved), tuple(versions)
+    if saving.hooks:
+        kept_all, versions_all = saving.pack(kept_all, versions_all)
+    first = outputs[0]
+    if sizes is not None and all([size == first._shape for size in sizes]):
+        sizes = None
+    make = OpNode if len(outputs) == 1 else MultiNode
+    node = make(
+        tuple(edges),
+        first._kind,
+        first._shape,
+        rule,
+        plan,
+        kept_all,
+        versions_all,
+        None if sizes is None else tuple(sizes),
+    )
+    if isinstance(node, MultiNode):
+        node.outputs = tuple([(output._kind, output._shape) for output in outputs])
+    if saving.anomaly:
+        saving.note_trace(node)
+    return node
+
+
+def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
+    """Make `node` the maker of its differentiable outputs."""
+    for number, output in enumerate(outputs):
+        if output._kind.dtype.category < FLOATING:
+            continue
+        if isinstance(node, MultiNode):
+            output._node = OutputNode(node, number)
+            if number:
+                extra_of(output).output_nr = number
+        else:
+            output._node = node
+        output._state = TRACKED
+
+
+def mark_inference(tensor: Any) -> None:
+    """Make a tensor an inference tensor."""
+    extra_of(tensor).inference = True
+
+
+dispatch.set_gradient_layer(Recorder())

@@ -1,0 +1,429 @@
+"""Formulas at the speed of bare kernels.
+
+In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
+a layer notes the ops it calls; the note, a :class:`Program`, is replayed with raw arrays through the
+kernel tables from then on. A formula that cannot be noted down (it looks at data, or writes in place) runs
+as it is, on tensors.
+
+Programs of pointwise ops hold for every shape and are kept per dtype; others are kept per shapes and plain
+values as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.core import dispatch, layers, operators
+from tensorplug.core.devices import META
+from tensorplug.core.kinds import Kind, kind_of
+from tensorplug.core.layers import Layer
+from tensorplug.core.meta import MetaArray, results
+from tensorplug.core.operators import Op
+from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor_base import TensorBase, new_tensor
+
+from . import derivatives
+from .derivatives import Formula
+
+if TYPE_CHECKING:
+    from .graph import OpNode
+
+OUTPUT = derivatives.OUTPUT
+_KEPT = 512  # programs per formula before the oldest half is dropped
+
+ADD = operators.handle("add")
+FILL_NEW = operators.handle("fill_new")
+SUM = operators.handle("sum")
+VIEW = operators.handle("view")
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Untraceable(Exception):
+    """A formula does what cannot be noted down."""
+
+
+class Program:
+    """A straight line of kernel calls.
+
+    Attributes
+    ----------
+    steps : list of (kind, op index, operands)
+        The operands are places in the list of values, or nested lists of places.
+    constants : list
+        Plain values that follow the inputs in the list of values.
+    result : int
+        The place of the result, or a list of places.
+    fresh : bool
+        Whether the result's memory belongs to nobody else.
+    shape_free : bool
+        Whether every step is pointwise, so that the program holds for all shapes.
+    """
+
+    __slots__ = ("constants", "fresh", "result", "shape_free", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Kind, int, Any]] = []
+        self.constants: list[Any] = []
+        self.result: Any = None
+        self.fresh = False
+        self.shape_free = True
+
+    def run(self, inputs: list[Any]) -> Any:
+        """Return the result for raw arrays."""
+        values = [*inputs, *self.constants]
+        append = values.append
+        for kind, index, operands in self.steps:
+            kernel = kind.kernels[index]
+            if len(operands) == 2:
+                a, b = operands
+                append(
+                    kernel(
+                        values[a] if type(a) is int else _gather(values, a),
+                        values[b] if type(b) is int else _gather(values, b),
+                    )
+                )
+            else:
+                append(
+                    kernel(*[values[a] if type(a) is int else _gather(values, a) for a in operands])
+                )
+        result = self.result
+        return values[result] if type(result) is int else _gather(values, result)
+
+
+def _gather(values: list[Any], places: Any) -> Any:
+    if type(places) is int:
+        return values[places]
+    if type(places) is _Output:
+        return values[places.place][places.number]
+    return [_gather(values, place) for place in places]
+
+
+class _Output:
+    """The place of one output of a step that has several."""
+
+    __slots__ = ("number", "place")
+
+    def __init__(self, place: int, number: int) -> None:
+        self.place = place
+        self.number = number
+
+
+class _Tracer(Layer):
+    """Notes the ops that a formula calls on meta tensors."""
+
+    name = "formula tracer"
+    order = 1000
+    nested = True
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.program = Program()
+        self.places: dict[int, Any] = {}
+        self.kept: list[Any] = []
+        self.count = 0
+
+    def __call__(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        if "out" in kwargs or op.name.endswith("_") or op.name == "to_device":
+            raise Untraceable(op.name)
+        if op.sort == "composite" and not self._served(op, args, kwargs):
+            return proceed(*args, **kwargs)
+        with self.active():
+            if op.sort == "composite":
+                return self._note_composite(op, args, kwargs, proceed)
+            spec = op.function(*args, **kwargs)
+        if any(shape is None for shape, _ in spec.outputs):
+            raise Untraceable(op.name)
+        kind = kind_of(self.device, spec.kind.dtype)
+        raw, _ = dispatch.unwrap(op, spec.values, spec.kind)
+        arrays = results(op, spec, raw)
+        outputs = [
+            new_tensor(array, kind_of(META, dtype), array.shape)
+            for array, (_, dtype) in zip(
+                (arrays,) if len(spec.outputs) == 1 else arrays, spec.outputs, strict=True
+            )
+        ]
+        self._note(op, kind, spec.values, outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if op.name in _LAYOUT:
+            return True
+        first = operators.first_tensor((*args, *kwargs.values()))
+        return (
+            op.overridden
+            and first is not None
+            and dispatch.native_kernel(op, kind_of(self.device, first._kind.dtype))
+        )
+
+    def _note_composite(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        values = op.bind(args, kwargs)
+        with layers.isolated():
+            output = op.function(*args, **kwargs)
+        first = operators.first_tensor(values)
+        assert first is not None
+        outputs = list(output) if isinstance(output, tuple) else [output]
+        fresh = [new_tensor(t._array, t._kind, t._shape) for t in outputs]
+        self._note(op, kind_of(self.device, first._kind.dtype), values, fresh)
+        return fresh[0] if not isinstance(output, tuple) else tuple(fresh)
+
+    def _note(self, op: Op, kind: Kind, values: tuple[Any, ...], outputs: list[Any]) -> None:
+        numbers = op.pointwise
+        operands = tuple([self._place(value, kind, numbers) for value in values])
+        program = self.program
+        place = self.count
+        self.count += 1
+        program.steps.append((kind, op.index, operands))
+        for number, output in enumerate(outputs):
+            self.kept.append(output)
+            self.places[id(output)] = place if len(outputs) == 1 else _Output(place, number)
+        if not op.pointwise and op.name != "cast":
+            program.shape_free = False
+        program.fresh = op.sort == "primitive" and not op.view and op.name != "copy"
+
+    def _place(self, value: Any, kind: Kind, numbers: bool) -> Any:
+        if isinstance(value, TensorBase):
+            place = self.places.get(id(value))
+            if place is None:
+                raise Untraceable("a tensor from outside")
+            return place
+        if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
+            return [self._place(item, kind, numbers) for item in value]
+        if numbers and isinstance(value, _NUMBERS):
+            value = kind.scalar(value)
+        return self.constant(value)
+
+    def constant(self, value: Any) -> Any:
+        """Return the (provisional, negative) place of a plain value."""
+        self.program.constants.append(value)
+        return -len(self.program.constants)
+
+
+# Composites that look at strides, which meta tensors do not share with the arrays to come.
+_LAYOUT = frozenset({"reshape", "contiguous"})
+
+
+def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
+    """Note down what a formula does with arguments like these.
+
+    Parameters
+    ----------
+    arguments : list
+        Meta tensors for the arrays of the program's inputs; plain values as they are.
+
+    Raises
+    ------
+    Untraceable
+        If it cannot be noted down.
+    """
+    tracer = _Tracer(device)
+    tensors = [a for a in arguments if isinstance(a, TensorBase)]
+    for place, tensor in enumerate(tensors):
+        tracer.places[id(tensor)] = place
+    tracer.count = len(tensors)
+    with layers.isolated(), tracer.active(), layers.gradient_off():
+        result = formula.function(*arguments)
+    program = tracer.program
+    items = result if isinstance(result, list) else [result]
+    places: list[Any] = []
+    for item in items:
+        if item is None:
+            places.append(tracer.constant(None))
+        elif isinstance(item, TensorBase) and id(item) in tracer.places:
+            places.append(tracer.places[id(item)])
+        else:
+            raise Untraceable(f"returns {type(item).__name__}")
+    program.result = places if isinstance(result, list) else places[0]
+    last = len(tensors) + len(program.steps) - 1
+    program.fresh = program.fresh and program.result == last and bool(program.steps)
+    _settle(program, len(tensors))
+    return program
+
+
+def _settle(program: Program, inputs: int) -> None:
+    """Move the steps' places behind the constants, and constants behind the inputs."""
+    constants = len(program.constants)
+
+    def final(place: Any) -> Any:
+        if isinstance(place, list):
+            return [final(item) for item in place]
+        if isinstance(place, _Output):
+            return _Output(place.place + constants, place.number)
+        if place < 0:
+            return inputs - place - 1
+        return place if place < inputs else place + constants
+
+    program.steps = [
+        (kind, index, tuple([final(place) for place in operands]))
+        for kind, index, operands in program.steps
+    ]
+    program.result = final(program.result)
+
+
+# --- evaluation -------------------------------------------------------------------------------
+
+
+def evaluate(
+    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
+) -> tuple[Any, bool]:
+    """Return (gradient, fresh) of one argument, as raw arrays."""
+    if formula.untraceable:
+        return _on_tensors(node, formula, references, gradients), False
+    kind = node.kind
+    arrays: list[Any] = []
+    uniform = len(gradients) == 1
+    for reference in references:
+        if reference is True or reference is False:
+            uniform = False
+            break
+        if reference < 0:
+            arrays.append(gradients[-1 - reference])
+            continue
+        assert node.saved is not None
+        value = node.saved[reference]
+        if isinstance(value, TensorBase):
+            if value._kind is not kind:
+                uniform = False
+                break
+            version = node.versions[reference]
+            storage = value._storage
+            if version != (value._version if storage is None else storage.version):
+                raise node.modified(value, version)
+            arrays.append(value._array)
+        elif isinstance(value, _NUMBERS) and dispatch.fits(value, kind.dtype):
+            arrays.append(kind.scalar(value))
+        else:
+            uniform = False
+            break
+    if uniform:
+        program = formula.programs.get(kind)
+        if program is None and kind not in formula.programs:
+            program = _trace_uniform(node, formula, references, kind)
+            formula.programs[kind] = program
+        if program is not None:
+            return program.run(arrays), program.fresh
+    return _evaluate_keyed(node, formula, references, gradients)
+
+
+def _trace_uniform(
+    node: OpNode, formula: Formula, references: tuple[Any, ...], kind: Kind
+) -> Program | None:
+    """Return the program of a formula of pointwise ops over one dtype, or None if it is none."""
+    probes = [
+        new_tensor(MetaArray((1,), kind.dtype), kind_of(META, kind.dtype), (1,)) for _ in references
+    ]
+    try:
+        program = trace(formula, probes, kind.device)
+    except Exception:
+        return None
+    return program if program.shape_free else None
+
+
+def _evaluate_keyed(
+    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
+) -> tuple[Any, bool]:
+    key: list[Any] = []
+    arrays: list[Any] = []
+    values: list[Any] = []
+    for reference in references:
+        if reference is not True and reference is not False and reference < 0:
+            gradient = gradients[-1 - reference]
+            kind, shape = _output_kind(node, -1 - reference)
+            key.append((kind, shape))
+            arrays.append(gradient)
+            values.append((kind, shape))
+            continue
+        value = reference if isinstance(reference, bool) else node.unpack(reference)
+        if isinstance(value, TensorBase):
+            key.append((value._kind, value._shape))
+            arrays.append(value._array)
+            values.append((value._kind, value._shape))
+        elif isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
+            return _on_tensors(node, formula, references, gradients), False
+        else:
+            # 1, 1.0 and True are equal as keys, but not as arguments.
+            key.append((type(value), value))
+            values.append(value)
+    frozen = tuple(key)
+    try:
+        program = formula.programs.get(frozen)
+    except TypeError:  # a plain value that cannot be a key
+        return _on_tensors(node, formula, references, gradients), False
+    if program is None:
+        arguments = [
+            new_tensor(MetaArray(v[1], v[0].dtype), kind_of(META, v[0].dtype), v[1])
+            if type(v) is tuple and len(v) == 2 and isinstance(v[0], Kind)
+            else v
+            for v in values
+        ]
+        try:
+            program = trace(formula, arguments, node.kind.device)
+        except Exception:
+            formula.untraceable = True
+            return _on_tensors(node, formula, references, gradients), False
+        if len(formula.programs) >= _KEPT:
+            for old in list(formula.programs)[: _KEPT // 2]:
+                del formula.programs[old]
+        formula.programs[frozen] = program
+    return program.run(arrays), program.fresh
+
+
+def _output_kind(node: OpNode, number: int) -> tuple[Kind, Shape]:
+    outputs = getattr(node, "outputs", None)
+    return (node.kind, node.shape) if outputs is None else outputs[number]
+
+
+def _on_tensors(
+    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
+) -> Any:
+    """Run a formula as it is, on tensors, without recording; return raw arrays."""
+    tensors = tuple(
+        [
+            new_tensor(gradient, *_output_kind(node, number))
+            for number, gradient in enumerate(gradients)
+        ]
+    )
+    with layers.gradient_off():
+        result = formula.function(*node.arguments(references, tensors))
+    if isinstance(result, (list, tuple)):
+        return [None if item is None else item._array for item in result]
+    return None if result is None else result._array
+
+
+# --- arithmetic of gradients -------------------------------------------------------------------
+
+
+def normal(array: Any, kind: Kind) -> Any:
+    """Return a kernel's result as an array of the device (NumPy turns 0-d results into scalars)."""
+    return array if type(array) is kind.array_type else kind.as_array(array)
+
+
+def sum_to_shape(array: Any, shape: Shape, kind: Kind) -> Any:
+    """Return the sum of `array` over the dimensions along which `shape` was broadcast to its own."""
+    array = normal(array, kind)
+    own = array.shape
+    if own == shape:
+        return array
+    lead = len(own) - len(shape)
+    dims = tuple([d for d in range(len(own)) if d < lead or (shape[d - lead] == 1 and own[d] != 1)])
+    if dims:
+        array = normal(kind.kernels[SUM.index](array, dims, False), kind)
+    if array.shape != shape:
+        array = kind.kernels[VIEW.index](array, shape)
+    return array
+
+
+def zeros(kind: Kind, shape: Shape, raw: bool) -> Any:
+    """Return zeros as a raw array or a tensor."""
+    array = normal(kind.kernels[FILL_NEW.index](shape, 0, kind.dtype), kind)
+    return array if raw else new_tensor(array, kind, shape)
+
+
+def add(a: Any, b: Any, kind: Kind, raw: bool) -> Any:
+    """Return the sum of two gradients."""
+    return kind.kernels[ADD.index](a, b) if raw else a + b

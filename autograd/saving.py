@@ -1,0 +1,90 @@
+"""What may happen as a node saves tensors: packing by hooks, and the trace for anomaly mode."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.tensor_base import TensorBase
+
+from .graph import Node, SavedByHook, node_extra
+
+
+class _Hooks(threading.local):
+    stack: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
+
+
+_local = _Hooks()
+
+# How many saved_tensors_hooks contexts are open, over all threads; and whether anomaly mode is on.
+hooks = 0
+anomaly = False
+
+
+class saved_tensors_hooks:
+    """Pack what nodes save with one function and unpack it with another, within a ``with`` block.
+
+    Parameters
+    ----------
+    pack_hook : callable
+        ``pack_hook(tensor)`` returns anything.
+    unpack_hook : callable
+        ``unpack_hook(packed)`` returns a tensor of the same content.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> packed = []
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+    ...     y = x * x
+    >>> len(packed)
+    2
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pair = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        global hooks
+        self.previous = _local.stack
+        _local.stack = (*self.previous, self.pair)
+        hooks += 1
+
+    def __exit__(self, *exc: object) -> None:
+        global hooks
+        hooks -= 1
+        _local.stack = self.previous
+
+
+def pack(
+    saved: tuple[Any, ...], versions: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return what is saved after this thread's innermost hooks packed the tensors in it."""
+    if not _local.stack:
+        return saved, versions
+    pack_hook, unpack_hook = _local.stack[-1]
+    packed = list(saved)
+    kept = list(versions)
+    for place, value in enumerate(saved):
+        if isinstance(value, TensorBase):
+            packed[place] = SavedByHook(pack_hook(value.detach()), unpack_hook)  # type: ignore[attr-defined]
+            kept[place] = None
+    return tuple(packed), tuple(kept)
+
+
+def set_anomaly(mode: bool) -> None:
+    """Note the forward call with each node, or stop doing so."""
+    global anomaly
+    anomaly = mode
+
+
+def note_trace(node: Node) -> None:
+    """Keep the Python stack of the forward call with a node."""
+    import traceback
+
+    frames = traceback.format_stack()[:-3]
+    node_extra(node).forward_trace = "Traceback of forward call that caused the error:\n" + "".join(
+        frames
+    )

@@ -1,0 +1,157 @@
+"""Views and in-place writes: how a view knows its base, and how history is rebased.
+
+A write through a view changes the base and every other view of it. The base then gets a
+:class:`ScatterView` node, as if it had been computed from its old value and the view's new one; the views
+notice that their base's node is another and rebuild their own the next time they are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import dispatch
+from tensorplug.core.layers import gradient_off, recording
+from tensorplug.core.operators import Op
+from tensorplug.core.tensor_base import TRACKED, VIEW, extra_of, new_tensor
+
+from .graph import Node
+from .modes import enable_grad
+
+
+class View:
+    """What a tensor knows as a view.
+
+    Attributes
+    ----------
+    base : Tensor
+        The tensor, no view itself, whose memory it shows.
+    steps : tuple of (op, arguments)
+        The view ops that lead from the base to it.
+    seen : Node or None
+        The base's node when the view's own was made.
+    recorded : bool
+        Whether the view was made while recording.
+    """
+
+    __slots__ = ("base", "recorded", "seen", "steps")
+
+    def __init__(
+        self, base: Any, steps: tuple[tuple[Op, tuple[Any, ...]], ...], recorded: bool
+    ) -> None:
+        self.base = base
+        self.steps = steps
+        self.seen = base._node
+        self.recorded = recorded
+
+    def replay(self, tensor: Any) -> Any:
+        """Return the same view of another tensor."""
+        return replay(self.steps, tensor)
+
+
+def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
+    """Apply view ops, given with their kernel arguments, to a tensor."""
+    from tensorplug.core.operators import Spec
+
+    for op, values in steps:
+        shape, dtype = _result_of(op, tensor, values)
+        tensor = dispatch.execute(op, Spec((tensor, *values), shape, dtype))
+    return tensor
+
+
+def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+    from tensorplug.core.meta import MetaArray, view_of
+
+    runtime = tensor._kind.runtime
+    meta = view_of(
+        op,
+        MetaArray(tensor._shape, tensor._kind.dtype, runtime.strides(tensor._array)),
+        values,
+    )
+    return meta.shape, meta.dtype
+
+
+def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> View:
+    """Attach a :class:`View` to the output of a view op."""
+    extra = source._extra
+    outer = None if extra is None else extra.view
+    step = ((op, values[1:]),)
+    if outer is None:
+        view = View(source, step, recording.enabled)
+    else:
+        view = View(outer.base, outer.steps + step, recording.enabled and outer.recorded)
+    extra_of(output).view = view
+    return view
+
+
+def refresh(tensor: Any) -> None:
+    """Give a view the node that fits its base's present one."""
+    view = tensor._extra.view
+    base = view.base
+    if view.seen is base._node:
+        return
+    with enable_grad():
+        again = view.replay(base)
+    tensor._node = again._node
+    tensor._state = TRACKED if again._node is not None else VIEW
+    view.seen = base._node
+
+
+def rebase(tensor: Any, node: Node) -> None:
+    """Make `node` the maker of a view's present value, and let the base and its views know."""
+    view = tensor._extra.view
+    base = view.base
+    base_edge = edge_of(base) if requires_grad(base) else None
+    base._node = ScatterView(base_edge, node, base, view.steps)
+    base._state = TRACKED
+    refresh(tensor)
+
+
+def requires_grad(tensor: Any) -> bool:
+    """Return whether a tensor requires grad; a view asks its base."""
+    state = tensor._state
+    if state == VIEW:
+        refresh(tensor)
+        return bool(tensor._state == TRACKED)
+    return bool(state)
+
+
+def edge_of(tensor: Any) -> Any:
+    """Return where the gradient of a tensor that requires grad goes: its node, or the leaf itself."""
+    extra = tensor._extra
+    if extra is not None and extra.view is not None:
+        refresh(tensor)
+    node = tensor._node
+    return tensor if node is None else node
+
+
+class ScatterView(Node):
+    """The base after a write through one of its views."""
+
+    __slots__ = ("steps",)
+
+    def __init__(
+        self, base: Any, written: Node, tensor: Any, steps: tuple[tuple[Op, tuple[Any, ...]], ...]
+    ) -> None:
+        Node.__init__(self, (base, written), tensor._kind, tensor._shape)
+        self.steps = steps
+
+    def name(self) -> str:
+        """Return torch's name for it."""
+        return "CopySlices"
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Give the written part its gradient, and the base the rest."""
+        if not raw:
+            return self._gradients(gradient)
+        tensor = new_tensor(gradient, self.kind, self.shape)
+        with gradient_off():
+            results = self._gradients(tensor)
+        return [(None if t is None else t._array, fresh) for t, fresh in results]
+
+    def _gradients(self, gradient: Any) -> list[tuple[Any, bool]]:
+        written = replay(self.steps, gradient).clone()
+        if self.edges[0] is None:
+            return [(None, False), (written, True)]
+        rest = gradient.clone()
+        replay(self.steps, rest).zero_()
+        return [(rest, True), (written, True)]

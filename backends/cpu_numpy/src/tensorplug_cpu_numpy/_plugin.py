@@ -1,0 +1,36 @@
+"""The plugin object that the entry point names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
+from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
+
+from .runtime import NATIVES, NumpyRuntime
+
+# Division by zero and the like are no event in tensor code, and asking NumPy to ignore them costs more
+# than a small op. The warning is attributed to whoever called the ufunc: our own modules, no user's.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorplug(_cpu_numpy)?(\.|$)")
+
+
+class NumpyPlugin:
+    """Registers the runtime and the kernels."""
+
+    name = "cpu_numpy"
+
+    @hookimpl
+    def tensorplug_devices(self) -> Iterable[DeviceRuntime]:
+        """Return the runtime of "cpu"."""
+        return [NumpyRuntime()]
+
+    @hookimpl
+    def tensorplug_kernels(self) -> Iterable[Kernel]:
+        """Return the kernels."""
+        return all_kernels(ArrayNamespace(np, "cpu", NATIVES))
+
+
+plugin = NumpyPlugin()

@@ -1,0 +1,117 @@
+"""The runtime of device type "cpu": NumPy arrays."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tensorplug.plugin import (
+    ALL_DTYPES,
+    DeviceRuntime,
+    DType,
+    Number,
+    Shape,
+)
+
+NATIVES: dict[DType, np.dtype[Any]] = {
+    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
+    for dtype in ALL_DTYPES
+}
+_DTYPES = {native: dtype for dtype, native in NATIVES.items()}
+
+
+class NumpyRuntime(DeviceRuntime):
+    """Host memory, managed by NumPy."""
+
+    type = "cpu"
+    array_type = np.ndarray
+    capabilities = frozenset(
+        {
+            "float64",
+            "float16",
+            "bfloat16",
+            "complex",
+            "views",
+            "in_place",
+            "dlpack",
+            "host_memory",
+        }  # fmt: skip
+    )
+
+    def dtype(self, array: np.ndarray[Any, Any]) -> DType:
+        """Return the dtype of `array`."""
+        return _DTYPES[array.dtype]
+
+    def strides(self, array: np.ndarray[Any, Any]) -> Shape:
+        """Return the strides of `array` in elements."""
+        itemsize = array.itemsize
+        return tuple([stride // itemsize for stride in array.strides])
+
+    def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
+        """Return how many elements lie between the owner's first element and this array's."""
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        return (array.ctypes.data - owner.ctypes.data) // (array.itemsize or 1)
+
+    def data_pointer(self, array: np.ndarray[Any, Any]) -> int:
+        """Return the address of the first element."""
+        return array.ctypes.data
+
+    def as_array(self, value: Any) -> np.ndarray[Any, Any]:
+        """Return a NumPy scalar as a 0-d array."""
+        return np.asarray(value)
+
+    def empty(self, shape: Shape, dtype: DType, index: int) -> np.ndarray[Any, Any]:
+        """Return a new array with arbitrary contents."""
+        return np.empty(shape, NATIVES[dtype])
+
+    def scalar(self, value: Number, dtype: DType, index: int) -> np.ndarray[Any, Any]:
+        """Return a 0-d array; integers wrap around as in C."""
+        native = NATIVES[dtype]
+        if native.kind in "iu" and isinstance(value, int):
+            bits = 8 * native.itemsize
+            value &= (1 << bits) - 1
+            if native.kind == "i" and value >> (bits - 1):
+                value -= 1 << bits
+        with np.errstate(all="ignore"):
+            array = np.asarray(value).astype(native)
+        array.flags.writeable = False
+        return array
+
+    def copy_into(self, target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+        """Copy `source` into `target`."""
+        target[...] = source
+
+    def from_host(
+        self, array: np.ndarray[Any, Any], dtype: DType, index: int
+    ) -> np.ndarray[Any, Any]:
+        """Return a copy of a host array."""
+        return np.array(array, dtype=NATIVES[dtype], order="C", copy=True)
+
+    def to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the array itself: it is on the host."""
+        return array
+
+    def wrap_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the array itself."""
+        return array.view(np.ndarray)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Mute NumPy's floating-point warnings."""
+        return np.errstate(all="ignore")
+
+    def dlpack_device(self, array: np.ndarray[Any, Any]) -> tuple[int, int]:
+        """Return the device of DLPack's kDLCPU."""
+        return array.__dlpack_device__()
+
+    def to_dlpack(self, array: np.ndarray[Any, Any], **options: Any) -> Any:
+        """Return a DLPack capsule."""
+        return array.__dlpack__(**options)
+
+    def from_dlpack(self, producer: Any) -> np.ndarray[Any, Any]:
+        """Return an array over the producer's memory."""
+        return np.from_dlpack(producer)

@@ -1,0 +1,87 @@
+"""Devices: a type and an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_INTERNED: dict[tuple[str, int | None], Device] = {}
+
+
+class Device:
+    """Where a tensor's data lives: ``tp.device("cpu")``, ``tp.device("cuda", 1)``, ``tp.device("meta")``.
+
+    Creating one loads no plugin; the first tensor on it does.
+
+    Parameters
+    ----------
+    type : str
+        A device type, optionally with an index as ``"type:1"``; or another device.
+    index : int, optional
+        Which device of the type.
+
+    Raises
+    ------
+    RuntimeError
+        If the string has another form, or the index is negative.
+
+    Examples
+    --------
+    >>> Device("meta", 0)
+    device(type='meta', index=0)
+    """
+
+    __slots__ = ("index", "type")
+    type: str
+    index: int | None
+
+    def __new__(cls, type: str | Device | int, index: int | None = None) -> Device:
+        if isinstance(type, Device):
+            if index is None:
+                return type
+            raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
+        if isinstance(type, bool) or not isinstance(type, str):
+            raise TypeError(
+                f"device(): expected a device or a string such as 'cpu' or 'cuda:0', got {type!r}"
+            )
+        name, colon, digits = type.partition(":")
+        if colon:
+            if index is not None:
+                raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
+            if not digits.isdecimal() or (len(digits) > 1 and digits[0] == "0"):
+                raise RuntimeError(f"Invalid device string: {type!r}; expected 'type' or 'type:N'")
+            index = int(digits)
+        if not name.isidentifier():
+            raise RuntimeError(f"Invalid device string: {type!r}; expected 'type' or 'type:N'")
+        if index is not None and index < 0:
+            raise RuntimeError(f"device(): the index must not be negative, got {index}")
+        known = _INTERNED.get((name, index))
+        if known is None:
+            known = object.__new__(cls)
+            object.__setattr__(known, "type", name)
+            object.__setattr__(known, "index", index)
+            known = _INTERNED.setdefault((name, index), known)
+        return known
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"device is immutable: cannot set {name!r}")
+
+    def __repr__(self) -> str:
+        if self.index is None:
+            return f"device(type={self.type!r})"
+        return f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int | None]]:
+        return Device, (self.type, self.index)
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Device:
+        return self
+
+
+CPU = Device("cpu")
+META = Device("meta")

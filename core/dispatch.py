@@ -1,0 +1,647 @@
+"""The dispatcher: from an op and its arguments to a kernel and back to tensors.
+
+:func:`unary` and :func:`binary` are the hot path: pointwise ops whose arguments need neither conversion
+nor checks. Everything else goes through :func:`general`: the declared rule makes a
+:class:`~tensorplug.core.operators.Spec`, :func:`execute` calls the kernel with it.
+
+What interposes on calls (autograd, autocast, tracing, profiling) is a layer, see :mod:`.layers`. The
+gradient layer is reached directly where an input requires grad; any other makes ``interposed`` nonzero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from . import operators
+from .dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, can_cast
+from .errors import KernelContractError
+from .kinds import Kind
+from .operators import Op, Spec
+from .shapes import Shape
+from .tensor_base import (
+    TensorBase,
+    bump_version,
+    new_tensor,
+    storage_of,
+    wrap,
+)
+
+
+class GradientLayer(Protocol):
+    """What core asks of the package that records operations for differentiation."""
+
+    def enabled(self) -> bool:
+        """Return whether this thread records; asked only while some thread does not."""
+
+    def record_unary(self, op: Op, output: Any, input: Any) -> None:
+        """Record a pointwise op of one argument."""
+
+    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None:
+        """Record a pointwise op of two arguments, one of which may be a number."""
+
+    def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Record any other op."""
+
+    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
+        """Note that `output` is a view of ``values[0]``, whether or not that requires grad."""
+
+    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
+        """Refuse what may not be written to; return whether the write has to be recorded."""
+
+    def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
+        """Record that `target`, at `version` before, now holds the op's result."""
+
+    def requires_grad(self, tensor: Any) -> bool:
+        """Return whether a view of a tensor that required no grad does so by now."""
+
+    def set_requires_grad(self, tensor: Any, value: bool) -> None:
+        """Make a leaf require grad or not."""
+
+    def grad_fn(self, tensor: Any) -> Any:
+        """Return the node that made the tensor, or None."""
+
+    def backward(
+        self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
+    ) -> None:
+        """Run the backward pass from a tensor."""
+
+    def retain_grad(self, tensor: Any) -> None:
+        """Keep the gradient of a non-leaf."""
+
+    def register_hook(self, tensor: Any, hook: Callable[..., Any]) -> Any:
+        """Call `hook` with the tensor's gradient."""
+
+    def register_post_accumulate_grad_hook(self, tensor: Any, hook: Callable[..., Any]) -> Any:
+        """Call `hook` after a leaf's gradient was accumulated."""
+
+    def detach_(self, tensor: Any) -> None:
+        """Take the tensor out of its graph."""
+
+
+class _NoGradient:
+    """Stands in while no autograd package is loaded: nothing is recorded."""
+
+    def enabled(self) -> bool:
+        return False
+
+    def record_unary(self, op: Op, output: Any, input: Any) -> None: ...
+
+    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None: ...
+
+    def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
+
+    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None: ...
+
+    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
+        return False
+
+    def record_inplace(
+        self, op: Op, target: Any, values: tuple[Any, ...], version: int
+    ) -> None: ...
+
+    def requires_grad(self, tensor: Any) -> bool:
+        return False
+
+    def grad_fn(self, tensor: Any) -> None:
+        return None
+
+    def detach_(self, tensor: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"{name} needs the autograd package: import tensorplug.autograd")
+
+
+gradient: GradientLayer = _NoGradient()
+
+# How many contexts, over all threads, forbid recording (no_grad blocks) or interpose on calls (layers,
+# preferred backends). While they are zero, no thread-local state is looked at.
+paused = 0
+interposed = 0
+
+# How many contexts prefer a backend; each counts as interposed too.
+preferences = 0
+
+# Set by .layers: runs a call through this thread's layers.
+through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def set_gradient_layer(layer: GradientLayer) -> None:
+    """Make `layer` the one that ops on tensors that require grad go through."""
+    global gradient
+    gradient = layer
+
+
+def add_paused(change: int) -> None:
+    """Count a context that forbids recording in (1) or out (-1)."""
+    global paused
+    paused += change
+
+
+def add_interposed(change: int) -> None:
+    """Count a context that interposes on calls in (1) or out (-1)."""
+    global interposed
+    interposed += change
+
+
+def add_preferences(change: int) -> None:
+    """Count a context that prefers a backend in (1) or out (-1)."""
+    global preferences
+    preferences += change
+    add_interposed(change)
+
+
+def kernel_of(op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return the kernel for an op on a kind, as this thread's preferences have it."""
+    if preferences:
+        return preferred_kernel(op, kind)
+    return kind.kernels[op.index]
+
+
+# --- hot path ---------------------------------------------------------------------------------
+
+
+def unary(op: Op, input: Any) -> Any:
+    """Call a pointwise op of one tensor."""
+    if interposed or not isinstance(input, TensorBase):
+        return general(op, (input,), {})
+    kind = input._kind
+    try:
+        array = kind.kernels[op.index](input._array)
+    except Exception as error:
+        return _again(op, (input,), error)
+    result = kind.results[op.index]
+    if type(array) is not result.array_type:  # type: ignore[union-attr]
+        array = result.as_array(array)  # type: ignore[union-attr]
+    output = new_tensor(array, result, input._shape)  # type: ignore[arg-type]
+    if input._state and (not paused or gradient.enabled()):
+        gradient.record_unary(op, output, input)
+    return output
+
+
+def binary(op: Op, input: Any, other: Any) -> Any:
+    """Call a pointwise op of two tensors, or of a tensor and a number."""
+    if interposed:
+        return general(op, (input, other), {})
+    if isinstance(input, TensorBase):
+        kind = input._kind
+        shape = input._shape
+        left = input._array
+        state = input._state
+        if isinstance(other, TensorBase):
+            if other._kind is not kind:
+                return general(op, (input, other), {})
+            right = other._array
+            state |= other._state
+            if other._shape != shape:
+                shape = None  # type: ignore[assignment]
+        elif fits(other, kind.dtype):
+            right = kind.scalar(other)
+        else:
+            return general(op, (input, other), {})
+    elif isinstance(other, TensorBase) and fits(input, other._kind.dtype):
+        kind = other._kind
+        shape = other._shape
+        left = kind.scalar(input)
+        right = other._array
+        state = other._state
+    else:
+        return general(op, (input, other), {})
+    try:
+        array = kind.kernels[op.index](left, right)
+    except Exception as error:
+        return _again(op, (input, other), error)
+    result = kind.results[op.index]
+    if type(array) is not result.array_type:  # type: ignore[union-attr]
+        array = result.as_array(array)  # type: ignore[union-attr]
+    output = new_tensor(array, result, array.shape if shape is None else shape)  # type: ignore[arg-type]
+    if state and (not paused or gradient.enabled()):
+        gradient.record_binary(op, output, input, other)
+    return output
+
+
+def fits(value: Any, dtype: DType) -> bool:
+    """Return whether a Python number leaves the dtype of a tensor beside it as it is."""
+    type_ = type(value)
+    if type_ is float:
+        return dtype.category >= FLOATING
+    if type_ is int:
+        return dtype.category >= INTEGER
+    if type_ is bool:
+        return dtype.category >= BOOL
+    return type_ is complex and dtype.category == COMPLEX
+
+
+def _again(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
+    """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is muted."""
+    spec = op.function(*args)
+    if isinstance(error, Warning):
+        with spec.kind.runtime.quiet():
+            return execute(op, spec)
+    raise error
+
+
+# --- every other call -------------------------------------------------------------------------
+
+
+def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call any op with any arguments."""
+    if interposed:
+        return through_layers(op, args, kwargs)
+    return run(op, args, kwargs)
+
+
+def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call any op, below all interposed layers."""
+    if "out" in kwargs:
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        if out is not None:
+            return _run_out(op, args, kwargs, out)
+    if op.sort == "primitive":
+        return execute(op, op.function(*args, **kwargs))
+    if op.overridden:
+        return _run_overridden(op, args, kwargs)
+    return op.function(*args, **kwargs)
+
+
+def execute(op: Op, spec: Spec) -> Any:
+    """Call the kernel that a spec asks for; wrap and record what it returns."""
+    kind = spec.kind
+    raw, state = unwrap(op, spec.values, kind)
+    if kind.is_meta:
+        results = meta_results(op, spec, raw)
+    else:
+        results = kernel_of(op, kind)(*raw)
+    outputs = spec.outputs
+    if len(outputs) == 1:
+        output = _wrap_checked(op, kind, results, *outputs[0])
+        if op.view:
+            output._storage = storage_of(spec.values[0])
+            gradient.record_view(op, spec.values, output)
+        elif state and (not paused or gradient.enabled()):
+            gradient.record(op, spec.values, (output,))
+        return output
+    if len(results) != len(outputs):
+        raise _contract(op, kind, f"{len(results)} outputs", f"{len(outputs)}")
+    wrapped = tuple(
+        [
+            _wrap_checked(op, kind, array, shape, dtype)
+            for array, (shape, dtype) in zip(results, outputs, strict=True)
+        ]
+    )
+    if state and (not paused or gradient.enabled()):
+        gradient.record(op, spec.values, wrapped)
+    return wrapped
+
+
+def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]:
+    """Return the kernel's arguments, and whether any tensor among them may require grad.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensors are on different devices.
+    """
+    raw: list[Any] = []
+    state = 0
+    device = kind.device
+    numbers = op.pointwise
+    for value in values:
+        if isinstance(value, TensorBase):
+            if value._kind.device is not device:
+                raise _devices_differ(op, values)
+            state |= value._state
+            raw.append(value._array)
+        elif isinstance(value, (list, tuple)) and any(
+            [isinstance(item, TensorBase) for item in value]
+        ):
+            arrays, inner = unwrap(op, tuple(value), kind)
+            state |= inner
+            raw.append(arrays)
+        else:
+            raw.append(kind.scalar(value) if numbers else value)
+    return raw, state
+
+
+def _wrap_checked(op: Op, kind: Kind, array: Any, shape: Shape | None, dtype: DType) -> Any:
+    result = kind if dtype is kind.dtype else kind.with_dtype(dtype)
+    if type(array) is not result.array_type:
+        array = result.as_array(array)
+    if shape is None:
+        shape = tuple(array.shape)
+    elif array.shape != shape:
+        raise _contract(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
+    return new_tensor(array, result, shape)
+
+
+def _contract(op: Op, kind: Kind, got: str, expected: str) -> KernelContractError:
+    from .resolution import describe_kernel
+
+    return KernelContractError(
+        f"{op.name}: {describe_kernel(op, kind)} returned {got}, but the op's declaration says "
+        f"{expected}; please report this to the kernel's author"
+    )
+
+
+def _devices_differ(op: Op, values: tuple[Any, ...]) -> RuntimeError:
+    devices: dict[str, None] = {}
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, TensorBase):
+                devices[str(item._kind.device)] = None
+    found = " and ".join(devices)
+    return RuntimeError(
+        f"{op.name}: expected all tensors to be on the same device, but found {found}; move one of "
+        "them with .to(device)"
+    )
+
+
+def meta_results(op: Op, spec: Spec, raw: list[Any]) -> Any:
+    """Return what a kernel would on the meta device: shapes and strides without data."""
+    from .meta import results
+
+    return results(op, spec, raw)
+
+
+# --- composites with a kernel or derivative of their own ---------------------------------------
+
+
+def _run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    values = op.bind(args, kwargs)
+    first = operators.first_tensor(values)
+    if first is None:
+        return op.function(*args, **kwargs)
+    kind = first._kind
+    tracked = _any_tracked(values) and (not paused or gradient.enabled())
+    if tracked and op.rule is None:
+        return op.function(*args, **kwargs)
+    if not tracked:
+        return _run_kernel_or_body(op, values, kind, args, kwargs)
+    with gradient_off():
+        results = _run_kernel_or_body(op, values, kind, args, kwargs)
+    gradient.record(op, values, results if isinstance(results, tuple) else (results,))
+    return results
+
+
+def _run_kernel_or_body(
+    op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if kind.is_meta or not native_kernel(op, kind) or not _same_kind(values, kind):
+        return op.function(*args, **kwargs)
+    raw, _ = unwrap(op, values, kind)
+    results = kernel_of(op, kind)(*raw)
+    runtime = kind.runtime
+    if len(op.outputs) == 1:
+        results = kind.as_array(results) if type(results) is not kind.array_type else results
+        return wrap(results, kind.with_dtype(runtime.dtype(results)))
+    arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
+    return tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
+
+
+def _any_tracked(values: tuple[Any, ...]) -> bool:
+    for value in values:
+        if isinstance(value, TensorBase):
+            if value._state:
+                return True
+        elif isinstance(value, (list, tuple)) and _any_tracked(tuple(value)):
+            return True
+    return False
+
+
+def _same_kind(values: tuple[Any, ...], kind: Kind) -> bool:
+    """Return whether all floating-point tensors are of one dtype, and all tensors of one device."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            other = value._kind
+            if other is not kind and (
+                other.device is not kind.device or other.dtype.category >= FLOATING
+            ):
+                return False
+        elif isinstance(value, (list, tuple)) and not _same_kind(tuple(value), kind):
+            return False
+    return True
+
+
+# Set by .resolution and by .layers.
+preferred_kernel: Callable[[Op, Kind], Callable[..., Any]]
+native_kernel: Callable[[Op, Kind], bool]
+gradient_off: Callable[[], Any]
+
+
+# --- out= and in-place ------------------------------------------------------------------------
+
+
+def _run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for target in targets:
+        if not isinstance(target, TensorBase):
+            raise TypeError(f"{op.name}(): out= takes a tensor, got {type(target).__name__}")
+    if (_any_tracked((args, tuple(kwargs.values()))) or _any_tracked((targets,))) and (
+        not paused or gradient.enabled()
+    ):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad"
+        )
+    if op.pointwise and len(targets) == 1:
+        spec = op.function(*args, **kwargs)
+        _check_out(op, targets[0], spec.outputs[0][1], spec.kind)
+        if targets[0]._shape == spec.outputs[0][0]:
+            write(op, spec, targets[0])
+            return out
+        results = execute(op, spec)
+    else:
+        results = run(op, args, kwargs)
+    computed = results if isinstance(results, tuple) else (results,)
+    if len(computed) != len(targets):
+        raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
+    for target, result in zip(targets, computed, strict=True):
+        _check_out(op, target, result._kind.dtype, result._kind)
+    for target, result in zip(targets, computed, strict=True):
+        if target._shape != result._shape:
+            resize_out(op, target, result._shape)
+        store(target, result._array, result._kind)
+        bump_version(target)
+    return out
+
+
+def _check_out(op: Op, target: Any, dtype: DType, kind: Kind) -> None:
+    if target._kind.device is not kind.device:
+        raise RuntimeError(
+            f"{op.name}(): expected out= on {kind.device}, got a tensor on {target._kind.device}"
+        )
+    if not can_cast(dtype, target._kind.dtype):
+        raise RuntimeError(
+            f"{op.name}(): result type {dtype.name} can't be cast to the desired output type "
+            f"{target._kind.dtype.name}"
+        )
+
+
+def resize_out(op: Op, target: Any, shape: Shape) -> None:
+    """Give an ``out=`` tensor of another shape new memory, as torch does.
+
+    A tensor that has elements gets a warning, because its old memory is left behind.
+    """
+    import math
+    import warnings
+
+    if math.prod(target._shape):
+        warnings.warn(
+            f"{op.name}(): an output with shape {list(target._shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor, or one of that shape",
+            UserWarning,
+            stacklevel=5,
+        )
+    kind = target._kind
+    target._array = kind.runtime.empty(shape, kind.dtype, kind.device.index or 0)
+    target._shape = shape
+    target._storage = None
+
+
+def write(op: Op, spec: Spec, target: Any) -> None:
+    """Compute a pointwise op into the memory of `target`, whose shape must be the result's."""
+    kind = spec.kind
+    raw, _ = unwrap(op, spec.values, kind)
+    if kind.is_meta:
+        bump_version(target)
+        return
+    kernel = kernel_of(op, kind)
+    result = kind.with_dtype(spec.outputs[0][1])
+    if target._kind is result:
+        writer = None if preferences else kind.writers[op.index]
+        if writer is not None:
+            writer(*raw, out=target._array)
+            bump_version(target)
+            return
+    store(target, kernel(*raw), result)
+    bump_version(target)
+
+
+def store(target: Any, array: Any, kind: Kind) -> None:
+    """Copy a kernel's result of `kind` into the memory of `target`, converting the dtype."""
+    own = target._kind
+    if type(array) is not kind.array_type:
+        array = kind.as_array(array)
+    if own is not kind:
+        array = kind.kernels[CAST.index](array, own.dtype)
+        if type(array) is not own.array_type:
+            array = own.as_array(array)
+    own.runtime.copy_into(target._array, array)
+
+
+CAST = operators.handle("cast")
+
+
+def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the in-place variant of an op: compute it and write the result into `target`."""
+    if interposed:
+        return through_layers(_inplace_op(op, name), (target, *args), kwargs)
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
+    if op.sort == "composite" or (not op.pointwise and op is not COPY):
+        return _inplace_composite(op, name, target, args, kwargs)
+    spec = op.function(target, *args, **kwargs)
+    shape, dtype = spec.outputs[0]
+    if shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(shape or ())}"
+        )
+    _check_out(op, target, dtype, spec.kind)
+    if spec.values[0] is not target or spec.kind.with_dtype(dtype) is not target._kind:
+        return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
+    tracked = gradient.before_inplace(op, target, spec.values)
+    storage = target._storage
+    version = target._version if storage is None else storage.version
+    write(op, spec, target)
+    if tracked:
+        gradient.record_inplace(op, target, spec.values, version)
+    return target
+
+
+def _inplace_composite(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Compute the composite aside, then copy it in, which records as an in-place copy."""
+    result = run(op, (target, *args), kwargs)
+    if result._shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(result._shape)}"
+        )
+    _check_out(op, target, result._kind.dtype, result._kind)
+    return inplace(COPY, "copy_", target, (result,), {})
+
+
+COPY = operators.handle("copy")
+
+
+def _inplace_op(op: Op, name: str) -> Op:
+    """Return the op that layers see for an in-place call."""
+    known = _INPLACE_OPS.get(op)
+    if known is None:
+        known = Op(name)
+        known.declared = True
+        known.sort = "composite"
+        known.parameters = op.parameters
+        known.function = lambda target, *args, **kwargs: inplace(op, name, target, args, kwargs)
+        known.owner = op.owner
+        _INPLACE_OPS[op] = known
+    return known
+
+
+_INPLACE_OPS: dict[Op, Op] = {}
+
+
+# --- what users call ---------------------------------------------------------------------------
+
+
+def _build_call(op: Op) -> Callable[..., Any]:
+    """Return the callable of an op, of the arity that suits it."""
+    if op.pointwise and op.arity == 1:
+
+        def call_unary(input: Any, **options: Any) -> Any:
+            if options:
+                return general(op, (input,), options)
+            return unary(op, input)
+
+        return call_unary
+
+    if op.pointwise and op.arity == 2:
+
+        def call_binary(input: Any, other: Any, **options: Any) -> Any:
+            if options:
+                return general(op, (input, other), options)
+            return binary(op, input, other)
+
+        return call_binary
+
+    if op.sort == "composite":
+
+        def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if interposed or op.overridden or "out" in kwargs:
+                return general(op, args, kwargs)
+            return op.function(*args, **kwargs)
+
+        return call_composite
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interposed or "out" in kwargs:
+            return general(op, args, kwargs)
+        return execute(op, op.function(*args, **kwargs))
+
+    return call
+
+
+def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
+    def call_inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return inplace(op, name, self, args, kwargs)
+
+    call_inplace.__name__ = call_inplace.__qualname__ = name
+    call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."
+    return call_inplace
+
+
+operators.build_call = _build_call
+operators.build_inplace = _build_inplace

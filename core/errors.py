@@ -1,0 +1,43 @@
+"""Exceptions of tensorplug.
+
+Each one derives from the built-in type that a PyTorch user already catches, so ``except RuntimeError``
+written for torch keeps working.
+"""
+
+from __future__ import annotations
+
+
+class TensorplugError(Exception):
+    """Base of every exception that only tensorplug raises."""
+
+
+class KernelNotFoundError(TensorplugError, NotImplementedError):
+    """No kernel, decomposition or permitted fallback runs an op on a device and dtype."""
+
+
+class KernelContractError(TensorplugError, RuntimeError):
+    """A plugin's kernel returned something that its op's declaration rules out."""
+
+
+class DeviceNotAvailableError(TensorplugError, RuntimeError):
+    """A device type has no plugin, or its plugin cannot reach the hardware."""
+
+
+class PluginError(TensorplugError, RuntimeError):
+    """A plugin failed to load, or was refused at registration."""
+
+
+class RegistrationError(PluginError, ValueError):
+    """A plugin registered something that does not fit; nothing of the plugin was kept."""
+
+
+class DerivativeNotFoundError(TensorplugError, NotImplementedError):
+    """A tensor that requires grad met an op that has neither a derivative nor an explicit none."""
+
+
+class FallbackWarning(UserWarning):
+    """An op ran on the CPU because its device has no kernel for it."""
+
+
+class PluginWarning(UserWarning):
+    """A plugin was quarantined."""

@@ -1,0 +1,181 @@
+"""Kinds: the (device, dtype) pair of a tensor, interned, with its table of kernels.
+
+Dispatch is one list look-up: ``kind.kernels[op.index]``. A slot that nobody has used yet holds a
+resolver stub that finds the kernel, puts it in its own place and calls it, so a call has no miss check
+and a late registration just puts stubs back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .devices import CPU, Device
+from .dtypes import ALL_DTYPES, DType, Number
+from .errors import DeviceNotAvailableError
+from .runtime import DeviceRuntime
+
+_SCALARS_KEPT = 1024
+
+
+class Kind:
+    """One (device, dtype) pair; there is exactly one object per pair.
+
+    Attributes
+    ----------
+    kernels : list
+        By op index: a callable over raw arrays and plain values.
+    results : list
+        By op index, of pointwise ops: the Kind of the result; None before the first use.
+    writers : list
+        By op index, of pointwise ops: the kernel if it takes ``out=``, else None.
+    """
+
+    __slots__ = (
+        "array_type", "as_array", "device", "dtype", "is_meta", "kernels", "results", "runtime",
+        "scalars", "writers",
+    )  # fmt: skip
+
+    def __init__(self, device: Device, dtype: DType, runtime: DeviceRuntime) -> None:
+        self.device = device
+        self.dtype = dtype
+        self.runtime = runtime
+        self.array_type = runtime.array_type
+        self.as_array = runtime.as_array
+        self.is_meta = device.type == "meta"
+        self.kernels: list[Callable[..., Any]] = []
+        self.results: list[Kind | None] = []
+        self.writers: list[Callable[..., Any] | None] = []
+        self.scalars: dict[Any, Any] = {}
+
+    def scalar(self, value: Number) -> Any:
+        """Return a cached 0-d array of a Python number; it must never be written to."""
+        # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros.
+        key = value if value and not isinstance(value, complex) else repr(value)
+        array = self.scalars.get(key)
+        if array is None:
+            if len(self.scalars) >= _SCALARS_KEPT:
+                self.scalars.clear()
+            array = self.runtime.scalar(value, self.dtype, self.device.index or 0)
+            self.scalars[key] = array
+        return array
+
+    def with_dtype(self, dtype: DType) -> Kind:
+        """Return the kind of the same device and another dtype."""
+        return self if dtype is self.dtype else kind_of(self.device, dtype)
+
+    def __repr__(self) -> str:
+        return f"Kind({self.device}, {self.dtype.name})"
+
+    def __reduce__(self) -> tuple[Any, tuple[Device, DType]]:
+        return kind_of, (self.device, self.dtype)
+
+
+_KINDS: dict[tuple[Device, DType], Kind] = {}
+
+# Set by the plugin registry and by the dispatcher when they are imported.
+find_runtime: Callable[[str], DeviceRuntime]
+make_stub: Callable[[int, Kind], Callable[..., Any]]
+op_count: Callable[[], int]
+
+
+def canonical_device(device: Device) -> Device:
+    """Return `device` with the index that its runtime gives it; load its plugin.
+
+    "cpu" and "meta" have one device each, which carries no index, as in torch.
+
+    Raises
+    ------
+    DeviceNotAvailableError
+        If no plugin serves the type, or there is no device of that index.
+    """
+    runtime = find_runtime(device.type)
+    reason = runtime.unavailable_reason()
+    if reason is not None:
+        raise DeviceNotAvailableError(f"device {device} cannot be used: {reason}")
+    count = runtime.device_count()
+    index = runtime.current_device() if device.index is None else device.index
+    if index >= count:
+        raise DeviceNotAvailableError(
+            f"device {device} does not exist: {runtime.type} has {count} device(s), "
+            f"numbered 0 to {count - 1}"
+        )
+    return Device(device.type) if device.type in ("cpu", "meta") else Device(device.type, index)
+
+
+def kind_of(device: Device, dtype: DType) -> Kind:
+    """Return the Kind of `device` and `dtype`."""
+    kind = _KINDS.get((device, dtype))
+    if kind is None:
+        exact = canonical_device(device)
+        if exact is not device:
+            # An index-less device follows the runtime's current one: never interned.
+            return kind_of(exact, dtype)
+        kind = Kind(device, dtype, find_runtime(device.type))
+        kind = _KINDS.setdefault((device, dtype), kind)
+        extend_tables(kind)
+    return kind
+
+
+def extend_tables(kind: Kind) -> None:
+    """Give `kind` an unresolved slot for every op that it has none for."""
+    for index in range(len(kind.kernels), op_count()):
+        kind.kernels.append(make_stub(index, kind))
+        kind.results.append(None)
+        kind.writers.append(None)
+
+
+_reset_listeners: list[Callable[[], None]] = []
+
+
+def on_reset(listener: Callable[[], None]) -> None:
+    """Call `listener()` whenever the tables are reset (caches of resolutions depend on it)."""
+    _reset_listeners.append(listener)
+
+
+def reset_tables() -> None:
+    """Make every slot of every kind resolve again at its next use."""
+    for listener in _reset_listeners:
+        listener()
+    for kind in list(_KINDS.values()):
+        extend_tables(kind)
+        for index in range(len(kind.kernels)):
+            kind.writers[index] = None
+            kind.kernels[index] = make_stub(index, kind)
+
+
+def forget_device(device_type: str) -> None:
+    """Drop the kinds of a device type whose runtime went away."""
+    for key in [key for key in _KINDS if key[0].type == device_type]:
+        del _KINDS[key]
+
+
+def known_kinds() -> list[Kind]:
+    """Return every kind in use so far."""
+    return list(_KINDS.values())
+
+
+def kinds_of_device(device: Device) -> list[Kind]:
+    """Return the kinds of all dtypes of a device."""
+    return [kind_of(device, dtype) for dtype in ALL_DTYPES]
+
+
+def default_kind(dtype: DType) -> Kind:
+    """Return the kind of `dtype` on the default device."""
+    return kind_of(default_device(), dtype)
+
+
+_default_device: list[Device] = [CPU]
+
+
+def default_device() -> Device:
+    """Return the device on which tensors are made where none is named."""
+    return _default_device[0]
+
+
+def set_default_device(device: Device | str | None) -> None:
+    """Make `device` the one on which tensors are made where none is named; None means "cpu".
+
+    The device's plugin is loaded now, so an error appears here rather than at the next tensor.
+    """
+    _default_device[0] = CPU if device is None else canonical_device(Device(device))

@@ -1,0 +1,216 @@
+"""The "meta" device: tensors with shape, strides and dtype but no data.
+
+Ops on it run the declared rules only. Views have real strides, so layout questions have real answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .devices import META
+from .dtypes import DType, Number
+from .kinds import Kind, kind_of
+from .operators import Op, Spec
+from .runtime import DeviceRuntime
+from .shapes import Shape, broadcast_shapes, contiguous_strides, view_strides
+from .tensor_base import new_tensor
+
+
+class MetaArray:
+    """Shape, strides, offset and dtype of an array that is not there."""
+
+    __slots__ = ("dtype", "offset", "shape", "strides")
+
+    def __init__(
+        self, shape: Shape, dtype: DType, strides: Shape | None = None, offset: int = 0
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.strides = contiguous_strides(shape) if strides is None else strides
+        self.offset = offset
+
+    def __repr__(self) -> str:
+        return f"MetaArray({self.shape}, {self.dtype.name})"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the data would take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class MetaRuntime(DeviceRuntime):
+    """The runtime of the meta device."""
+
+    type = "meta"
+    array_type = MetaArray
+    capabilities = frozenset({"float64", "float16", "bfloat16", "complex", "views", "in_place"})
+
+    def dtype(self, array: MetaArray) -> DType:
+        """Return the dtype of `array`."""
+        return array.dtype
+
+    def strides(self, array: MetaArray) -> Shape:
+        """Return the strides of `array` in elements."""
+        return array.strides
+
+    def storage_offset(self, array: MetaArray) -> int:
+        """Return the offset of `array` in elements."""
+        return array.offset
+
+    def empty(self, shape: Shape, dtype: DType, index: int) -> MetaArray:
+        """Return an array without data."""
+        return MetaArray(shape, dtype)
+
+    def scalar(self, value: Number, dtype: DType, index: int) -> MetaArray:
+        """Return a 0-d array without data."""
+        return MetaArray((), dtype)
+
+    def copy_into(self, target: MetaArray, source: MetaArray) -> None:
+        """Do nothing: there is no data."""
+
+    def from_host(self, array: Any, dtype: DType, index: int) -> MetaArray:
+        """Forget the data."""
+        return MetaArray(tuple(array.shape), dtype)
+
+    def to_host(self, array: MetaArray) -> Any:
+        """Raise: there is no data."""
+        raise RuntimeError("cannot copy out of a meta tensor: it has no data")
+
+    def copy_from(self, array: Any, source: DeviceRuntime, index: int) -> MetaArray:
+        """Forget another device's data."""
+        return MetaArray(tuple(array.shape), source.dtype(array))
+
+
+RUNTIME = MetaRuntime()
+
+
+def empty_meta(shape: Shape, dtype: DType) -> Any:
+    """Return a meta tensor of a shape and dtype."""
+    return new_tensor(MetaArray(shape, dtype), kind_of(META, dtype), shape)
+
+
+def pointwise_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return the meta device's raw callable for an op."""
+    if not op.pointwise:
+        raise NotImplementedError(f"op {op.name!r} has no raw form on the meta device")
+
+    def run(*arrays: MetaArray, out: MetaArray | None = None) -> MetaArray:
+        result = kind.results[op.index]
+        return MetaArray(
+            broadcast_shapes(*[array.shape for array in arrays]), (result or kind).dtype
+        )
+
+    return run
+
+
+def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
+    """Return what a kernel would return for a spec."""
+    if op.view:
+        return view_of(op, raw[0], tuple(raw[1:]))
+    arrays = []
+    for shape, dtype in spec.outputs:
+        if shape is None:
+            raise RuntimeError(
+                f"{op.name}: the output's shape depends on the data, which a meta tensor lacks"
+            )
+        arrays.append(MetaArray(shape, dtype))
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def view_of(op: Op, array: MetaArray, values: tuple[Any, ...]) -> MetaArray:
+    """Return what a view op makes of an array.
+
+    A view op of an extension has no rule for strides here; its output counts as contiguous.
+    """
+    rule = _VIEWS.get(op.name)
+    if rule is not None:
+        return rule(array, *values)
+    tensor = new_tensor(array, kind_of(META, array.dtype), array.shape)
+    shape, dtype = op.function(tensor, *values).outputs[0]
+    return MetaArray(shape or (), dtype)
+
+
+# --- views ------------------------------------------------------------------------------------
+
+
+def _view(array: MetaArray, shape: Shape) -> MetaArray:
+    strides = view_strides(array.shape, array.strides, shape)
+    return MetaArray(shape, array.dtype, strides, array.offset)
+
+
+def _permute(array: MetaArray, dims: Shape) -> MetaArray:
+    return MetaArray(
+        tuple([array.shape[d] for d in dims]),
+        array.dtype,
+        tuple([array.strides[d] for d in dims]),
+        array.offset,
+    )
+
+
+def _expand(array: MetaArray, shape: Shape) -> MetaArray:
+    lead = len(shape) - len(array.shape)
+    strides = [0] * lead
+    for size, stride, target in zip(array.shape, array.strides, shape[lead:], strict=True):
+        strides.append(stride if size == target else 0)
+    return MetaArray(shape, array.dtype, tuple(strides), array.offset)
+
+
+def _as_strided(array: MetaArray, shape: Shape, strides: Shape, offset: int) -> MetaArray:
+    return MetaArray(shape, array.dtype, strides, offset)
+
+
+def _basic_index(array: MetaArray, key: tuple[Any, ...]) -> MetaArray:
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = array.offset
+    dim = 0
+    for item in key:
+        if item is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        size, stride = array.shape[dim], array.strides[dim]
+        dim += 1
+        if isinstance(item, slice):
+            start, stop, step = item.indices(size)
+            shape.append(len(range(start, stop, step)))
+            strides.append(stride * step)
+            offset += start * stride
+        else:
+            offset += item * stride
+    shape.extend(array.shape[dim:])
+    strides.extend(array.strides[dim:])
+    return MetaArray(tuple(shape), array.dtype, tuple(strides), offset)
+
+
+def _view_as_real(array: MetaArray) -> MetaArray:
+    strides = tuple([2 * stride for stride in array.strides])
+    return MetaArray((*array.shape, 2), array.dtype.to_real(), (*strides, 1), 2 * array.offset)
+
+
+def _view_as_complex(array: MetaArray) -> MetaArray:
+    strides = tuple([stride // 2 for stride in array.strides[:-1]])
+    return MetaArray(array.shape[:-1], array.dtype.to_complex(), strides, array.offset // 2)
+
+
+def _view_dtype(array: MetaArray, dtype: DType) -> MetaArray:
+    old, new = array.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return MetaArray(array.shape, dtype, array.strides, array.offset)
+    shape = (*array.shape[:-1], array.shape[-1] * old // new)
+    strides = tuple([stride * old // new for stride in array.strides[:-1]])
+    return MetaArray(shape, dtype, (*strides, 1), array.offset * old // new)
+
+
+_VIEWS: dict[str, Callable[..., MetaArray]] = {
+    "view": _view,
+    "permute": _permute,
+    "expand": _expand,
+    "as_strided": _as_strided,
+    "basic_index": _basic_index,
+    "view_as_real": _view_as_real,
+    "view_as_complex": _view_as_complex,
+    "view_dtype": _view_dtype,
+}

@@ -1,0 +1,418 @@
+"""Operators: how one is declared, and the registry of all of them.
+
+An op is a typed, documented Python function with a decorator. Of a :func:`primitive` the body is the
+shape and dtype rule: it checks the arguments and returns a :class:`Spec`. Of a :func:`composite` the
+body is the decomposition into other ops. One declaration yields the function, the Tensor method, the
+in-place variant, ``out=``, and the entry in the coverage matrix.
+
+Examples
+--------
+A primitive whose kernel is called as ``kernel(input, dim, keepdim)``::
+
+    @primitive("input, dim, keepdim")
+    def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Spec:
+        dims = normalize_dims(dim, input.ndim, "amax")
+        return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), input.dtype)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
+
+from . import kinds
+from .dtypes import DType
+from .errors import RegistrationError
+from .kinds import Kind, kind_of
+from .shapes import Shape
+from .tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from .devices import Device
+    from .tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Spec:
+    """What one call of a primitive comes to: canonical kernel arguments and the outputs' metadata.
+
+    Parameters
+    ----------
+    values : tuple
+        The kernel's arguments in the declared order: tensors, lists of tensors, None, plain values.
+    shape : tuple of int or None
+        The output's shape; None where only the data decides (``nonzero``).
+    dtype : DType
+        The output's dtype.
+    key : DType, optional
+        The dtype under which the kernel is looked up; by default that of the first tensor.
+    device : Device, optional
+        Where the kernel runs; by default the device of the first tensor.
+    outputs : tuple of (shape, dtype), optional
+        For an op with several outputs, instead of `shape` and `dtype`.
+    """
+
+    __slots__ = ("kind", "outputs", "values")
+
+    def __init__(
+        self,
+        values: tuple[Any, ...],
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+        *,
+        key: DType | None = None,
+        device: Device | None = None,
+        outputs: tuple[tuple[Shape | None, DType], ...] | None = None,
+    ) -> None:
+        self.values = values
+        self.outputs = ((shape, cast(DType, dtype)),) if outputs is None else outputs
+        if device is None or key is None:
+            first = first_tensor(values)
+            if first is None:
+                raise TypeError(f"no tensor among the arguments {values!r}")
+            kind = first._kind
+            self.kind: Kind = kind if key is None or key is kind.dtype else kind.with_dtype(key)
+        else:
+            self.kind = kind_of(device, key)
+
+
+def first_tensor(values: Iterable[Any]) -> TensorBase | None:
+    """Return the first tensor among values and lists of values."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            return value
+        if isinstance(value, (tuple, list)):
+            found = first_tensor(value)
+            if found is not None:
+                return found
+    return None
+
+
+class _Unregistered:
+    """The index of an op that no plugin has handed over yet: using it says so."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __index__(self) -> int:
+        raise RegistrationError(
+            f"op {self.name!r} is declared but not registered; return it from the "
+            "tensorplug_ops hook of a plugin, and register that plugin"
+        )
+
+
+Sort = Literal["primitive", "composite"]
+
+
+class Op:
+    """A declared operator.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry; ``"package.name"`` for an extension's op.
+    sort : {"primitive", "composite"}
+        Whether a backend must supply a kernel or may.
+    function : callable
+        The declared Python function: rule or decomposition.
+    call : callable
+        What users call.
+    parameters : tuple of str
+        The names of the kernel's arguments; formulas refer to the same names.
+    pointwise : bool
+        Whether each output element depends on the broadcast inputs' elements of its own place only.
+    view : bool
+        Whether the output shares the input's memory.
+    outputs : tuple of str
+        Names of the outputs; ``("result",)`` for a single one.
+    owner : str
+        The plugin that registered the op.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.index: int = cast(int, _Unregistered(name))
+        self.declared = False
+        self.sort: Sort = "primitive"
+        self.function: Callable[..., Any] = _undeclared
+        self.call: Callable[..., Any] = _undeclared
+        self.parameters: tuple[str, ...] = ()
+        self.signature = inspect.Signature()
+        self.arity = 0
+        self.pointwise = False
+        self.view = False
+        self.outputs: tuple[str, ...] = ("result",)
+        self.inplace: str | None = None
+        self.method: str | None = None
+        self.aliases: tuple[str, ...] = ()
+        self.owner = ""
+        # The derivative, as the autograd layer stores it; None until one is registered.
+        self.rule: Any = None
+        # Of a composite: whether a kernel or a derivative may stand in for its body.
+        self.overridden = False
+
+    def __repr__(self) -> str:
+        return f"<{self.sort} op {self.name}({', '.join(self.parameters)})>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return get_op, (self.name,)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the call's arguments in the order of the parameters, defaults filled in.
+
+        Raises
+        ------
+        TypeError
+            As Python does for a call that does not fit the signature.
+        """
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def unbind(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return (args, kwargs) with which the declared function takes values from :meth:`bind`."""
+        bound = inspect.BoundArguments(
+            self.signature,
+            OrderedDict(zip(self.signature.parameters, values, strict=True)),
+        )
+        return bound.args, bound.kwargs
+
+
+def _undeclared(*args: Any, **kwargs: Any) -> Any:
+    raise RegistrationError("this op was only named, never declared")
+
+
+_OPS: dict[str, Op] = {}
+_ORDER: list[Op] = []
+_HANDLES: dict[str, Op] = {}
+_lock = threading.RLock()
+
+# Set by the dispatcher: builds the callable that users call, and the in-place one.
+build_call: Callable[[Op], Callable[..., Any]]
+build_inplace: Callable[[Op, str], Callable[..., Any]]
+# Set by the module of Tensor.
+add_method: Callable[[str, Callable[..., Any]], None]
+remove_method: Callable[[str], None]
+# Set by the plugin registry: loads plugins that may own an op of this name.
+find_missing: Callable[[str], None] = lambda name: None
+
+
+def handle(name: str) -> Op:
+    """Return the op that core declares under `name`, which may happen later."""
+    op = _OPS.get(name) or _HANDLES.get(name)
+    if op is None:
+        op = _HANDLES[name] = Op(name)
+    return op
+
+
+def _claim(name: str) -> Op:
+    op = _HANDLES.get(name)
+    return op if op is not None and not op.declared else Op(name)
+
+
+def primitive(
+    kernel: str,
+    *,
+    name: str | None = None,
+    pointwise: bool = False,
+    view: bool = False,
+    inplace: bool = False,
+    method: bool = True,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, Tensor]]:
+    """Declare a primitive: an op that every backend supplies a kernel for.
+
+    Parameters
+    ----------
+    kernel : str
+        The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
+    name : str, optional
+        The op's name; by default the function's.
+    pointwise, view : bool
+        See :class:`Op`.
+    inplace : bool
+        Whether there is a variant ``name_`` that writes into its first argument.
+    method : bool
+        Whether Tensor gets a method of that name.
+    aliases : tuple of str
+        Further names for the same op.
+    """
+
+    def declare(function: Callable[P, Spec]) -> Callable[P, Tensor]:
+        return _declare(
+            function,
+            "primitive",
+            kernel,
+            name,
+            pointwise,
+            view,
+            ("result",),
+            inplace,
+            method,
+            aliases,
+        )
+
+    return declare
+
+
+def primitive_tuple(
+    kernel: str,
+    outputs: str,
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]:
+    """Declare a primitive with several outputs, named in `outputs` (comma-separated)."""
+
+    def declare(function: Callable[P, Spec]) -> Callable[P, tuple[Tensor, ...]]:
+        names = tuple(part.strip() for part in outputs.split(","))
+        return _declare(
+            function, "primitive", kernel, name, False, False, names, False, method, aliases
+        )
+
+    return declare
+
+
+def composite(
+    *,
+    name: str | None = None,
+    outputs: str = "result",
+    inplace: bool = False,
+    method: bool = True,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a composite: an op whose body is written in other ops and runs on every device.
+
+    A backend may register a kernel for it all the same, called with the op's arguments in order
+    (defaults filled in, tensors as raw arrays), and autograd a derivative.
+    """
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        names = tuple(part.strip() for part in outputs.split(","))
+        return _declare(
+            function, "composite", None, name, False, False, names, inplace, method, aliases
+        )
+
+    return declare
+
+
+def _declare(
+    function: Callable[..., Any],
+    sort: Sort,
+    kernel: str | None,
+    name: str | None,
+    pointwise: bool,
+    view: bool,
+    outputs: tuple[str, ...],
+    inplace: bool,
+    method: bool,
+    aliases: tuple[str, ...],
+) -> Any:
+    op = _claim(name or function.__name__)
+    op.declared = True
+    op.sort = sort
+    op.function = function
+    op.signature = inspect.signature(function)
+    if kernel is None:
+        op.parameters = tuple(op.signature.parameters)
+    else:
+        op.parameters = tuple(part.strip() for part in kernel.split(",")) if kernel else ()
+    op.arity = len(op.parameters)
+    op.pointwise = pointwise
+    op.view = view
+    op.outputs = outputs
+    short = op.name.rpartition(".")[2]
+    op.method = short if method else None
+    op.inplace = f"{short}_" if inplace else None
+    op.aliases = aliases
+    op.call = functools.wraps(function)(build_call(op))
+    op.call.op = op  # type: ignore[attr-defined]
+    return op.call
+
+
+def register_op(op: Op, owner: str) -> None:
+    """Put a declared op into the registry and give every kernel table a slot for it.
+
+    Raises
+    ------
+    RegistrationError
+        If the name is taken; the message names both owners.
+    """
+    with _lock:
+        known = _OPS.get(op.name)
+        if known is not None:
+            raise RegistrationError(
+                f"{owner}: op {op.name!r} is already registered by {known.owner}"
+            )
+        if not op.declared:
+            raise RegistrationError(f"{owner}: op {op.name!r} has no declaration")
+        op.owner = owner
+        op.index = len(_ORDER)
+        _ORDER.append(op)
+        _OPS[op.name] = op
+        for kind in kinds.known_kinds():
+            kinds.extend_tables(kind)
+        if op.method is not None:
+            for alias in (op.method, *op.aliases):
+                add_method(alias, op.call)
+        if op.inplace is not None:
+            for base in (op.inplace[:-1], *op.aliases):
+                add_method(f"{base}_", build_inplace(op, f"{base}_"))
+
+
+def unregister_op(op: Op) -> None:
+    """Take an op out of the registry; its slot in the tables stays unused."""
+    with _lock:
+        _OPS.pop(op.name, None)
+        if op.method is not None:
+            for alias in (op.method, *op.aliases):
+                remove_method(alias)
+        if op.inplace is not None:
+            for base in (op.inplace[:-1], *op.aliases):
+                remove_method(f"{base}_")
+        op.index = cast(int, _Unregistered(op.name))
+
+
+def get_op(name: str) -> Op:
+    """Return the op called `name`, loading the extension plugins if it is not known yet.
+
+    Raises
+    ------
+    KeyError
+        If no plugin registers it; the message lists names that are near.
+    """
+    op = _OPS.get(name)
+    if op is None:
+        find_missing(name)
+        op = _OPS.get(name)
+    if op is None:
+        import difflib
+
+        near = difflib.get_close_matches(name, _OPS, 4)
+        raise KeyError(f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+    return op
+
+
+def has_op(name: str) -> bool:
+    """Return whether an op of that name is registered now; loads nothing."""
+    return name in _OPS
+
+
+def all_ops() -> Iterator[Op]:
+    """Yield every registered op, in the order of registration."""
+    return iter([op for op in _ORDER if _OPS.get(op.name) is op])
+
+
+def op_at(index: int) -> Op:
+    """Return the op with this index in the kernel tables."""
+    return _ORDER[index]
+
+
+kinds.op_count = lambda: len(_ORDER)

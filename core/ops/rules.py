@@ -1,0 +1,104 @@
+"""Helpers that the rules of primitives share: promotion, casting, axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import operators
+from ..dtypes import (
+    FLOATING,
+    DType,
+    Number,
+    get_default_dtype,
+    result_dtype,
+)
+from ..operators import Spec
+from ..shapes import broadcast_shapes
+from ..tensor_base import TensorBase
+
+_CAST = operators.handle("cast")
+_TO_DEVICE = operators.handle("to_device")
+
+
+def check_tensor(value: Any, name: str, argument: str = "input") -> None:
+    """Raise TypeError unless `value` is a tensor."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+        )
+
+
+def cast(tensor: Any, dtype: DType) -> Any:
+    """Return `tensor` converted to `dtype`, recorded for autograd; itself if it has it already."""
+    return tensor if tensor._kind.dtype is dtype else _CAST.call(tensor, dtype)
+
+
+def to_floating(dtype: DType) -> DType:
+    """Return `dtype`, or the default dtype for bool and the integers."""
+    return dtype if dtype.category >= FLOATING else get_default_dtype()
+
+
+def elementwise(
+    name: str,
+    *operands: Any,
+    compute: DType | None = None,
+    floating: bool = False,
+    result: DType | None = None,
+) -> Spec:
+    """Return the spec of a pointwise op: operands promoted to one dtype and broadcast.
+
+    Parameters
+    ----------
+    name : str
+        The op, for messages.
+    *operands : Tensor or number
+        At least one tensor. A 0-d tensor on the CPU goes along with tensors of another device.
+    compute : DType, optional
+        The dtype of the computation; by default torch's promotion decides.
+    floating : bool
+        Whether integers and bool are computed in the default dtype.
+    result : DType, optional
+        The result's dtype; by default that of the computation.
+    """
+    device = None
+    zero_dim_device = None
+    for position, operand in enumerate(operands):
+        if isinstance(operand, TensorBase):
+            if operand._shape and device is None:
+                device = operand._kind.device
+            elif zero_dim_device is None or zero_dim_device.type == "cpu":
+                zero_dim_device = operand._kind.device
+        elif not isinstance(operand, (bool, int, float, complex)):
+            raise TypeError(
+                f"{name}(): argument {position + 1} must be Tensor or Number, not "
+                f"{type(operand).__name__}"
+            )
+    device = device or zero_dim_device
+    if device is None:
+        raise TypeError(f"{name}(): at least one argument must be Tensor, got {operands!r}")
+    if compute is None:
+        compute = result_dtype(operands)
+    if floating:
+        compute = to_floating(compute)
+    values = []
+    shapes = []
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            kind = operand._kind
+            if kind.device is not device and not operand._shape and kind.device.type == "cpu":
+                operand = _TO_DEVICE.call(operand, device)
+            if kind.dtype is not compute:
+                operand = _CAST.call(operand, compute)
+            shapes.append(operand._shape)
+        values.append(operand)
+    shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)
+    return Spec(tuple(values), shape, result or compute, key=compute, device=device)
+
+
+def number(value: Any, name: str, argument: str) -> Number:
+    """Return `value` as a Python number; a 0-d tensor or NumPy scalar is read."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()  # type: ignore[no-any-return]
+    raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")

@@ -1,0 +1,48 @@
+"""The plugin line: hooks, registry, discovery. Users see it as ``tp.plugins``."""
+
+from __future__ import annotations
+
+from .discovery import Found, Quarantined, installed, load_all, load_device, quarantined
+from .hookspecs import API_VERSION, GROUP, hookimpl
+from .manager import (
+    PluginRecord,
+    layers,
+    plugin_label,
+    record_of,
+    register,
+    registered,
+    runtimes,
+    unregister,
+)
+
+__all__ = [
+    "API_VERSION",
+    "GROUP",
+    "Found",
+    "PluginRecord",
+    "Quarantined",
+    "hookimpl",
+    "installed",
+    "layers",
+    "load_all",
+    "load_device",
+    "plugin_label",
+    "quarantined",
+    "record_of",
+    "register",
+    "registered",
+    "require_names",
+    "runtimes",
+    "unregister",
+]
+
+
+def require_names(names: tuple[str, ...]) -> None:
+    """Raise ValueError unless each name is a registered plugin's, loading installed ones to see."""
+    if all(record_of(name) is not None for name in names):
+        return
+    load_all()
+    for name in names:
+        if record_of(name) is None:
+            known = ", ".join(sorted(record.name for record in registered()))
+            raise ValueError(f"no plugin is named {name!r}; registered are {known}")

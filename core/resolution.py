@@ -1,0 +1,496 @@
+"""Resolution: which kernel serves (op, device type, dtype), and why the others do not.
+
+The order: a preferred backend; the highest priority for the exact dtype; a kernel for any dtype that
+accepts this one; the composite's decomposition; the fallback policy; an error that helps.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from . import dispatch, kinds, operators
+from .devices import CPU
+from .dtypes import DType
+from .errors import FallbackWarning, KernelNotFoundError, RegistrationError
+from .kinds import Kind
+from .operators import Op
+from .tensor_base import TensorBase, wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: a function over raw arrays that computes one op on one device type.
+
+    Attributes
+    ----------
+    op : str
+        The op's name.
+    device : str
+        The device type.
+    function : callable
+        Called with the op's arguments by position; returns an array, or a tuple for several outputs.
+    dtypes : frozenset of DType, optional
+        The dtypes it serves; None for any that `accepts` lets pass.
+    priority : int
+        Among kernels for the same dtype the highest wins; equals are refused at registration.
+    out : bool
+        Whether ``function(..., out=array)`` writes into an array of the result's shape and dtype.
+    accepts : callable, optional
+        ``accepts(dtype) -> bool``, for a kernel without `dtypes`.
+    plugin : str
+        The plugin it came from; filled in at registration.
+    """
+
+    op: str
+    device: str
+    function: Callable[..., Any]
+    dtypes: frozenset[DType] | None = None
+    priority: int = 0
+    out: bool = False
+    accepts: Callable[[DType], bool] | None = None
+    plugin: str = ""
+
+    def serves(self, dtype: DType) -> bool:
+        """Return whether the kernel takes this dtype."""
+        if self.dtypes is not None:
+            return dtype in self.dtypes
+        return self.accepts is None or self.accepts(dtype)
+
+    def source(self) -> str:
+        """Return ``file:line`` of the function, or what is known of a built-in one."""
+        function = inspect.unwrap(self.function)
+        function = getattr(function, "func", function)
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            return f"{code.co_filename}:{code.co_firstlineno}"
+        module = getattr(function, "__module__", None) or type(function).__module__
+        return f"{module}.{getattr(function, '__name__', function)} (compiled)"
+
+
+_KERNELS: dict[tuple[str, str], list[Kernel]] = {}
+_lock = threading.RLock()
+
+
+def add_kernels(kernels: list[Kernel]) -> None:
+    """Add kernels, all or none, and make the tables resolve again.
+
+    Raises
+    ------
+    RegistrationError
+        If two kernels would serve the same op, device and dtype at equal priority.
+    """
+    with _lock:
+        fresh: dict[tuple[str, str], list[Kernel]] = {}
+        for kernel in kernels:
+            key = (kernel.op, kernel.device)
+            present = fresh.setdefault(key, list(_KERNELS.get(key, ())))
+            for other in present:
+                if kernel.priority == other.priority and _overlap(kernel, other):
+                    raise RegistrationError(
+                        f"{kernel.plugin}: kernel for op {kernel.op!r} on {kernel.device!r} has the "
+                        f"same priority ({kernel.priority}) and dtypes as the one of "
+                        f"{other.plugin}; give one of them another priority"
+                    )
+            present.append(kernel)
+        _KERNELS.update(fresh)
+        for name, _ in fresh:
+            _mark_overridden(name)
+        kinds.reset_tables()
+
+
+def remove_kernels(plugin: str) -> None:
+    """Take back every kernel of a plugin."""
+    with _lock:
+        for key, present in list(_KERNELS.items()):
+            kept = [kernel for kernel in present if kernel.plugin != plugin]
+            if len(kept) != len(present):
+                _KERNELS[key] = kept
+                _mark_overridden(key[0])
+        kinds.reset_tables()
+
+
+def _overlap(a: Kernel, b: Kernel) -> bool:
+    if a.dtypes is None or b.dtypes is None:
+        return a.dtypes is b.dtypes
+    return bool(a.dtypes & b.dtypes)
+
+
+def _mark_overridden(name: str) -> None:
+    if operators.has_op(name):
+        refresh_overridden(operators.get_op(name))
+
+
+def refresh_overridden(op: Op) -> None:
+    """Note whether anything may stand in for a composite's body."""
+    if op.sort == "composite":
+        op.overridden = op.rule is not None or any(
+            kernels for (name, _), kernels in _KERNELS.items() if name == op.name
+        )
+
+
+def kernels_for(op: str, device: str) -> list[Kernel]:
+    """Return the kernels registered for an op on a device type."""
+    return list(_KERNELS.get((op, device), ()))
+
+
+def all_kernels() -> Iterator[Kernel]:
+    """Yield every registered kernel."""
+    for kernels in list(_KERNELS.values()):
+        yield from kernels
+
+
+# --- choice -----------------------------------------------------------------------------------
+
+Way = Literal["kernel", "decomposition", "fallback", "meta", "none"]
+
+
+@dataclass(slots=True)
+class Choice:
+    """How one (op, device, dtype) is served, with every loser and the reason.
+
+    ``tp.explain`` prints it; the coverage matrix and the profiler read it.
+    """
+
+    op: str
+    device: str
+    dtype: DType
+    way: Way
+    kernel: Kernel | None = None
+    losers: list[tuple[Kernel, str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        from .explain import render
+
+        return render(self)
+
+    __repr__ = __str__
+
+
+def choose(op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = ()) -> Choice:
+    """Return how an op is served on a device type for a dtype."""
+    choice = Choice(op.name, device, dtype, "none")
+    if device == "meta":
+        choice.way = "meta"
+        return choice
+    candidates: list[Kernel] = []
+    for kernel in _KERNELS.get((op.name, device), ()):
+        if kernel.serves(dtype):
+            candidates.append(kernel)
+        else:
+            choice.losers.append((kernel, f"does not take {dtype.name}"))
+
+    def rank(kernel: Kernel) -> tuple[int, bool, int]:
+        wanted = (
+            len(preferred) - preferred.index(kernel.plugin) if kernel.plugin in preferred else 0
+        )
+        return wanted, kernel.dtypes is not None, kernel.priority
+
+    candidates.sort(key=rank, reverse=True)
+    if candidates:
+        winner = candidates[0]
+        choice.way, choice.kernel = "kernel", winner
+        for kernel in candidates[1:]:
+            if rank(kernel)[0] != rank(winner)[0]:
+                reason = f"{winner.plugin} is preferred here"
+            elif rank(kernel)[1] != rank(winner)[1]:
+                reason = f"takes any dtype, {winner.plugin} names {dtype.name}"
+            else:
+                reason = f"priority {kernel.priority} is below {winner.priority}"
+            choice.losers.append((kernel, reason))
+    elif op.sort == "composite":
+        choice.way = "decomposition"
+    elif _policy[0] != "error" and device != CPU.type:
+        choice.way = "fallback"
+    return choice
+
+
+def native_kernel(op: Op, kind: Kind) -> bool:
+    """Return whether a plugin's kernel serves the op on this kind."""
+    known = _NATIVE.get((op, kind))
+    if known is None:
+        choice = choose(op, kind.device.type, kind.dtype)
+        known = _NATIVE[op, kind] = choice.way == "kernel"
+    return known
+
+
+_NATIVE: dict[tuple[Op, Kind], bool] = {}
+
+
+def describe_kernel(op: Op, kind: Kind) -> str:
+    """Return a phrase that names the kernel in use and its plugin."""
+    choice = choose(op, kind.device.type, kind.dtype, preferred_backends())
+    if choice.kernel is None:
+        return f"the {choice.way} for {kind.device.type}"
+    from .plugins import plugin_label
+
+    return f"the kernel of {plugin_label(choice.kernel.plugin)} ({choice.kernel.source()})"
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def make_stub(index: int, kind: Kind) -> Callable[..., Any]:
+    """Return what an unused slot holds: it resolves the op, fills the slot, and calls."""
+
+    def stub(*raw: Any) -> Any:
+        fill(operators.op_at(index), kind)
+        return kind.kernels[index](*raw)
+
+    return stub
+
+
+def fill(op: Op, kind: Kind) -> None:
+    """Resolve an op for a kind into the kind's tables."""
+    with _lock:
+        if not op.pointwise:
+            kind.kernels[op.index] = raw_callable(op, kind)
+            return
+        compute, result = _pointwise_kinds(op, kind)
+        kernel = raw_callable(op, compute)
+        # The result's kind and the writer first: a reader that sees the kernel sees them too.
+        kind.results[op.index] = result
+        if compute is kind:
+            choice = choose(op, kind.device.type, kind.dtype)
+            writable = choice.kernel is not None and choice.kernel.out
+            kind.writers[op.index] = kernel if writable else None
+            kind.kernels[op.index] = kernel
+        else:
+            kind.writers[op.index] = None
+            kind.kernels[op.index] = _converting(kernel, kind, compute)
+
+
+def _pointwise_kinds(op: Op, kind: Kind) -> tuple[Kind, Kind]:
+    """Return the kinds in which a pointwise op of inputs of one kind computes and results."""
+    from .meta import empty_meta
+
+    probes = [empty_meta((1,), kind.dtype) for _ in range(op.arity)]
+    spec = op.function(*probes)
+    return kind.with_dtype(spec.kind.dtype), kind.with_dtype(spec.outputs[0][1])
+
+
+def _converting(kernel: Callable[..., Any], kind: Kind, compute: Kind) -> Callable[..., Any]:
+    """Return `kernel` behind a conversion of its inputs from one kind to another."""
+    cast = dispatch.CAST.index
+    dtype = compute.dtype
+
+    def convert(*raw: Any) -> Any:
+        return kernel(*[kind.kernels[cast](array, dtype) for array in raw])
+
+    return convert
+
+
+def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Return a callable over raw arrays that runs the op on a kind, whatever way serves it.
+
+    Raises
+    ------
+    KernelNotFoundError
+        If nothing does.
+    """
+    choice = choose(op, kind.device.type, kind.dtype, preferred)
+    if log_choice is not None:
+        log_choice(choice)
+    if choice.kernel is not None:
+        return choice.kernel.function
+    if choice.way == "decomposition":
+        return _decomposed(op, kind)
+    if choice.way == "meta":
+        from .meta import pointwise_kernel
+
+        return pointwise_kernel(op, kind)
+    if choice.way == "fallback":
+        return _fallback(op, kind)
+    raise kernel_not_found(op, kind)
+
+
+def _decomposed(op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return the composite's body as a callable over raw arrays."""
+
+    def run(*raw: Any) -> Any:
+        with dispatch.gradient_off():
+            args, kwargs = op.unbind([_tensors(value, kind) for value in raw])
+            return _raw(op.function(*args, **kwargs))
+
+    return run
+
+
+def _tensors(value: Any, kind: Kind) -> Any:
+    if isinstance(value, kind.array_type):
+        return wrap(value, kind.with_dtype(kind.runtime.dtype(value)))
+    if isinstance(value, (list, tuple)):
+        return type(value)([_tensors(item, kind) for item in value])
+    return value
+
+
+def _raw(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value._array
+    return tuple([_raw(item) for item in value])
+
+
+def kernel_not_found(op: Op, kind: Kind) -> KernelNotFoundError:
+    """Return the error for an op that nothing runs."""
+    from .explain import nearest
+
+    return KernelNotFoundError(
+        f"no kernel for op {op.name!r} on device {kind.device.type!r} with dtype "
+        f"{kind.dtype.name}.\n{nearest(op, kind)}"
+    )
+
+
+#: Called with each choice as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
+log_choice: Callable[[Choice], None] | None = None
+
+
+def _reset() -> None:
+    _NATIVE.clear()
+    _PREFERRED.clear()
+
+
+# --- preference -------------------------------------------------------------------------------
+
+
+class _Preferred(threading.local):
+    names: tuple[str, ...] = ()
+
+
+_preferred = _Preferred()
+_PREFERRED: dict[tuple[Op, Kind, tuple[str, ...]], Callable[..., Any]] = {}
+
+
+def preferred_backends() -> tuple[str, ...]:
+    """Return the plugins this thread prefers, the most preferred first."""
+    return _preferred.names
+
+
+@contextmanager
+def prefer(*backends: str) -> Iterator[None]:
+    """Choose kernels of these plugins, where they have one, within a ``with`` block of this thread.
+
+    Parameters
+    ----------
+    *backends : str
+        Names of plugins, the most preferred first: ``with tp.prefer("cpu_numpy"): ...``
+
+    Raises
+    ------
+    ValueError
+        If no plugin has that name.
+    """
+    from .plugins import require_names
+
+    require_names(backends)
+    previous = _preferred.names
+    _preferred.names = (*backends, *previous)
+    dispatch.add_preferences(1)
+    try:
+        yield
+    finally:
+        dispatch.add_preferences(-1)
+        _preferred.names = previous
+
+
+def _preferred_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
+    names = _preferred.names
+    if not names:
+        return kind.kernels[op.index]
+    key = (op, kind, names)
+    found = _PREFERRED.get(key)
+    if found is None:
+        found = _PREFERRED[key] = raw_callable(op, kind, names)
+    return found
+
+
+# --- fallback ---------------------------------------------------------------------------------
+
+Policy = Literal["error", "warn", "allow"]
+_policy: list[Policy] = ["error"]
+
+
+@dataclass(slots=True)
+class FallbackCount:
+    """How often an op ran on the CPU for another device, and how many bytes that moved."""
+
+    calls: int = 0
+    bytes: int = 0
+
+
+fallbacks: dict[tuple[str, str], FallbackCount] = {}
+
+
+def set_fallback(policy: Policy) -> None:
+    """Say what happens to an op that a device has no kernel for.
+
+    Parameters
+    ----------
+    policy : {"error", "warn", "allow"}
+        Raise (the default); run it on the CPU, copy the result back, and warn once per op; or the same
+        without a warning. ``tp.fallback_counts()`` tells calls and bytes moved.
+    """
+    if policy not in ("error", "warn", "allow"):
+        raise ValueError(f"set_fallback(): expected 'error', 'warn' or 'allow', got {policy!r}")
+    _policy[0] = policy
+    kinds.reset_tables()
+    _reset()
+
+
+def fallback_counts() -> dict[tuple[str, str], FallbackCount]:
+    """Return calls and bytes moved by fallbacks, by (op, device type)."""
+    return dict(fallbacks)
+
+
+def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return a callable that moves the arguments to the CPU, runs the op, and moves the result back."""
+    host = kinds.kind_of(CPU, kind.dtype)
+
+    def run(*raw: Any) -> Any:
+        count = fallbacks.setdefault((op.name, kind.device.type), FallbackCount())
+        before = count.bytes
+        moved = [_to_host(value, kind, count) for value in raw]
+        results = host.kernels[op.index](*moved)
+        single = len(op.outputs) == 1
+        back = [
+            _from_host(array, host, kind, count) for array in ((results,) if single else results)
+        ]
+        count.calls += 1
+        if count.calls == 1 and _policy[0] == "warn":
+            warnings.warn(
+                f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it runs "
+                f"on the CPU, which moved {count.bytes - before} bytes this time",
+                FallbackWarning,
+                stacklevel=4,
+            )
+        return back[0] if single else tuple(back)
+
+    return run
+
+
+def _to_host(value: Any, kind: Kind, count: FallbackCount) -> Any:
+    if isinstance(value, kind.array_type):
+        array = kind.runtime.to_host(value)
+        dtype = kind.runtime.dtype(value)
+        count.bytes += array.nbytes
+        host = kinds.kind_of(CPU, dtype)
+        return host.runtime.from_host(array, dtype, 0)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_to_host(item, kind, count) for item in value])
+    return value
+
+
+def _from_host(value: Any, host: Kind, kind: Kind, count: FallbackCount) -> Any:
+    array = host.as_array(value)
+    count.bytes += array.nbytes
+    dtype = host.runtime.dtype(array)
+    return kind.runtime.from_host(host.runtime.to_host(array), dtype, kind.device.index or 0)
+
+
+kinds.make_stub = make_stub
+kinds.on_reset(_reset)
+dispatch.native_kernel = native_kernel
+dispatch.preferred_kernel = _preferred_kernel

@@ -1,0 +1,159 @@
+"""What a device type supplies beside kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from .dtypes import DType, Number
+from .errors import DeviceNotAvailableError
+from .shapes import Shape
+
+
+class DeviceRuntime:
+    """The runtime of one device type: memory, copies, synchronisation.
+
+    A plugin subclasses it, overrides what its device has, and hands one instance to
+    ``tensorplug_devices``. An *array* below is whatever the plugin's kernels take and return; core asks
+    of it only a ``shape`` tuple. Nothing here sees a Tensor.
+
+    Attributes
+    ----------
+    type : str
+        The device type, as in ``to("type")``.
+    array_type : type
+        The class of the arrays. A kernel may return something else (NumPy turns 0-d results into
+        scalars); it then goes through :meth:`as_array`.
+    capabilities : frozenset of str
+        What the conformance suite may ask of the device, see :data:`CAPABILITIES`.
+    """
+
+    type: str
+    array_type: type
+    capabilities: frozenset[str] = frozenset()
+
+    # --- presence ---
+
+    def unavailable_reason(self) -> str | None:
+        """Return why no device can be used (driver, hardware, library), or None if one can."""
+        return None
+
+    def device_count(self) -> int:
+        """Return the number of devices."""
+        return 1
+
+    def current_device(self) -> int:
+        """Return the index that a device without index stands for."""
+        return 0
+
+    def set_device(self, index: int) -> None:
+        """Make `index` the current device of this thread."""
+        if index != 0:
+            raise DeviceNotAvailableError(f"{self.type} has one device, got index {index}")
+
+    def device_name(self, index: int) -> str:
+        """Return a name for people, such as the hardware's product name."""
+        return self.type
+
+    def properties(self, index: int) -> Mapping[str, Any]:
+        """Return facts about a device, for ``tp.<type>.get_device_properties``."""
+        return {"name": self.device_name(index)}
+
+    # --- arrays ---
+
+    def dtype(self, array: Any) -> DType:
+        """Return the dtype of `array`."""
+        raise NotImplementedError
+
+    def strides(self, array: Any) -> Shape:
+        """Return the strides of `array` in elements."""
+        raise NotImplementedError
+
+    def storage_offset(self, array: Any) -> int:
+        """Return how many elements of its storage lie before `array`."""
+        raise NotImplementedError
+
+    def data_pointer(self, array: Any) -> int:
+        """Return the address of the first element, or 0 if the device has no addresses."""
+        return 0
+
+    def as_array(self, value: Any) -> Any:
+        """Return a kernel's result as an array of ``array_type``."""
+        return value
+
+    def empty(self, shape: Shape, dtype: DType, index: int) -> Any:
+        """Return a new contiguous array; its elements may hold anything."""
+        raise NotImplementedError
+
+    def scalar(self, value: Number, dtype: DType, index: int) -> Any:
+        """Return a new 0-d array that holds a Python number converted to `dtype`."""
+        raise NotImplementedError
+
+    def copy_into(self, target: Any, source: Any) -> None:
+        """Copy `source`, of the same shape and dtype, into the memory of `target`."""
+        raise NotImplementedError
+
+    # --- host ---
+
+    def from_host(self, array: Any, dtype: DType, index: int) -> Any:
+        """Return a new device array with the contents of a NumPy array whose dtype is `dtype`."""
+        raise NotImplementedError
+
+    def to_host(self, array: Any) -> Any:
+        """Return the contents as a NumPy array; without a copy where the memory is the host's."""
+        raise NotImplementedError
+
+    def wrap_host(self, array: Any) -> Any | None:
+        """Return a device array that shares the memory of a NumPy array, or None if impossible."""
+        return None
+
+    def copy_from(self, array: Any, source: DeviceRuntime, index: int) -> Any | None:
+        """Return a copy of another device's array, or None to let it go through the host."""
+        return None
+
+    # --- exchange ---
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """Return (device type, device id) of the DLPack standard."""
+        raise BufferError(f"device type {self.type!r} does not support DLPack")
+
+    def to_dlpack(self, array: Any, **options: Any) -> Any:
+        """Return a DLPack capsule of `array`; `options` are those of ``__dlpack__``."""
+        raise BufferError(f"device type {self.type!r} does not support DLPack")
+
+    def from_dlpack(self, producer: Any) -> Any:
+        """Return an array that shares the memory of an object with ``__dlpack__``."""
+        raise BufferError(f"device type {self.type!r} does not support DLPack")
+
+    # --- time and memory ---
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which the array library warns of no floating-point event."""
+        return nullcontext()
+
+    def synchronize(self, index: int) -> None:
+        """Wait until everything queued on a device is done."""
+
+    def memory_stats(self, index: int) -> Mapping[str, int]:
+        """Return memory figures in bytes: ``allocated``, ``reserved``, ``peak_allocated`` …"""
+        return {}
+
+    def reset_peak_memory_stats(self, index: int) -> None:
+        """Make the peak figures start again from the present."""
+
+    def empty_cache(self) -> None:
+        """Give cached memory back."""
+
+
+#: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing undeclared.
+CAPABILITIES: Mapping[str, str] = {
+    "float64": "64-bit floating point",
+    "float16": "float16 arithmetic",
+    "bfloat16": "bfloat16 arithmetic",
+    "complex": "complex64 (and complex128 with float64)",
+    "views": "views share memory with their base",
+    "in_place": "kernels and copies write into existing arrays",
+    "dlpack": "exchange through DLPack",
+    "host_memory": "arrays share memory with NumPy arrays",
+}

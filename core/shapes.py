@@ -1,0 +1,220 @@
+"""Shapes: the public ``Size`` and the arithmetic of dimensions, broadcasting and strides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex, TypeAlias, overload
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's dimensions: a tuple of ints that prints as ``Size([2, 3])``.
+
+    Examples
+    --------
+    >>> Size([2, 3]).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Return the number of elements of a tensor of this size."""
+        return math.prod(self)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Size: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> int | Size:
+        item = tuple.__getitem__(self, key)
+        return Size(item) if isinstance(item, tuple) else item
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Size([{', '.join(map(str, self))}])"
+
+    def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
+        return Size, (tuple(self),)
+
+
+def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
+    """Return the sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(Size([2, 3]))`` as one tuple."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    try:
+        return tuple([size.__index__() for size in sizes])
+    except AttributeError:
+        wrong = next(size for size in sizes if not hasattr(size, "__index__"))
+        raise TypeError(
+            f"{name}(): sizes must be ints, got {wrong!r} of type {type(wrong).__name__}"
+        ) from None
+
+
+def check_sizes(shape: Shape, name: str) -> Shape:
+    """Return `shape`, or raise RuntimeError if a size in it is negative."""
+    for size in shape:
+        if size < 0:
+            raise RuntimeError(f"{name}(): a size cannot be negative, got {list(shape)}")
+    return shape
+
+
+def normalize_dim(dim: int, ndim: int, name: str = "op") -> int:
+    """Return `dim` counted from the front; raise IndexError if there is no such dimension.
+
+    A 0-d tensor counts as having one dimension here, as in torch.
+    """
+    bound = ndim or 1
+    try:
+        position = dim.__index__()
+    except AttributeError:
+        raise TypeError(
+            f"{name}(): dim must be an int, got {dim!r} of type {type(dim).__name__}"
+        ) from None
+    if not -bound <= position < bound:
+        raise IndexError(
+            f"{name}(): Dimension out of range (expected to be in range of "
+            f"[{-bound}, {bound - 1}], but got {dim})"
+        )
+    return position + bound if position < 0 else position
+
+
+def normalize_dims(
+    dim: int | Iterable[int] | None, ndim: int, name: str = "op", *, empty_is_all: bool = True
+) -> Shape:
+    """Return one dim, several or None (all of them) as a sorted tuple without duplicates.
+
+    Raises
+    ------
+    IndexError
+        If a dimension does not exist.
+    RuntimeError
+        If one appears twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, Iterable):
+        dims = [normalize_dim(d, ndim, name) for d in dim]
+        if not dims and empty_is_all:
+            return tuple(range(ndim))
+    else:
+        dims = [normalize_dim(dim, ndim, name)]
+    if len(set(dims)) != len(dims):
+        repeated = next(d for d in dims if dims.count(d) > 1)
+        raise RuntimeError(f"{name}(): dim {repeated} appears multiple times in the list of dims")
+    return tuple(sorted(dims)) if ndim else ()
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
+    """Return the shape that all `shapes` broadcast to.
+
+    Raises
+    ------
+    RuntimeError
+        If two sizes of one dimension differ and neither is 1.
+
+    Examples
+    --------
+    >>> broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    ndim = max((len(shape) for shape in shapes), default=0)
+    result = [1] * ndim
+    for shape in shapes:
+        offset = ndim - len(shape)
+        for position, size in enumerate(shape, offset):
+            if size != 1 and size != result[position]:
+                if result[position] != 1:
+                    raise RuntimeError(
+                        f"The size of tensor a ({result[position]}) must match the size of tensor b "
+                        f"({size}) at non-singleton dimension {position}: the shapes "
+                        f"{' and '.join(str(list(s)) for s in shapes)} do not broadcast"
+                    )
+                result[position] = size
+    return tuple(result)
+
+
+def reduced_shape(shape: Shape, dims: Shape, keepdim: bool) -> Shape:
+    """Return `shape` after a reduction over `dims` (canonical)."""
+    if keepdim:
+        return tuple([1 if i in dims else size for i, size in enumerate(shape)])
+    return tuple([size for i, size in enumerate(shape) if i not in dims])
+
+
+def infer_size(shape: Shape, numel: int, name: str) -> Shape:
+    """Return `shape` with a single -1 replaced so that it holds `numel` elements."""
+    if -1 not in shape:
+        if math.prod(shape) != numel or min(shape, default=0) < 0:
+            raise RuntimeError(
+                f"{name}(): shape '{list(shape)}' is invalid for input of size {numel}"
+            )
+        return shape
+    if shape.count(-1) > 1:
+        raise RuntimeError(f"{name}(): only one dimension can be inferred, got {list(shape)}")
+    known = math.prod([size for size in shape if size != -1])
+    if known == 0 and numel == 0:
+        raise RuntimeError(
+            f"{name}(): cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+            "unspecified dimension size -1 can be any value and is ambiguous"
+        )
+    if known <= 0 or numel % known:
+        raise RuntimeError(f"{name}(): shape '{list(shape)}' is invalid for input of size {numel}")
+    return tuple([numel // known if size == -1 else size for size in shape])
+
+
+def contiguous_strides(shape: Sequence[int]) -> Shape:
+    """Return the strides, in elements, of a row-major tensor of `shape`."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Shape, strides: Shape) -> bool:
+    """Return whether `strides` lay `shape` out row by row without gaps."""
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 0:
+            return True
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
+    """Return the strides that show memory of (`shape`, `strides`) as `target`, or None.
+
+    Runs of dimensions that lie contiguously in memory are merged, and each run is split into the
+    dimensions of `target` that cover it; where a target dimension spans two runs there is no view.
+    """
+    if math.prod(shape) == 0:
+        return contiguous_strides(target) if shape != target else strides
+    runs: list[tuple[int, int]] = []  # (elements, stride of the innermost) of each mergeable run
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == stride * size:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    result = [0] * len(target)
+    left, step = runs.pop() if runs else (1, 1)
+    for i in range(len(target) - 1, -1, -1):
+        size = target[i]
+        if size != 1 and left == 1 and runs:
+            left, step = runs.pop()
+        if left % size:
+            return None
+        result[i] = step
+        step *= size
+        left //= size
+    return tuple(result)

@@ -1,0 +1,758 @@
+"""The Tensor class: attributes, operators, conversion.
+
+The methods that are ops (``sum``, ``reshape``, ``add_`` …) come from the declarations in :mod:`.ops`; for
+type checkers and editors they are listed in :mod:`.tensor_methods`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from . import dispatch, operators, tensor_base
+from .devices import Device
+from .dispatch import binary, unary
+from .dtypes import DType, as_dtype
+from .kinds import canonical_device
+from .shapes import Size, is_contiguous
+from .tensor_base import (
+    TRACKED,
+    TensorBase,
+    extra_of,
+    new_tensor,
+    storage_of,
+    version_of,
+)
+from .tensor_methods import TensorMethods
+
+_handle = operators.handle
+ABS = _handle("abs")
+ADD = _handle("add")
+AND = _handle("bitwise_and")
+CAST = _handle("cast")
+COPY = _handle("copy")
+DIV = _handle("div")
+EQ = _handle("eq")
+FLOOR_DIVIDE = _handle("floor_divide")
+GE = _handle("ge")
+GT = _handle("gt")
+INVERT = _handle("bitwise_not")
+LE = _handle("le")
+LSHIFT = _handle("bitwise_left_shift")
+LT = _handle("lt")
+MATMUL = _handle("matmul")
+MUL = _handle("mul")
+NE = _handle("ne")
+NEG = _handle("neg")
+OR = _handle("bitwise_or")
+POW = _handle("pow")
+REMAINDER = _handle("remainder")
+RSHIFT = _handle("bitwise_right_shift")
+SUB = _handle("sub")
+TO_DEVICE = _handle("to_device")
+XOR = _handle("bitwise_xor")
+
+_NUMBERS = (int, float, complex)  # bool is an int
+
+
+def _operand(other: Any) -> bool:
+    """Return whether an operator accepts `other` beside a tensor (NumPy scalars count as numbers)."""
+    return isinstance(other, (TensorBase, *_NUMBERS)) or (
+        hasattr(other, "dtype") and hasattr(other, "item") and getattr(other, "shape", None) == ()
+    )
+
+
+def _number(other: Any) -> Any:
+    """Return a Python number or tensor for an operand that may be a NumPy scalar."""
+    return other if isinstance(other, (TensorBase, *_NUMBERS)) else other.item()
+
+
+class Tensor(TensorMethods):
+    """A multi-dimensional array on a device that records operations for differentiation.
+
+    Tensors are made by ``tp.tensor``, ``tp.zeros`` and the like, or as results of ops.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([[2., 4.],
+            [6., 8.]])
+    """
+
+    __slots__ = ("__dict__", "__weakref__")
+
+    __array_priority__ = 1000  # NumPy arrays leave binary operators to us
+    __array_ufunc__: Any = None
+
+    def __new__(cls, *data: Any, device: Device | str | None = None) -> Self:
+        """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
+        from .creation import legacy_tensor
+
+        made = legacy_tensor(*data, device=device)
+        return made if cls is Tensor else made.as_subclass(cls)  # type: ignore[no-any-return]
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the size of all dimensions, or of one."""
+        if dim is None:
+            return Size(self._shape)
+        from .shapes import normalize_dim
+
+        if not self._shape:
+            raise IndexError(f"size(): a 0-d tensor has no dimension {dim}")
+        return self._shape[normalize_dim(dim, len(self._shape), "size")]
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return len(self._shape)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._shape)
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self._shape)
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._kind.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the data lives."""
+        return self._kind.device
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._kind.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Return the bytes of one element."""
+        return self._kind.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self._kind.dtype.itemsize
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether the tensor is on the "meta" device, without data."""
+        return self._kind.is_meta
+
+    def is_floating_point(self) -> bool:
+        """Return whether the dtype is a floating-point one."""
+        return self._kind.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Return whether the dtype is a complex one."""
+        return self._kind.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Return whether the dtype has a sign."""
+        return self._kind.dtype.is_signed
+
+    # --- memory ---
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Return the step in memory, in elements, along all dimensions or one."""
+        strides = self._kind.runtime.strides(self._array)
+        if dim is None:
+            return strides
+        from .shapes import normalize_dim
+
+        return strides[normalize_dim(dim, len(self._shape), "stride")]
+
+    def storage_offset(self) -> int:
+        """Return how many elements of the storage lie before the first of this tensor."""
+        return self._kind.runtime.storage_offset(self._array)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return self._kind.runtime.data_pointer(self._array)
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Return whether the elements lie in memory row by row without gaps."""
+        return is_contiguous(self._shape, self.stride())
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Return whether both show the same memory in the same way."""
+        return (
+            self._kind is tensor._kind
+            and self._shape == tensor._shape
+            and self.stride() == tensor.stride()
+            and self.data_ptr() == tensor.data_ptr()
+        )
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this one is a view of, or None."""
+        view = None if self._extra is None else self._extra.view
+        return None if view is None else view.base  # type: ignore[no-any-return]
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    # --- differentiation ---
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on the tensor are recorded for differentiation."""
+        state = self._state
+        return dispatch.gradient.requires_grad(self) if state > TRACKED else bool(state)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Make a leaf require grad or not; return the tensor."""
+        dispatch.gradient.set_requires_grad(self, bool(requires_grad))
+        return self
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the graph that made this tensor, or None for a leaf."""
+        return dispatch.gradient.grad_fn(self)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its ``grad_fn`` this tensor is."""
+        return 0 if self._extra is None else self._extra.output_nr
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user rather than by a recorded operation."""
+        return not self.requires_grad or self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` accumulated, or None."""
+        return None if self._extra is None else self._extra.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign a Variable as its own grad")
+            if value._shape != self._shape:
+                raise RuntimeError(
+                    f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
+                )
+            if value._kind is not self._kind:
+                raise RuntimeError(
+                    f"assigned grad is {value.dtype} on {value.device}, the tensor {self.dtype} on "
+                    f"{self.device}"
+                )
+        elif self._extra is None:
+            return
+        extra_of(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the derivatives of this tensor to the ``grad`` of the leaves it was computed from.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The derivative of some scalar with respect to this tensor; may be left out for one element.
+        retain_graph : bool, optional
+            Keep what the graph saved, for another backward; by default the value of `create_graph`.
+        create_graph : bool
+            Record the backward computation itself, for higher derivatives.
+        inputs : sequence of Tensor, optional
+            Accumulate into these only.
+        """
+        dispatch.gradient.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
+        dispatch.gradient.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a non-leaf tensor keeps its gradient."""
+        return self._extra is not None and self._extra.retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` when the gradient is known; what it returns replaces the gradient."""
+        return dispatch.gradient.register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(tensor)` after the gradient of a leaf was accumulated."""
+        return dispatch.gradient.register_post_accumulate_grad_hook(self, hook)
+
+    def detach(self) -> Tensor:
+        """Return a tensor over the same memory that requires no grad."""
+        detached: Tensor = new_tensor(self._array, self._kind, self._shape)
+        detached._storage = storage_of(self)
+        return detached
+
+    def detach_(self) -> Self:
+        """Take the tensor out of the graph that made it; return it."""
+        dispatch.gradient.detach_(self)
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without gradient, and with a version counter of its own.
+
+        Writing to it is not noticed by autograd; ``detach()`` is the safer way.
+        """
+        return new_tensor(self._array, self._kind, self._shape)  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
+        if self._state and not value.dtype.is_floating_point and not value.dtype.is_complex:
+            raise RuntimeError(
+                f"data set to a tensor that requires gradients must be floating point or complex, got {value.dtype}"
+            )
+        self._array, self._kind, self._shape = value._array, value._kind, value._shape
+
+    @property
+    def _version_counter(self) -> int:
+        """How often the memory was written to in place."""
+        return version_of(self)
+
+    def is_inference(self) -> bool:
+        """Return whether the tensor was made in inference mode."""
+        return self._extra is not None and self._extra.inference
+
+    # --- operators ---
+
+    def __add__(self, other: Any) -> Tensor:
+        if isinstance(other, TensorBase):
+            return binary(ADD, self, other)  # type: ignore[no-any-return]
+        return _binary(ADD, self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _binary(ADD, self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        if isinstance(other, TensorBase):
+            return binary(SUB, self, other)  # type: ignore[no-any-return]
+        return _binary(SUB, self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _reflected(SUB, self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        if isinstance(other, TensorBase):
+            return binary(MUL, self, other)  # type: ignore[no-any-return]
+        return _binary(MUL, self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _binary(MUL, self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        if isinstance(other, TensorBase):
+            return binary(DIV, self, other)  # type: ignore[no-any-return]
+        return _binary(DIV, self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _reflected(DIV, self, other)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return _binary(FLOOR_DIVIDE, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _reflected(FLOOR_DIVIDE, self, other)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return _binary(REMAINDER, self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _reflected(REMAINDER, self, other)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return _binary(POW, self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _reflected(POW, self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        if not isinstance(other, TensorBase):
+            return NotImplemented
+        return MATMUL.call(self, other)  # type: ignore[no-any-return]
+
+    def __and__(self, other: Any) -> Tensor:
+        return _binary(AND, self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Tensor:
+        return _binary(OR, self, other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _binary(XOR, self, other)
+
+    __rxor__ = __xor__
+
+    def __lshift__(self, other: Any) -> Tensor:
+        return _binary(LSHIFT, self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return _reflected(LSHIFT, self, other)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return _binary(RSHIFT, self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return _reflected(RSHIFT, self, other)
+
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _binary(EQ, self, other)
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _binary(NE, self, other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _binary(LT, self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _binary(LE, self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _binary(GT, self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _binary(GE, self, other)
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Tensor:
+        return unary(NEG, self)  # type: ignore[no-any-return]
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return unary(ABS, self)  # type: ignore[no-any-return]
+
+    def __invert__(self) -> Tensor:
+        return unary(INVERT, self)  # type: ignore[no-any-return]
+
+    def __iadd__(self, other: Any) -> Self:
+        return _in_place(ADD, self, other)
+
+    def __isub__(self, other: Any) -> Self:
+        return _in_place(SUB, self, other)
+
+    def __imul__(self, other: Any) -> Self:
+        return _in_place(MUL, self, other)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return _in_place(DIV, self, other)
+
+    def __ifloordiv__(self, other: Any) -> Self:
+        return _in_place(FLOOR_DIVIDE, self, other)
+
+    def __imod__(self, other: Any) -> Self:
+        return _in_place(REMAINDER, self, other)
+
+    def __ipow__(self, other: Any) -> Self:  # type: ignore[misc]
+        return _in_place(POW, self, other)
+
+    def __iand__(self, other: Any) -> Self:
+        return _in_place(AND, self, other)
+
+    def __ior__(self, other: Any) -> Self:
+        return _in_place(OR, self, other)
+
+    def __ixor__(self, other: Any) -> Self:
+        return _in_place(XOR, self, other)
+
+    def __ilshift__(self, other: Any) -> Self:
+        return _in_place(LSHIFT, self, other)
+
+    def __irshift__(self, other: Any) -> Self:
+        return _in_place(RSHIFT, self, other)
+
+    # --- container ---
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, *_NUMBERS)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool((self == element).any().item())
+
+    def __getitem__(self, key: Any) -> Tensor:
+        from .indexing import get_item
+
+        return get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from .indexing import set_item
+
+        set_item(self, key, value)
+
+    # --- Python values ---
+
+    def item(self) -> Any:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        RuntimeError
+            If there is not exactly one element.
+        """
+        if math.prod(self._shape) != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return self._kind.runtime.to_host(self._array).item()
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers."""
+        return self._kind.runtime.to_host(self._array).tolist()
+
+    def __bool__(self) -> bool:
+        if math.prod(self._shape) != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'no' if not self.numel() else 'more than one'} "
+                f"value{'s' if not self.numel() else ''} is ambiguous"
+            )
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.category > 1 or self._shape:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index, got "
+                f"{self.dtype} of shape {list(self._shape)}"
+            )
+        return int(self.item())
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if not self._shape and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    # --- conversion ---
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the tensor on another device and/or with another dtype.
+
+        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``
+        and ``copy``. The tensor itself is returned if nothing changes and `copy` is False.
+        """
+        device, dtype, copy = _parse_to(args, kwargs)
+        result = self
+        if dtype is not None and dtype is not self._kind.dtype:
+            result = CAST.call(result, dtype)
+        if device is not None:
+            target = canonical_device(device)
+            if target is not result._kind.device:
+                result = TO_DEVICE.call(result, target)
+        return result.clone() if copy and result is self else result
+
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """Return the tensor on the "cpu" device."""
+        return self.to("cpu")
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the tensor's type, or the tensor converted to `dtype`."""
+        from .creation import type_name, type_named
+
+        if dtype is None:
+            return type_name(self)
+        return self.to(type_named(dtype))
+
+    def type_as(self, tensor: Tensor) -> Tensor:
+        """Return the tensor with the dtype and on the device of another."""
+        return self.to(tensor)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Return a NumPy array that shares the tensor's memory.
+
+        Parameters
+        ----------
+        force : bool
+            Detach and copy to the host first, so that any tensor can be converted.
+        """
+        from .host import to_numpy
+
+        return to_numpy(self, force=force)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        from .host import to_array
+
+        return to_array(self, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        from .host import to_dlpack
+
+        return to_dlpack(self, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._kind.runtime.dlpack_device(self._array)
+
+    def as_subclass(self, cls: Any) -> Any:
+        """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
+        if not issubclass(cls, Tensor):
+            raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
+        result = object.__new__(cls)
+        for name in TensorBase.__slots__:
+            setattr(result, name, getattr(self, name))
+        return result
+
+    # --- copies ---
+
+    def __copy__(self) -> Tensor:
+        result = self.as_subclass(type(self))
+        result._storage = storage_of(self)
+        result.__dict__.update(self.__dict__)
+        return result  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment; use .detach().clone()"
+            )
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        from copy import deepcopy
+
+        clone = self.detach().clone()
+        result: Tensor = clone if type(self) is Tensor else clone.as_subclass(type(self))
+        memo[id(self)] = result
+        if self.requires_grad:
+            result._state = TRACKED
+        if self.grad is not None:
+            extra_of(result).grad = deepcopy(self.grad, memo)
+        result.__dict__.update(deepcopy(self.__dict__, memo))
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .host import reduce_tensor
+
+        return reduce_tensor(self)
+
+
+def _binary(op: operators.Op, input: Any, other: Any) -> Any:
+    if not _operand(other):
+        return NotImplemented
+    return op.call(input, _number(other))
+
+
+def _reflected(op: operators.Op, input: Any, other: Any) -> Any:
+    if not _operand(other):
+        return NotImplemented
+    return op.call(_number(other), input)
+
+
+def _in_place(op: operators.Op, target: Any, other: Any) -> Any:
+    if not _operand(other):
+        return NotImplemented
+    return dispatch.inplace(op, f"{op.name}_", target, (_number(other),), {})
+
+
+def _parse_to(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Device | None, DType | None, bool]:
+    """Return (device, dtype, copy) of a call of ``Tensor.to``."""
+    device: Any = kwargs.pop("device", None)
+    dtype: Any = kwargs.pop("dtype", None)
+    other: Any = kwargs.pop("other", None)
+    copy = kwargs.pop("copy", False)
+    kwargs.pop("non_blocking", None)
+    kwargs.pop("memory_format", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    flags = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif isinstance(arg, (Device, str)):
+            device = arg
+        elif isinstance(arg, DType) or arg in (bool, int, float, complex):
+            dtype = arg
+        elif arg is not None:
+            raise TypeError(
+                f"to(): expected a device, a dtype or a tensor, got {arg!r} of type {type(arg).__name__}"
+            )
+    if len(flags) > 1:
+        copy = flags[1]
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    return (
+        None if device is None else Device(device),
+        None if dtype is None else as_dtype(dtype),
+        bool(copy),
+    )
+
+
+def _add_method(name: str, function: Callable[..., Any]) -> None:
+    if name in Tensor.__dict__:
+        return  # the class has a hand-written form of its own
+    setattr(Tensor, name, function)
+
+
+def _remove_method(name: str) -> None:
+    if name in Tensor.__dict__:
+        delattr(Tensor, name)
+
+
+tensor_base.tensor_class = Tensor
+operators.add_method = _add_method
+operators.remove_method = _remove_method

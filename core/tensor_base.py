@@ -1,0 +1,122 @@
+"""The state of a tensor, and how one is made.
+
+Every attribute that an op reads or writes on the hot path is a slot here; what few tensors have
+(a gradient, hooks, a view's base) is together in one lazily made :class:`Extra`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .kinds import Kind
+from .shapes import Shape
+
+# Values of ``_state``. A view of a tensor that requires no grad must ask its base each time, because an
+# in-place op on the base or on another view can change the answer.
+PLAIN, TRACKED, VIEW = 0, 1, 2
+
+
+class Storage:
+    """What tensors over the same memory share: the version counter.
+
+    A tensor that shares with nobody counts in its own slot; the Storage is made when the first view is.
+    """
+
+    __slots__ = ("inference", "version")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.inference = False
+
+
+class Extra:
+    """Attributes of a tensor that most tensors never have."""
+
+    __slots__ = (
+        "backward_hooks", "grad", "inference", "name", "output_nr", "post_accumulate_hooks",
+        "retains_grad", "view",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.grad: Any = None
+        self.view: Any = None
+        self.backward_hooks: dict[int, Any] | None = None
+        self.post_accumulate_hooks: dict[int, Any] | None = None
+        self.retains_grad = False
+        self.output_nr = 0
+        self.name: str | None = None
+        self.inference = False
+
+
+class TensorBase:
+    """The slots of a tensor. Users meet :class:`~tensorplug.Tensor`."""
+
+    __slots__ = (
+        "_array", "_extra", "_kind", "_node", "_shape", "_state", "_storage", "_version",
+    )  # fmt: skip
+
+    _array: Any
+    _kind: Kind
+    _shape: Shape
+    _state: int
+    _node: Any
+    _version: int
+    _storage: Storage | None
+    _extra: Extra | None
+
+
+# The class that ops return; the module of Tensor sets it.
+tensor_class: type[Any] = TensorBase
+_new = object.__new__
+
+
+def new_tensor(array: Any, kind: Kind, shape: Shape) -> Any:
+    """Return a tensor over `array`, which must be of `kind.array_type` and of `shape`."""
+    tensor = _new(tensor_class)
+    tensor._array = array
+    tensor._kind = kind
+    tensor._shape = shape
+    tensor._state = 0
+    tensor._node = None
+    tensor._version = 0
+    tensor._storage = None
+    tensor._extra = None
+    return tensor
+
+
+def wrap(array: Any, kind: Kind) -> Any:
+    """Return a tensor over a kernel's result."""
+    if type(array) is not kind.array_type:
+        array = kind.as_array(array)
+    return new_tensor(array, kind, tuple(array.shape))
+
+
+def extra_of(tensor: TensorBase) -> Extra:
+    """Return the tensor's Extra, made now if need be."""
+    extra = tensor._extra
+    if extra is None:
+        extra = tensor._extra = Extra()
+    return extra
+
+
+def storage_of(tensor: TensorBase) -> Storage:
+    """Return the tensor's Storage, made now if need be."""
+    storage = tensor._storage
+    if storage is None:
+        storage = tensor._storage = Storage(tensor._version)
+    return storage
+
+
+def version_of(tensor: TensorBase) -> int:
+    """Return how often the tensor's memory was written to in place."""
+    storage = tensor._storage
+    return tensor._version if storage is None else storage.version
+
+
+def bump_version(tensor: TensorBase) -> None:
+    """Count one in-place write."""
+    storage = tensor._storage
+    if storage is None:
+        tensor._version += 1
+    else:
+        storage.version += 1

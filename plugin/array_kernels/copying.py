@@ -1,0 +1,34 @@
+"""Kernels that copy or convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import DType
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+    native = namespace.native
+
+    @table.kernel()
+    def cast(input: Any, dtype: DType) -> Any:
+        if input.dtype.kind == "c" and not dtype.is_complex and dtype.name != "bool":
+            input = input.real
+        return input.astype(native(dtype))
+
+    @table.kernel()
+    def clone(input: Any) -> Any:
+        return xp.array(input, order="C", copy=True)
+
+    def copy(input: Any, src: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.array(xp.broadcast_to(src, input.shape), dtype=input.dtype, copy=True)
+        out[...] = src
+        return out
+
+    table.add("copy", copy, out=True)

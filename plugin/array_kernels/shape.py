@@ -1,0 +1,31 @@
+"""Kernels that show memory in another shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.shapes import Shape, as_shape
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+
+    @table.kernel()
+    def view(input: Any, shape: Shape) -> Any:
+        return input.reshape(shape)
+
+    @table.kernel()
+    def permute(input: Any, dims: Shape) -> Any:
+        return input.transpose(dims)
+
+    @table.kernel()
+    def expand(input: Any, shape: Shape) -> Any:
+        return xp.broadcast_to(input, shape)
+
+    @table.kernel()
+    def reshape(input: Any, shape: tuple[Any, ...]) -> Any:
+        return input.reshape(as_shape(shape, "reshape"))

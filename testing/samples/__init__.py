@@ -1,0 +1,1 @@
+"""The records of the declared ops, a module per family."""
