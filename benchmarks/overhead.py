@@ -14,40 +14,13 @@ import importlib.util
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM")
-IMPORTS = {
-    "import": "import {} as lib; number = 0",
-    "import, and a first addition": "import {} as lib; number = (lib.ones(1) + 1).item()",
-}
-STOPWATCH = """
-import time
-start = time.perf_counter()
-{}
-print(time.perf_counter() - start, number)
-"""
-
-
-def time_import(statement: str, library: str) -> tuple[float, float]:
-    """Return the seconds that a statement takes in a new process, and the number it computes."""
-    command = [sys.executable, "-c", STOPWATCH.format(statement.format(library))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds, number = done.stdout.split()
-    return float(seconds), float(number)
-
-
-def time_imports(statement: str, rounds: int) -> list[tuple[float, float]]:
-    """Return the median seconds and the number for each library, whose processes take turns."""
-    libraries = ("tensorplug", "torch", "numpy")
-    turns = [[time_import(statement, library) for library in libraries] for _ in range(rounds)]
-    return [(median(s for s, _ in column), column[0][1]) for column in zip(*turns, strict=True)]
 
 
 def about(rounds: int, seconds: float) -> dict[str, Any]:
@@ -97,11 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from . import harness
     from .cases import all_cases
+    from .imports import STATEMENTS, measure_import
 
     torch.set_num_threads(1)
     rounds, seconds = (5, 0.002) if options.quick else (15, 0.01)
     cases = [case for case in all_cases() if options.filter.search(case.name)]
-    imports = {name: s for name, s in IMPORTS.items() if options.filter.search(name)}
+    imports = [name for name in STATEMENTS if options.filter.search(name)]
     if not cases and not imports:
         print(f"error: no case matches {options.filter.pattern!r}", file=sys.stderr)
         return 2
@@ -112,16 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results.append(harness.measure(case, tp, torch, rounds, seconds))
         print(harness.row(results[-1]), flush=True)
     notes = []
-    for name, statement in imports.items():
-        ours, theirs, numpys = time_imports(statement, 3 if options.quick else 7)
-        difference = abs(ours[1] - theirs[1])
-        results.append(harness.Result(name, ours[0], theirs[0], difference, tolerance=0.0))
-        print(harness.row(results[-1]), flush=True)
-        notes.append(f"{name}: numpy alone takes {harness.duration(numpys[0])}")
+    for name in imports:
+        result, note = measure_import(name, 3 if options.quick else 7)
+        results.append(result)
+        notes.append(note)
+        print(harness.row(result), flush=True)
 
+    ran = sum(not result.error for result in results)
     mean = harness.mean_ratio(results)
-    summary = f"geometric mean of the ratios of {len(results)} cases: {mean:.2f}"
-    print("", *notes, summary, sep="\n")
+    summary = f"geometric mean of the ratios of {ran} cases: {mean:.2f}"
+    print("", *filter(None, notes), summary, sep="\n")
     json_path, picture = options.out / "overhead.json", options.out / "overhead.png"
     harness.write_json(json_path, results, {**about(rounds, seconds), "notes": notes})
     print(json_path)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks import harness, overhead
+from benchmarks import harness, imports, overhead
 from benchmarks.harness import Case, Result
 
 
@@ -226,3 +226,19 @@ def test_bad_pattern_is_said(capsys):
         overhead.main(["--filter", "add("])
     assert stopped.value.code == 2
     assert "'add(' is no regular expression" in capsys.readouterr().err
+
+
+def test_an_import_that_fails_is_reported(monkeypatch):
+    monkeypatch.setitem(imports.STATEMENTS, "bad", "raise ImportError('no {}')")
+    result, note = imports.measure_import("bad", rounds=1)
+    assert result.error == "ImportError: no tensorplug"
+    assert not result.agrees
+    assert note == ""
+
+
+def test_import_compares_the_numbers(monkeypatch):
+    monkeypatch.setitem(imports.STATEMENTS, "odd", "number = len('{}')")
+    result, note = imports.measure_import("odd", rounds=1)
+    assert result.difference == len("tensorplug") - len("torch")
+    assert result.ours > 0
+    assert note.startswith("odd: NumPy alone takes ")
