@@ -2,17 +2,76 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..derivatives import derivative
+from tensorplug.core.ops.copying import cast
+from tensorplug.core.shapes import Shape
+
+from ..derivatives import derivative, not_differentiable
 
 
-def restore(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+def restore(g: Any, shape: Shape, dim: Shape, keepdim: bool) -> Any:
     """Return `g`, a reduction's gradient, with its dimensions of size 1 back and expanded to `shape`."""
-    if not keepdim:
-        kept = tuple([1 if d in dim else size for d, size in enumerate(shape)])
-        g = g.reshape(kept)
-    return g.expand(shape)
+    return unsqueezed(g, shape, dim, keepdim).expand(shape)
+
+
+def unsqueezed(reduced: Any, shape: Shape, dim: Shape, keepdim: bool) -> Any:
+    """Return what a reduction of `shape` over `dim` gave, with its dimensions of size 1 back."""
+    if keepdim:
+        return reduced
+    return reduced.reshape(tuple([1 if d in dim else size for d, size in enumerate(shape)]))
+
+
+def count_of(shape: Shape, dim: Shape) -> int:
+    """Return how many elements one output of a reduction over `dim` came from."""
+    return math.prod([shape[d] for d in dim])
+
+
+def _mean(g, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+    # The empty mean has no element to send a gradient to; any divisor does.
+    return restore(g / (count_of(input_shape, dim) or 1), input_shape, dim, keepdim)
+
+
+def _shared(g, input, result, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+    """Share the gradient among the elements that equal the result; NaN equals NaN here."""
+    found = unsqueezed(result, input_shape, dim, keepdim)
+    hit = (input == found) | ((input != input) & (found != found))
+    share = unsqueezed(g, input_shape, dim, keepdim) / hit.sum(dim, True)
+    return share * cast(hit, g.dtype)
+
+
+def _prod(g, input, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+    """Multiply by the product of the other elements, which holds where some are zero."""
+    if not input_shape:
+        return g
+    others = products_of_others(input, dim)
+    return unsqueezed(g, input_shape, dim, keepdim) * others.conj()
+
+
+def products_of_others(input: Any, dim: Shape) -> Any:
+    """Return for each element the product of all others along the dimensions `dim`."""
+    shape = input.shape
+    kept = tuple([d for d in range(len(shape)) if d not in dim])
+    order = kept + dim
+    rows = input.permute(order).reshape(
+        (*[shape[d] for d in kept], count_of(shape, dim)),
+    )
+    others = products_before(rows) * products_before(rows.flip(-1)).flip(-1)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return others.reshape(tuple([shape[d] for d in order])).permute(tuple(inverse))
+
+
+def products_before(rows: Any) -> Any:
+    """Return for each element the product of those before it along the last dimension."""
+    from tensorplug.core.ops.creation import fill_new
+    from tensorplug.core.operators import get_op
+
+    size = rows.shape[-1]
+    if size == 0:
+        return rows
+    one = fill_new((*rows.shape[:-1], 1), 1, rows.dtype, rows.device)
+    return get_op("cat").call([one, rows.narrow(-1, 0, size - 1)], -1).cumprod(-1)
 
 
 DERIVATIVES = [
@@ -20,4 +79,9 @@ DERIVATIVES = [
         "sum",
         input=lambda g, input_shape, dim, keepdim: restore(g, input_shape, dim, keepdim),
     ),
+    derivative("mean", input=_mean),
+    derivative("prod", input=_prod),
+    derivative("amax", input=_shared),
+    derivative("amin", input=_shared),
+    *not_differentiable("any", "all", "argmax", "argmin"),
 ]

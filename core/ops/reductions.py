@@ -1,25 +1,60 @@
-"""Reductions over dimensions."""
+"""Reductions over dimensions: sums, products, extrema, truth values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..dtypes import INTEGER, DType, int64
-from ..operators import Spec, primitive
-from ..shapes import normalize_dims, reduced_shape
+from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
+from ..operators import Spec, composite, handle, primitive
+from ..shapes import Shape, normalize_dim, normalize_dims, reduced_shape
+from ..tensor_base import TensorBase
+from . import results
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["sum"]
+__all__ = [
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
+    "min", "nanmean", "nansum", "prod", "sum",
+]  # fmt: skip
+
+_MAXIMUM = handle("maximum")
+_MINIMUM = handle("minimum")
+
+Dims = int | Sequence[int] | None
+
+
+def summed_dtype(input: Tensor, dtype: DType | None) -> DType:
+    """Return the dtype in which sums and products are computed: int64 for integers and bool."""
+    if dtype is not None:
+        return as_dtype(dtype)
+    return int64 if input.dtype.category <= INTEGER else input.dtype
+
+
+def refuse_complex(input: Tensor, name: str) -> None:
+    """Raise NotImplementedError, as torch does, where complex numbers have no order."""
+    if input.dtype.category == COMPLEX:
+        raise NotImplementedError(
+            f"{name}(): complex numbers have no order, got {input.dtype}; compare .abs() or .real"
+        )
+
+
+def check_not_empty(input: Tensor, dims: Shape, name: str) -> None:
+    """Raise IndexError if a reduction that has no identity meets a dimension of size 0."""
+    for dim in dims:
+        if input._shape[dim] == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {dim} to have non-zero size, got shape "
+                f"{list(input._shape)}"
+            )
 
 
 @primitive("input, dim, keepdim")
 def sum(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -45,7 +80,404 @@ def sum(
     """
     check_tensor(input, "sum")
     dims = normalize_dims(dim, len(input._shape), "sum")
-    if dtype is None:
-        dtype = int64 if input.dtype.category <= INTEGER else input.dtype
+    dtype = summed_dtype(input, dtype)
     input = cast(input, dtype)
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), dtype)
+
+
+@composite()
+def nansum(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Return the sum over `dim`, or over all dimensions, with NaN counting as zero.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nansum(tp.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    check_tensor(input, "nansum")
+    if input.dtype.category == COMPLEX:
+        raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
+    if input.dtype.category == FLOATING:
+        input = input.masked_fill(input != input, 0)
+    return sum(input, dim, keepdim, dtype=dtype)
+
+
+@primitive("input, dim, keepdim")
+def mean(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Spec:
+    """Return the mean of the elements over the dimensions `dim`, or over all of them.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of a floating-point or complex dtype, unless `dtype` names one.
+    dim : int or sequence of int, optional
+        The dimensions to reduce.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+    dtype : DType, optional
+        Convert to this dtype first.
+
+    Raises
+    ------
+    RuntimeError
+        For integers and bool, whose mean would need another dtype.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.mean(tp.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+    tensor([2., 3.])
+    """
+    check_tensor(input, "mean")
+    chosen = input.dtype if dtype is None else as_dtype(dtype)
+    if chosen.category < FLOATING:
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} dtype "
+            f"must be either a floating point or complex dtype. Got: {chosen}; pass "
+            "dtype=tp.float32"
+        )
+    dims = normalize_dims(dim, len(input._shape), "mean")
+    input = cast(input, chosen)
+    return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), chosen)
+
+
+@composite()
+def nanmean(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Return the mean over `dim`, or over all dimensions, of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nanmean(tp.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
+    check_tensor(input, "nanmean")
+    if input.dtype.category < FLOATING:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}"
+        )
+    count = sum(input == input, dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+@primitive("input, dim, keepdim")
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Spec:
+    """Return the product of the elements over one dimension, or over all of them.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.prod(tp.tensor([[1, 2], [3, 4]]), dim=1)
+    tensor([ 2, 12])
+    """
+    check_tensor(input, "prod")
+    if dim is not None:
+        dim = normalize_dim(dim, len(input._shape), "prod")
+    dims = normalize_dims(dim, len(input._shape), "prod")
+    dtype = summed_dtype(input, dtype)
+    input = cast(input, dtype)
+    return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), dtype)
+
+
+# --- truth values -----------------------------------------------------------------------------
+
+
+def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
+    check_tensor(input, name)
+    dims = normalize_dims(dim, len(input._shape), name, empty_is_all=False)
+    dtype = uint8 if input.dtype is uint8 else bool_  # torch keeps its old truth values in uint8
+    return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), dtype)
+
+
+@primitive("input, dim, keepdim")
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Spec:
+    """Return whether any element over the dimensions `dim`, or over all of them, is not zero.
+
+    Returns
+    -------
+    Tensor
+        bool; uint8 for a uint8 input.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.any(tp.tensor([[False, True], [False, False]]), dim=1)
+    tensor([ True, False])
+    """
+    return _truth("any", input, dim, keepdim)
+
+
+@primitive("input, dim, keepdim")
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Spec:
+    """Return whether every element over the dimensions `dim`, or over all of them, is not zero.
+
+    Returns
+    -------
+    Tensor
+        bool; uint8 for a uint8 input.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.all(tp.tensor([[True, True], [True, False]]), dim=1)
+    tensor([ True, False])
+    """
+    return _truth("all", input, dim, keepdim)
+
+
+@composite()
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """Return how many elements over the dimensions `dim`, or over all of them, are not zero.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.count_nonzero(tp.tensor([[0, 1], [2, 3]]), dim=0)
+    tensor([1, 2])
+    """
+    check_tensor(input, "count_nonzero")
+    return sum(input != 0, dim)
+
+
+# --- extrema ----------------------------------------------------------------------------------
+
+
+def _extreme(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
+    check_tensor(input, name)
+    refuse_complex(input, name)
+    dims = normalize_dims(dim, len(input._shape), name)
+    if 0 in input._shape and (dim is None or dim == () or dim == []):
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            f"reduction dim with the 'dim' argument; got shape {list(input._shape)}"
+        )
+    check_not_empty(input, dims, name)
+    return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), input.dtype)
+
+
+@primitive("input, dim, keepdim")
+def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Spec:
+    """Return the largest element over the dimensions `dim`, or over all of them.
+
+    NaN wins over every number. Elements that share the maximum share its gradient equally.
+
+    Raises
+    ------
+    IndexError, RuntimeError
+        If there is no element to reduce.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.amax(tp.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([5., 3.])
+    """
+    return _extreme("amax", input, dim, keepdim)
+
+
+@primitive("input, dim, keepdim")
+def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Spec:
+    """Return the smallest element over the dimensions `dim`, or over all of them.
+
+    NaN wins over every number. Elements that share the minimum share its gradient equally.
+
+    Raises
+    ------
+    IndexError, RuntimeError
+        If there is no element to reduce.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.amin(tp.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([1., 2.])
+    """
+    return _extreme("amin", input, dim, keepdim)
+
+
+@composite(outputs="min, max")
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> results.aminmax:
+    """Return the smallest and the largest element over one dimension, or over all of them.
+
+    Returns
+    -------
+    (min, max) : named tuple of Tensor
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.aminmax(tp.tensor([1, -3, 5])).min
+    tensor(-3)
+    """
+    check_tensor(input, "aminmax")
+    if dim is None:
+        if 0 in input._shape:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                f"identity; got shape {list(input._shape)}"
+            )
+        return results.aminmax(amin(input, (), keepdim), amax(input, (), keepdim))
+    dim = normalize_dim(dim, len(input._shape), "aminmax")
+    return results.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+def _position(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Spec:
+    check_tensor(input, name)
+    if input.dtype.category in (BOOL, COMPLEX):
+        raise RuntimeError(
+            f"{name}(): does not support {'bool' if input.dtype is bool_ else 'complex'} input, got "
+            f"{input.dtype}; convert it first"
+        )
+    if dim is None:
+        if 0 in input._shape:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0, got shape "
+                f"{list(input._shape)}"
+            )
+        shape: Shape = (1,) * len(input._shape) if keepdim else ()
+    else:
+        dim = normalize_dim(dim, len(input._shape), name)
+        if input._shape:
+            check_not_empty(input, (dim,), name)
+        shape = reduced_shape(input._shape, (dim,), keepdim)
+    return Spec((input, dim, keepdim), shape, int64)
+
+
+@primitive("input, dim, keepdim")
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Spec:
+    """Return where along `dim`, or in the flattened input, the first of the largest elements is.
+
+    NaN counts as larger than every number.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.argmax(tp.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([1, 0])
+    """
+    return _position("argmax", input, dim, keepdim)
+
+
+@primitive("input, dim, keepdim")
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Spec:
+    """Return where along `dim`, or in the flattened input, the first of the smallest elements is.
+
+    NaN counts as smaller than every number.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.argmin(tp.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([0, 1])
+    """
+    return _position("argmin", input, dim, keepdim)
+
+
+def pick(input: Tensor, dim: int, positions: Tensor, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return (values, indices): the elements at `positions`, which kept the dimension `dim`."""
+    values = input.gather(dim, positions)
+    if keepdim or not input._shape:
+        return values, positions
+    return values.squeeze(dim), positions.squeeze(dim)
+
+
+def _split_arguments(
+    name: str, dim: Any, keepdim: Any, other: Any
+) -> tuple[Tensor | None, int | None, bool]:
+    """Return (other, dim, keepdim) of a call of max or min, which have three forms."""
+    if isinstance(dim, TensorBase):
+        if other is not None:
+            raise TypeError(f"{name}() takes one other tensor, got two")
+        dim, other = None, dim
+    if other is not None and dim is not None:
+        raise TypeError(f"{name}() takes either dim or another tensor, got both")
+    if dim is None and keepdim:
+        raise TypeError(f"{name}(): keepdim needs a dim; {'a' + name}() keeps all dimensions")
+    return other, dim, keepdim
+
+
+@composite(outputs="values, indices")
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Return the largest element, the largest along a dimension with its place, or ``maximum``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype but a complex one.
+    dim : int or Tensor, optional
+        The dimension to reduce; a tensor here is `other`.
+    keepdim : bool
+        Whether the reduced dimension stays, with size 1.
+    other : Tensor, optional
+        Return the elementwise maximum of `input` and `other`.
+
+    Returns
+    -------
+    Tensor or named tuple (values, indices)
+        A tuple where `dim` is given.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.max(tp.tensor([[1, 5], [3, 2]]))
+    tensor(5)
+    >>> tp.max(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
+    tensor([1, 0])
+    """
+    check_tensor(input, "max")
+    other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
+    if other is not None:
+        return _MAXIMUM.call(input, other)
+    if dim is None:
+        return amax(input)
+    dim = normalize_dim(dim, len(input._shape), "max")
+    ordered = cast(input, uint8) if input.dtype is bool_ else input
+    return results.max(*pick(input, dim, argmax(ordered, dim, True), keepdim))
+
+
+@composite(outputs="values, indices")
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Return the smallest element, the smallest along a dimension with its place, or ``minimum``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype but a complex one.
+    dim : int or Tensor, optional
+        The dimension to reduce; a tensor here is `other`.
+    keepdim : bool
+        Whether the reduced dimension stays, with size 1.
+    other : Tensor, optional
+        Return the elementwise minimum of `input` and `other`.
+
+    Returns
+    -------
+    Tensor or named tuple (values, indices)
+        A tuple where `dim` is given.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.min(tp.tensor([[1, 5], [3, 2]]))
+    tensor(1)
+    >>> tp.min(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
+    tensor([0, 1])
+    """
+    check_tensor(input, "min")
+    other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
+    if other is not None:
+        return _MINIMUM.call(input, other)
+    if dim is None:
+        return amin(input)
+    dim = normalize_dim(dim, len(input._shape), "min")
+    ordered = cast(input, uint8) if input.dtype is bool_ else input
+    return results.min(*pick(input, dim, argmin(ordered, dim, True), keepdim))

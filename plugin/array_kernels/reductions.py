@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16
+from tensorplug.core.dtypes import bfloat16, float16, uint8
 from tensorplug.core.shapes import Shape
 
 from ..tables import KernelTable
@@ -13,10 +14,61 @@ from .namespace import ArrayNamespace
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    reduce_add = namespace.xp.add.reduce
+    xp = namespace.xp
+    halves = (float16, bfloat16)
+    reduce_add = xp.add.reduce
+    reduce_multiply = xp.multiply.reduce
+    truth_type = namespace.native(uint8)
 
     @table.kernel()
     def sum(input: Any, dim: Shape, keepdim: bool) -> Any:
         return reduce_add(input, dim, None, None, keepdim)
 
-    table.add("sum", namespace.through_float32(sum), dtypes=(float16, bfloat16))
+    @table.kernel()
+    def mean(input: Any, dim: Shape, keepdim: bool) -> Any:
+        count = math.prod([input.shape[d] for d in dim])
+        total = reduce_add(input, dim, None, None, keepdim)
+        # An empty mean is 0/0: a Python zero would raise, the array's own gives NaN.
+        return total / (count or total.dtype.type(0))
+
+    @table.kernel()
+    def prod(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return reduce_multiply(input, dim, None, None, keepdim)
+
+    for function in (sum, mean, prod):
+        table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
+
+    @table.kernel("any")
+    def any_(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return xp.any(input, axis=dim, keepdims=keepdim)
+
+    @table.kernel("all")
+    def all_(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return xp.all(input, axis=dim, keepdims=keepdim)
+
+    @table.kernel("any", dtypes=(uint8,))
+    def any_uint8(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return any_(input, dim, keepdim).astype(truth_type)
+
+    @table.kernel("all", dtypes=(uint8,))
+    def all_uint8(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return all_(input, dim, keepdim).astype(truth_type)
+
+    @table.kernel()
+    def amax(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return xp.max(input, axis=dim, keepdims=keepdim)
+
+    @table.kernel()
+    def amin(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return xp.min(input, axis=dim, keepdims=keepdim)
+
+    @table.kernel()
+    def argmax(input: Any, dim: int | None, keepdim: bool) -> Any:
+        return xp.argmax(input, axis=dim if input.ndim else None, keepdims=keepdim)
+
+    @table.kernel()
+    def argmin(input: Any, dim: int | None, keepdim: bool) -> Any:
+        return xp.argmin(input, axis=dim if input.ndim else None, keepdims=keepdim)
+
+    for function in (amax, amin, argmax, argmin):
+        table.add(function.__name__, namespace.through_float32(function), dtypes=(bfloat16,))
