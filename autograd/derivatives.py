@@ -104,12 +104,18 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "saves")
+    __slots__ = ("formulas", "gradients", "only", "rule", "saves")
 
-    def __init__(self, formulas: tuple[Formula, ...], sources: list[tuple[int, int]]) -> None:
+    def __init__(self, rule: Rule, formulas: tuple[Formula, ...]) -> None:
+        sources = rule.sources
+        self.rule = rule
         used = sorted({slot for formula in formulas for slot in formula.slots})
         # (slot among the rule's sources, where it comes from, position there)
         self.saves = tuple([(slot, *sources[slot]) for slot in used if sources[slot][0] < GRADIENT])
+        # The position of the argument if exactly one argument is saved, -1 if nothing is, else -2.
+        self.only = -2 if self.saves else -1
+        if len(self.saves) == 1 and self.saves[0][1] == ARGUMENT:
+            self.only = self.saves[0][2]
         places = {slot: place for place, (slot, _, _) in enumerate(self.saves)}
         self.formulas = formulas
         # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
@@ -173,7 +179,7 @@ class Rule:
         plan = self.plans.get(mask)
         if plan is None:
             active = tuple([f for f in self.formulas if mask >> f.position & 1])
-            plan = self.plans[mask] = Plan(active, self.sources)
+            plan = self.plans[mask] = Plan(self, active)
         return plan
 
     def _slot(self, name: str) -> int:

@@ -9,15 +9,17 @@ layer such as a profiler is active, they are tensors and formulas run as ordinar
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import dispatch, operators
 from tensorplug.core.kinds import Kind
+from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 
 from . import programs, saving
-from .graph import MultiNode, Node, OutputNode
+from .graph import FREED, MultiNode, Node, OpNode, OutputNode
 from .modes import _Fixed
 from .views import edge_of, requires_grad
 
@@ -30,9 +32,28 @@ class _State:
 
     __slots__ = ("fresh", "gradient", "pending")
 
-    gradient: Any
-    fresh: bool
-    pending: int
+    def __init__(self) -> None:
+        self.gradient: Any = None
+        self.fresh = False
+        self.pending = 0
+
+
+def _reset_slots(roots: list[Node]) -> None:
+    """Make the slots of a pass that broke off as they are between passes."""
+    seen = set(roots)
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        node.pending = 0
+        node.gradient = None
+        for edge in node.edges:
+            if isinstance(edge, Node) and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+
+
+# Held by the pass that works in the nodes' own slots.
+_slots = threading.Lock()
 
 
 class Pass:
@@ -59,66 +80,70 @@ class Pass:
         self.captured: dict[Any, Any] = {}
         # Of each leaf: [paths still to come, sum so far, whether nobody else holds it]
         self.leaves: dict[Any, list[Any]] = {}
-        # Only where another pass works on the same nodes; else their own slots serve.
-        self.states: dict[Node, _State] | None = None
-        self.claimed: list[Node] = []
-        self.active = True
+        self.states: dict[Node, _State] = {}
+        self.needed: set[Any] | None = None
+        # The nodes' own slots serve the first pass; one that starts while it runs, in another thread
+        # or from a hook, keeps its counts apart.
+        self.alone = False
 
     # --- counting ---
 
     def count(self, roots: list[Node]) -> None:
         """Count the paths to every node and leaf that the roots lead to."""
+        if self.targets is not None:
+            self.needed = self._needed(roots)
+        if self.alone:
+            self._count_in_slots(roots)
+        else:
+            self._count_apart(roots)
+
+    def _count_in_slots(self, roots: list[Node]) -> None:
+        """Count in the nodes' own slots, which are 0 between passes."""
+        stack = list(roots)
         for root in roots:
-            self._claim(root)
-        needed = None if self.targets is None else self._needed(roots)
-        seen: set[Node] = set()
-        stack = list(dict.fromkeys(roots))
-        seen.update(stack)
+            root.pending = 1  # so that a path from another root does not visit it again
+            root.gradient = None
         leaves = self.leaves
+        needed = self.needed
         while stack:
-            node = stack.pop()
-            for edge in node.edges:
+            for edge in stack.pop().edges:
                 if edge is None or (needed is not None and edge not in needed):
                     continue
-                if isinstance(edge, TensorBase):
+                if isinstance(edge, Tensor):
                     entry = leaves.get(edge)
                     if entry is None:
                         leaves[edge] = [1, None, False]
                     else:
                         entry[0] += 1
+                elif edge.pending:
+                    edge.pending += 1
                 else:
-                    if edge not in seen:
-                        seen.add(edge)
-                        self._claim(edge)
+                    edge.pending = 1
+                    edge.gradient = None
+                    stack.append(edge)
+        for root in roots:
+            root.pending -= 1
+
+    def _count_apart(self, roots: list[Node]) -> None:
+        """Count in a dictionary of this pass's own."""
+        states = self.states
+        states.update({root: _State() for root in roots})
+        stack = list(states)
+        needed = self.needed
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is None or (needed is not None and edge not in needed):
+                    continue
+                if isinstance(edge, Tensor):
+                    self.leaves.setdefault(edge, [0, None, False])[0] += 1
+                else:
+                    if edge not in states:
+                        states[edge] = _State()
                         stack.append(edge)
-                    self._state(edge).pending += 1
-        self.needed = needed
-
-    def _claim(self, node: Node) -> None:
-        owner = node.run
-        if self.states is None and owner is not None and owner is not self and owner.active:
-            # Another thread, or a backward that this one is nested in, uses the node's slots.
-            self.states = {}
-            for claimed in self.claimed:
-                self._move(claimed)
-        if self.states is None:
-            if owner is not self:
-                node.run = self
-                node.pending = 0
-                node.gradient = None
-                self.claimed.append(node)
-        elif node not in self.states:
-            self.states[node] = _new_state()
-
-    def _move(self, node: Node) -> None:
-        state = _new_state()
-        state.pending = node.pending
-        assert self.states is not None
-        self.states[node] = state
-        node.run = None
+                    states[edge].pending += 1
 
     def _state(self, node: Node) -> Any:
-        return node if self.states is None else self.states[node]
+        return node if self.alone else self.states[node]
 
     def _needed(self, roots: list[Node]) -> set[Any]:
         """Return the nodes and leaves from which a target can be reached, targets included."""
@@ -149,7 +174,9 @@ class Pass:
 
     def run(self, roots: list[tuple[Any, Any]]) -> None:
         """Run the pass from (node or leaf, gradient) pairs."""
-        nodes = [edge for edge, _ in roots if isinstance(edge, Node)]
+        nodes = list(dict.fromkeys([edge for edge, _ in roots if isinstance(edge, Node)]))
+        self.alone = _slots.acquire(blocking=False)
+        finished = False
         try:
             self.count(nodes)
             for edge, _ in roots:
@@ -161,22 +188,85 @@ class Pass:
             for edge, gradient in roots:
                 self._deliver(edge, gradient, False, ready)
             del roots
+            plain = self.raw and self.targets is None and self.alone
             with _Fixed(self.create_graph):
                 while ready:
-                    self._step(ready.pop(), ready)
+                    node = ready.pop()
+                    if (
+                        plain
+                        and type(node) is OpNode
+                        and node.extra is None
+                        and len(node.edges) == 1
+                        and node.sizes is None
+                        and not saving.anomaly
+                    ):
+                        self._step_plain(node, ready)
+                    else:
+                        self._step(node, ready)
+            finished = True
         finally:
-            self.active = False
-            for node in self.claimed:
-                if node.run is self:
-                    node.run = None
-                    node.gradient = None
+            if self.alone:
+                if not finished:
+                    _reset_slots(nodes)
+                _slots.release()
+
+    def _step_plain(self, node: OpNode, ready: list[Node]) -> None:
+        """Run an op's node with one edge, nothing hooked, nothing broadcast: the common case."""
+        gradient = node.gradient
+        node.gradient = None
+        edge = node.edges[0]
+        if gradient is None:
+            self._deliver(edge, None, False, ready)
+            return
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        plan = node.plan
+        formula = plan.formulas[0]
+        references = plan.gradients[0]
+        kind = node.kind
+        program = formula.programs.get(kind)
+        value = None
+        fresh = False
+        if program is not None:
+            if program.identity:
+                value = gradient
+            elif program.kernels is not None and len(saved) == 1:
+                kept = saved[0]
+                if isinstance(kept, Tensor) and kept._kind is kind:
+                    storage = kept._storage
+                    version = kept._version if storage is None else storage.version
+                    if node.versions[0] != version:
+                        raise node.modified(kept, node.versions[0])
+                    kernel = program.kernels[program.index]
+                    if program.swap is (references[0] < 0):
+                        value = kernel(kept._array, gradient)
+                    else:
+                        value = kernel(gradient, kept._array)
+                    fresh = program.fresh
+        if value is None:
+            value, fresh = programs.evaluate(node, formula, references, (gradient,))
+            if type(value) is list:
+                value, fresh = value[0], False
+        if not self.retain_graph:
+            node.saved = None
+        if isinstance(edge, Tensor) or value is None or type(edge) is MultiNode:
+            self._deliver(edge, value, fresh, ready)
+            return
+        edge.pending -= 1
+        if edge.gradient is None:
+            edge.gradient = value
+            edge.fresh = fresh
+        else:
+            edge.gradient = programs.add(edge.gradient, value, edge.kind, True)
+            edge.fresh = True
+        if not edge.pending:
+            ready.append(edge)
 
     def _step(self, node: Node, ready: list[Node]) -> None:
         state = self._state(node)
         gradient = state.gradient
         state.gradient = None
-        if self.states is None:
-            node.run = None
         extra = node.extra
         if extra is not None and gradient is not None:
             gradient = self._tensor_hooks(node, extra, gradient)
@@ -206,7 +296,7 @@ class Pass:
 
     def _deliver(self, edge: Any, value: Any, fresh: bool, ready: list[Node]) -> None:
         """Add a gradient to what has arrived at an edge's end; schedule it if that was the last."""
-        if isinstance(edge, TensorBase):
+        if isinstance(edge, Tensor):
             entry = self.leaves[edge]
             entry[0] -= 1
             if value is not None:
@@ -220,7 +310,7 @@ class Pass:
                 if entry[1] is not None:
                     self._finish_leaf(edge, entry[1], entry[2])
             return
-        state = edge if self.states is None else self.states[edge]
+        state = edge if self.alone else self.states[edge]
         state.pending -= 1
         if value is not None:
             known = state.gradient
@@ -340,7 +430,7 @@ class Pass:
             return results
         inputs = tuple(
             [
-                self._tensor(value, edge._kind if isinstance(edge, TensorBase) else edge.kind)
+                self._tensor(value, edge._kind if isinstance(edge, Tensor) else edge.kind)
                 if edge is not None and not isinstance(node, OutputNode)
                 else value
                 for (value, _), edge in zip(results, node.edges, strict=True)
@@ -362,20 +452,12 @@ class Pass:
         for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
             if value is None or edge is None:
                 continue
-            tensor = self._tensor(value, edge._kind if isinstance(edge, TensorBase) else edge.kind)
+            tensor = self._tensor(value, edge._kind if isinstance(edge, Tensor) else edge.kind)
             if bool((tensor != tensor).any()):
                 trace = "" if node.extra is None else f"\n{node.extra.forward_trace or ''}"
                 raise RuntimeError(
                     f"Function '{node.name()}' returned nan values in its {position}th output.{trace}"
                 )
-
-
-def _new_state() -> _State:
-    state = _State()
-    state.pending = 0
-    state.gradient = None
-    state.fresh = False
-    return state
 
 
 ACCUMULATE = object()

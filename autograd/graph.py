@@ -11,7 +11,7 @@ from tensorplug.core.shapes import Shape
 from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
 
 from . import programs
-from .derivatives import Plan, Rule
+from .derivatives import Plan
 from .hooks import RemovableHandle
 
 FREED = (
@@ -33,26 +33,29 @@ class Node:
         Where the gradients go, in the order of :meth:`apply`'s results: a Node, a leaf tensor, or None.
     kind, shape : Kind, tuple of int
         Of the output, and so of the gradient that arrives.
-    pending, gradient, fresh, run
-        The engine's working state: paths still to come, the sum so far, whether nobody else holds that
-        sum's memory, and the backward pass that uses the node.
+    pending, gradient, fresh
+        The engine's working state: paths still to come (0 outside a backward pass), the sum so far, and
+        whether nobody else holds that sum's memory.
     """
 
     __slots__ = (
-        "__weakref__", "edges", "extra", "fresh", "gradient", "kind", "pending", "run", "shape",
+        "__weakref__", "edges", "extra", "fresh", "gradient", "kind", "pending", "shape",
     )  # fmt: skip
 
     edges: tuple[Any, ...]
     kind: Kind
     shape: Shape
     extra: NodeExtra | None
+    pending: int
+    # Set by the engine when a pass reaches the node.
+    gradient: Any
+    fresh: bool
 
     def __init__(self, edges: tuple[Any, ...], kind: Kind, shape: Shape) -> None:
         self.edges = edges
         self.kind = kind
         self.shape = shape
-        self.gradient: Any = None
-        self.run: Any = None
+        self.pending = 0
         self.extra = None
 
     # --- what nodes do ---
@@ -155,41 +158,35 @@ class AccumulateGrad:
 class OpNode(Node):
     """A recorded op: its rule's formulas over what they saved."""
 
-    __slots__ = ("plan", "rule", "saved", "sizes", "versions")
+    __slots__ = ("plan", "saved", "versions")
 
-    rule: Rule
     plan: Plan
     saved: tuple[Any, ...] | None
     versions: tuple[Any, ...]
-    # For pointwise ops, the shapes of the inputs where broadcasting has to be undone; else None.
-    sizes: tuple[Shape, ...] | None
+    # The shapes of the inputs, where broadcasting has to be undone: see BroadcastNode.
+    sizes: tuple[Shape, ...] | None = None
 
     def __init__(
         self,
         edges: tuple[Any, ...],
         kind: Kind,
         shape: Shape,
-        rule: Rule,
         plan: Plan,
         saved: tuple[Any, ...],
         versions: tuple[Any, ...],
-        sizes: tuple[Shape, ...] | None,
     ) -> None:
         self.edges = edges
         self.kind = kind
         self.shape = shape
-        self.gradient = None
-        self.run = None
+        self.pending = 0
         self.extra = None
-        self.rule = rule
         self.plan = plan
         self.saved = saved
         self.versions = versions
-        self.sizes = sizes
 
     def name(self) -> str:
         """Return the op's name in the form of a class, such as ``"MulBackward0"``."""
-        return self.rule.name
+        return self.plan.rule.name
 
     def release(self) -> None:
         """Drop what was saved."""
@@ -277,6 +274,12 @@ class OpNode(Node):
             "enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tp.autograd.set_detect_anomaly(True).{trace}"
         )
+
+
+class BroadcastNode(OpNode):
+    """A recorded pointwise op whose inputs had different shapes."""
+
+    __slots__ = ("sizes",)
 
 
 class MultiNode(OpNode):

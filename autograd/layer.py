@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import dispatch
-from tensorplug.core.dtypes import FLOATING
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op
+from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import (
     TRACKED,
     VIEW,
@@ -22,10 +22,12 @@ from tensorplug.core.tensor_base import (
 )
 
 from . import saving, views
-from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Rule
-from .graph import MultiNode, Node, OpNode, OutputNode, node_extra
+from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
+from .graph import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
 from .hooks import RemovableHandle
-from .views import edge_of, requires_grad
+from .views import edge_of, refresh, requires_grad
+
+_new = object.__new__
 
 
 class Recorder:
@@ -39,82 +41,97 @@ class Recorder:
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one tensor."""
-        if output._kind.dtype.category < FLOATING or not requires_grad(input):
+        kind = output._kind
+        if not kind.is_differentiable or not (input._state == TRACKED or requires_grad(input)):
             return
-        rule = op.rule or missing(op)
-        if not rule.formulas:
+        plans = (op.rule or missing(op)).plans
+        plan = plans.get(1) or op.rule.plan(1)
+        if not plan.formulas:
             return
-        plan = rule.plans.get(1) or rule.plan(1)
-        saved: Any = ()
-        versions: Any = ()
-        for _, origin, _position in plan.saves:
-            if origin == OUTPUT:
-                kept = new_tensor(output._array, output._kind, output._shape)
-                kept._storage = storage_of(output)
-                version = kept._storage.version
-            else:
-                kept = input
-                storage = input._storage
-                version = input._version if storage is None else storage.version
-            saved += (kept,)
-            versions += (version,)
+        if plan.only == 0:
+            storage = input._storage
+            versions: Any = (input._version if storage is None else storage.version,)
+            saved: Any = (input,)
+        elif plan.only == -1:
+            saved = versions = ()
+        else:
+            saved, versions = save_all(plan, (input,), (output,))
         if saving.hooks:
             saved, versions = saving.pack(saved, versions)
-        node = OpNode(
-            (edge_of(input),), output._kind, output._shape, rule, plan, saved, versions, None
-        )
+        extra = input._extra
+        if extra is not None and extra.view is not None:
+            refresh(input)
+        node = _new(OpNode)
+        node.edges = (input._node or input,)
+        node.kind = kind
+        node.shape = output._shape
+        node.pending = 0
+        node.extra = None
+        node.plan = plan
+        node.saved = saved
+        node.versions = versions
         output._node = node
         output._state = TRACKED
         if saving.anomaly:
             saving.note_trace(node)
 
-    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None:
+    def record_binary(
+        self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
+    ) -> None:
         """Record a pointwise op of two tensors, or of a tensor and a number."""
-        if output._kind.dtype.category < FLOATING:
+        kind = output._kind
+        if not kind.is_differentiable:
             return
         mask = 0
         edges: Any = ()
-        if isinstance(input, TensorBase) and input._state and requires_grad(input):
+        if left and (left == TRACKED or requires_grad(input)):
+            extra = input._extra
+            if extra is not None and extra.view is not None:
+                refresh(input)
             mask = 1
-            edges = (edge_of(input),)
-        if isinstance(other, TensorBase) and other._state and requires_grad(other):
+            edges = (input._node or input,)
+        if right and (right == TRACKED or requires_grad(other)):
+            extra = other._extra
+            if extra is not None and extra.view is not None:
+                refresh(other)
             mask |= 2
-            edges += (edge_of(other),)
-        if not mask:
-            return
-        rule = op.rule or missing(op)
-        plan = rule.plans.get(mask) or rule.plan(mask)
+            edges += (other._node or other,)
+        plans = (op.rule or missing(op)).plans
+        plan = plans.get(mask) or op.rule.plan(mask)
         formulas = plan.formulas
-        if len(formulas) != len(edges):
-            if not formulas:
-                return
-            both = {0: input, 1: other}
-            edges = tuple([edge_of(both[formula.position]) for formula in formulas])
-        shape = output._shape
-        saved: Any = ()
-        versions: Any = ()
-        for slot, origin, position in plan.saves:
-            if origin == ARGUMENT:
-                kept = other if position else input
-                if isinstance(kept, TensorBase):
-                    storage = kept._storage
-                    versions += (kept._version if storage is None else storage.version,)
-                else:
-                    versions += (None,)
-                saved += (kept,)
+        if len(formulas) != len(edges):  # an argument declared to have no derivative
+            edges = tuple([edge_of((input, other)[formula.position]) for formula in formulas])
+        if not edges:
+            return
+        only = plan.only
+        if only >= 0:
+            kept = other if only else input
+            saved: Any = (kept,)
+            if isinstance(kept, Tensor):
+                storage = kept._storage
+                versions: Any = (kept._version if storage is None else storage.version,)
             else:
-                kept, version = save(origin, position, (input, other), (output,))
-                saved += (kept,)
-                versions += (version,)
+                versions = (None,)
+        elif only == -1:
+            saved = versions = ()
+        else:
+            saved, versions = save_all(plan, (input, other), (output,))
         if saving.hooks:
             saved, versions = saving.pack(saved, versions)
-        # Where a tensor was broadcast, its gradient has to be summed.
-        sizes = None
-        if (isinstance(input, TensorBase) and input._shape != shape) or (
-            isinstance(other, TensorBase) and other._shape != shape
-        ):
-            sizes = tuple([(other if formula.position else input)._shape for formula in formulas])
-        node = OpNode(edges, output._kind, shape, rule, plan, saved, versions, sizes)
+        if broadcast:
+            # The gradient of a tensor that was broadcast has to be summed.
+            node: OpNode = _new(BroadcastNode)
+            node.sizes = tuple([(input, other)[f.position]._shape for f in formulas])
+        else:
+            node = _new(OpNode)
+        node.edges = edges
+        node.kind = kind
+        node.shape = output._shape
+        node.pending = 0
+        node.extra = None
+        node.plan = plan
+        node.saved = saved
+        node.versions = versions
         output._node = node
         output._state = TRACKED
         if saving.anomaly:
@@ -122,7 +139,7 @@ class Recorder:
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Record any op."""
-        if any([output._kind.dtype.category >= FLOATING for output in outputs]):
+        if any([output._kind.is_differentiable for output in outputs]):
             node = build(op, values, outputs)
             if node is not None:
                 attach(node, outputs)
@@ -134,7 +151,7 @@ class Recorder:
             mark_inference(output)
             return
         views.note_view(op, source, values, output)
-        if output._kind.dtype.category < FLOATING:
+        if not output._kind.is_differentiable:
             return
         if source._state and (not dispatch.paused or recording.enabled) and requires_grad(source):
             node = build(op, values, (output,))
@@ -178,7 +195,7 @@ class Recorder:
                 )
         if not tracked:
             return False
-        if target._kind.dtype.category < FLOATING:
+        if not target._kind.is_differentiable:
             return False
         if op.rule is None:
             missing(op)
@@ -190,7 +207,7 @@ class Recorder:
         node = build(op, values, (target,), versions_before={id(target): version})
         if node is None:
             # The new value depends on nothing that requires grad.
-            node = OpNode((), target._kind, target._shape, rule, rule.plan(0), (), (), None)
+            node = OpNode((), target._kind, target._shape, rule.plan(0), (), ())
         extra = target._extra
         if extra is not None and extra.view is not None:
             views.rebase(target, node)
@@ -215,7 +232,7 @@ class Recorder:
             If the dtype has no derivatives, or the tensor is no leaf and should stop requiring grad.
         """
         if value:
-            if tensor._kind.dtype.category < FLOATING:
+            if not tensor._kind.is_differentiable:
                 raise RuntimeError(
                     "only Tensors of floating point or complex dtype can require gradients, got "
                     f"{tensor.dtype}"
@@ -340,6 +357,24 @@ def save(
     return _of_each(value, origin), None
 
 
+def save_all(
+    plan: Plan,
+    values: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    versions_before: dict[int, int] | None = None,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return all that a plan saves, and the versions of the tensors in it."""
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        kept, version = save(origin, position, values, outputs)
+        if versions_before is not None and origin == ARGUMENT and id(kept) in versions_before:
+            version = versions_before[id(kept)]
+        saved.append(kept)
+        versions.append(version)
+    return tuple(saved), tuple(versions)
+
+
 def _of_each(value: Any, origin: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_of_each(item, origin) for item in value]
@@ -395,33 +430,22 @@ def build(
                     for item in value
                 ]
             )
-    saved = []
-    versions = []
-    for _, origin, position in plan.saves:
-        kept, version = save(origin, position, values, outputs)
-        if versions_before is not None and origin == ARGUMENT and id(kept) in versions_before:
-            version = versions_before[id(kept)]
-        saved.append(kept)
-        versions.append(version)
-    kept_all, versions_all = tuple(saved), tuple(versions)
+    kept_all, versions_all = save_all(plan, values, outputs, versions_before)
     if saving.hooks:
         kept_all, versions_all = saving.pack(kept_all, versions_all)
     first = outputs[0]
     if sizes is not None and all([size == first._shape for size in sizes]):
         sizes = None
-    make = OpNode if len(outputs) == 1 else MultiNode
-    node = make(
-        tuple(edges),
-        first._kind,
-        first._shape,
-        rule,
-        plan,
-        kept_all,
-        versions_all,
-        None if sizes is None else tuple(sizes),
-    )
-    if isinstance(node, MultiNode):
+    arguments = (tuple(edges), first._kind, first._shape, plan, kept_all, versions_all)
+    node: OpNode
+    if len(outputs) > 1:
+        node = MultiNode(*arguments)
         node.outputs = tuple([(output._kind, output._shape) for output in outputs])
+    elif sizes is None:
+        node = OpNode(*arguments)
+    else:
+        node = BroadcastNode(*arguments)
+        node.sizes = tuple(sizes)
     if saving.anomaly:
         saving.note_trace(node)
     return node
@@ -430,7 +454,7 @@ def build(
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
     """Make `node` the maker of its differentiable outputs."""
     for number, output in enumerate(outputs):
-        if output._kind.dtype.category < FLOATING:
+        if not output._kind.is_differentiable:
             continue
         if isinstance(node, MultiNode):
             output._node = OutputNode(node, number)

@@ -1,6 +1,6 @@
 """The dispatcher: from an op and its arguments to a kernel and back to tensors.
 
-:func:`unary` and :func:`binary` are the hot path: pointwise ops whose arguments need neither conversion
+:func:`make_unary` and :func:`make_binary` are the hot path: pointwise ops whose arguments need neither conversion
 nor checks. Everything else goes through :func:`general`: the declared rule makes a
 :class:`~tensorplug.core.operators.Spec`, :func:`execute` calls the kernel with it.
 
@@ -37,8 +37,14 @@ class GradientLayer(Protocol):
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one argument."""
 
-    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None:
-        """Record a pointwise op of two arguments, one of which may be a number."""
+    def record_binary(
+        self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
+    ) -> None:
+        """Record a pointwise op of two arguments, one of which may be a number.
+
+        `left` and `right` are the arguments' ``_state``, 0 for a number; `broadcast` tells whether
+        two tensors have different shapes.
+        """
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Record any other op."""
@@ -87,7 +93,9 @@ class _NoGradient:
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None: ...
 
-    def record_binary(self, op: Op, output: Any, input: Any, other: Any) -> None: ...
+    def record_binary(
+        self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
+    ) -> None: ...
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
 
@@ -159,65 +167,126 @@ def kernel_of(op: Op, kind: Kind) -> Callable[..., Any]:
 
 
 # --- hot path ---------------------------------------------------------------------------------
+# One closure per op, and the result's slots set here rather than in new_tensor: a Python call costs
+# about as much as all of the checks together.
+
+_new = object.__new__
+# Tensor, set by its module: isinstance is fastest for the class that most objects are of.
+tensor_class: type[Any] = TensorBase
 
 
-def unary(op: Op, input: Any) -> Any:
-    """Call a pointwise op of one tensor."""
-    if interposed or not isinstance(input, TensorBase):
-        return general(op, (input,), {})
-    kind = input._kind
-    try:
-        array = kind.kernels[op.index](input._array)
-    except Exception as error:
-        return _again(op, (input,), error)
-    result = kind.results[op.index]
-    if type(array) is not result.array_type:  # type: ignore[union-attr]
-        array = result.as_array(array)  # type: ignore[union-attr]
-    output = new_tensor(array, result, input._shape)  # type: ignore[arg-type]
-    if input._state and (not paused or gradient.enabled()):
-        gradient.record_unary(op, output, input)
-    return output
+def make_unary(op: Op) -> Callable[[Any], Any]:
+    """Return the callable of a pointwise op of one tensor."""
 
-
-def binary(op: Op, input: Any, other: Any) -> Any:
-    """Call a pointwise op of two tensors, or of a tensor and a number."""
-    if interposed:
-        return general(op, (input, other), {})
-    if isinstance(input, TensorBase):
+    def unary(input: Any) -> Any:
+        if interposed or not isinstance(input, tensor_class):
+            return general(op, (input,), {})
         kind = input._kind
-        shape = input._shape
-        left = input._array
-        state = input._state
-        if isinstance(other, TensorBase):
-            if other._kind is not kind:
-                return general(op, (input, other), {})
-            right = other._array
-            state |= other._state
-            if other._shape != shape:
-                shape = None  # type: ignore[assignment]
-        elif fits(other, kind.dtype):
-            right = kind.scalar(other)
+        index = op.index
+        try:
+            array = kind.kernels[index](input._array)
+        except Exception as error:
+            return _again(op, (input,), error)
+        result: Any = kind.results[index]
+        if type(array) is not result.array_type:
+            array = result.as_array(array)
+        output = _new(tensor_class)
+        output._array = array
+        output._kind = result
+        output._shape = input._shape
+        output._state = 0
+        output._node = None
+        output._version = 0
+        output._storage = None
+        output._extra = None
+        if input._state and (not paused or gradient.enabled()):
+            gradient.record_unary(op, output, input)
+        return output
+
+    return unary
+
+
+def make_binary(op: Op, operator: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the callable of a pointwise op of two tensors, or of a tensor and a number.
+
+    As a Python `operator` it leaves operands that it does not know to their own class.
+    """
+
+    def binary(input: Any, other: Any) -> Any:
+        if interposed:
+            return unusual(op, input, other, operator)
+        if isinstance(input, tensor_class):
+            kind = input._kind
+            shape: Any = input._shape
+            array = input._array
+            left = input._state
+            right = 0
+            if isinstance(other, tensor_class):
+                if other._kind is not kind:
+                    return unusual(op, input, other, operator)
+                operand = other._array
+                right = other._state
+                if other._shape != shape:
+                    shape = None
+            elif fits(other, kind.dtype):
+                operand = kind.scalar(other)
+            else:
+                return unusual(op, input, other, operator)
+        elif isinstance(other, tensor_class) and fits(input, other._kind.dtype):
+            kind = other._kind
+            shape = other._shape
+            array = kind.scalar(input)
+            operand = other._array
+            left = 0
+            right = other._state
         else:
-            return general(op, (input, other), {})
-    elif isinstance(other, TensorBase) and fits(input, other._kind.dtype):
-        kind = other._kind
-        shape = other._shape
-        left = kind.scalar(input)
-        right = other._array
-        state = other._state
-    else:
-        return general(op, (input, other), {})
-    try:
-        array = kind.kernels[op.index](left, right)
-    except Exception as error:
-        return _again(op, (input, other), error)
-    result = kind.results[op.index]
-    if type(array) is not result.array_type:  # type: ignore[union-attr]
-        array = result.as_array(array)  # type: ignore[union-attr]
-    output = new_tensor(array, result, array.shape if shape is None else shape)  # type: ignore[arg-type]
-    if state and (not paused or gradient.enabled()):
-        gradient.record_binary(op, output, input, other)
-    return output
+            return unusual(op, input, other, operator)
+        index = op.index
+        try:
+            array = kind.kernels[index](array, operand)
+        except Exception as error:
+            return _again(op, (input, other), error)
+        result: Any = kind.results[index]
+        if type(array) is not result.array_type:
+            array = result.as_array(array)
+        output = _new(tensor_class)
+        output._array = array
+        output._kind = result
+        output._shape = array.shape if shape is None else shape
+        output._state = 0
+        output._node = None
+        output._version = 0
+        output._storage = None
+        output._extra = None
+        if (left or right) and (not paused or gradient.enabled()):
+            gradient.record_binary(op, output, input, other, left, right, shape is None)
+        return output
+
+    return binary
+
+
+def unusual(op: Op, input: Any, other: Any, operator: bool) -> Any:
+    """Call a binary op whose operands are not of one kind."""
+    if operator:
+        if not is_operand(other):
+            return NotImplemented
+        other = as_operand(other)
+    return general(op, (input, other), {})
+
+
+_NUMBERS = (int, float, complex)  # bool is an int
+
+
+def is_operand(value: Any) -> bool:
+    """Return whether an operator accepts `value` beside a tensor; a NumPy scalar is a number."""
+    return isinstance(value, (TensorBase, *_NUMBERS)) or (
+        hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "shape", None) == ()
+    )
+
+
+def as_operand(value: Any) -> Any:
+    """Return a tensor or Python number for a value that :func:`is_operand` accepts."""
+    return value if isinstance(value, (TensorBase, *_NUMBERS)) else value.item()
 
 
 def fits(value: Any, dtype: DType) -> bool:
@@ -600,20 +669,22 @@ _INPLACE_OPS: dict[Op, Op] = {}
 def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
+        unary = make_unary(op)
 
         def call_unary(input: Any, **options: Any) -> Any:
             if options:
                 return general(op, (input,), options)
-            return unary(op, input)
+            return unary(input)
 
         return call_unary
 
     if op.pointwise and op.arity == 2:
+        binary = make_binary(op)
 
         def call_binary(input: Any, other: Any, **options: Any) -> Any:
             if options:
                 return general(op, (input, other), options)
-            return binary(op, input, other)
+            return binary(input, other)
 
         return call_binary
 

@@ -7,15 +7,20 @@ and a late registration just puts stubs back.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
-from .devices import CPU, Device
-from .dtypes import ALL_DTYPES, DType, Number
+from .devices import CPU, Device, unlisted
+from .dtypes import ALL_DTYPES, FLOATING, DType, Number
 from .errors import DeviceNotAvailableError
-from .runtime import DeviceRuntime
+from .runtime import DeviceRuntime, RemovedRuntime
 
 _SCALARS_KEPT = 1024
+
+#: Guards everything that changes when a plugin comes or goes: plugins, ops, kernels, these tables. One
+#: lock, because each of them is changed on behalf of another, and two would be taken in either order.
+lock = threading.RLock()
 
 
 class Kind:
@@ -32,8 +37,8 @@ class Kind:
     """
 
     __slots__ = (
-        "array_type", "as_array", "device", "dtype", "is_meta", "kernels", "results", "runtime",
-        "scalars", "writers",
+        "array_type", "as_array", "device", "dtype", "is_differentiable", "is_meta", "kernels",
+        "results", "runtime", "scalars", "writers",
     )  # fmt: skip
 
     def __init__(self, device: Device, dtype: DType, runtime: DeviceRuntime) -> None:
@@ -42,6 +47,7 @@ class Kind:
         self.runtime = runtime
         self.array_type = runtime.array_type
         self.as_array = runtime.as_array
+        self.is_differentiable = dtype.category >= FLOATING
         self.is_meta = device.type == "meta"
         self.kernels: list[Callable[..., Any]] = []
         self.results: list[Kind | None] = []
@@ -90,10 +96,12 @@ def canonical_device(device: Device) -> Device:
         If no plugin serves the type, or there is no device of that index.
     """
     runtime = find_runtime(device.type)
-    reason = runtime.unavailable_reason()
+    reason = unavailable_reason(runtime)
     if reason is not None:
         raise DeviceNotAvailableError(f"device {device} cannot be used: {reason}")
     count = runtime.device_count()
+    if count < 1:
+        raise DeviceNotAvailableError(f"device {device} cannot be used: no device was found")
     index = runtime.current_device() if device.index is None else device.index
     if index >= count:
         raise DeviceNotAvailableError(
@@ -103,17 +111,29 @@ def canonical_device(device: Device) -> Device:
     return Device(device.type) if device.type in ("cpu", "meta") else Device(device.type, index)
 
 
+def unavailable_reason(runtime: DeviceRuntime) -> str | None:
+    """Return why no device of a runtime can be used, or None; a runtime that fails to tell cannot be."""
+    try:
+        return runtime.unavailable_reason()
+    except Exception as error:
+        return f"its plugin's unavailable_reason() raised {type(error).__name__}: {error}"
+
+
 def kind_of(device: Device, dtype: DType) -> Kind:
     """Return the Kind of `device` and `dtype`."""
     kind = _KINDS.get((device, dtype))
-    if kind is None:
-        exact = canonical_device(device)
-        if exact is not device:
-            # An index-less device follows the runtime's current one: never interned.
-            return kind_of(exact, dtype)
-        kind = Kind(device, dtype, find_runtime(device.type))
-        kind = _KINDS.setdefault((device, dtype), kind)
-        extend_tables(kind)
+    if kind is not None:
+        return kind
+    exact = canonical_device(device)
+    if exact is not device:
+        # An index-less device follows the runtime's current one: never interned.
+        return kind_of(exact, dtype)
+    with lock:
+        kind = _KINDS.get((device, dtype))
+        if kind is None:
+            kind = Kind(device, dtype, find_runtime(device.type))
+            extend_tables(kind)  # before any other thread can see the kind
+            _KINDS[device, dtype] = kind
     return kind
 
 
@@ -135,19 +155,33 @@ def on_reset(listener: Callable[[], None]) -> None:
 
 def reset_tables() -> None:
     """Make every slot of every kind resolve again at its next use."""
-    for listener in _reset_listeners:
-        listener()
-    for kind in list(_KINDS.values()):
-        extend_tables(kind)
-        for index in range(len(kind.kernels)):
-            kind.writers[index] = None
-            kind.kernels[index] = make_stub(index, kind)
+    with lock:
+        for listener in _reset_listeners:
+            listener()
+        for kind in list(_KINDS.values()):
+            extend_tables(kind)
+            for index in range(len(kind.kernels)):
+                kind.writers[index] = None
+                kind.kernels[index] = make_stub(index, kind)
 
 
-def forget_device(device_type: str) -> None:
-    """Drop the kinds of a device type whose runtime went away."""
-    for key in [key for key in _KINDS if key[0].type == device_type]:
-        del _KINDS[key]
+def forget_device(device_type: str, plugin: str) -> None:
+    """Drop the kinds of a device type whose runtime went away with a plugin.
+
+    Tensors that live there keep their kind: it can tell shape and dtype, everything else raises. Its
+    device is another one than a device of the same name that is registered later.
+    """
+    with lock:
+        for key in [key for key in _KINDS if key[0].type == device_type]:
+            kind = _KINDS.pop(key)
+            runtime = RemovedRuntime(kind.runtime, plugin)
+            kind.runtime = runtime
+            kind.as_array = runtime.refuse
+            kind.device = unlisted(kind.device)
+            kind.scalars.clear()
+            for index in range(len(kind.kernels)):
+                kind.writers[index] = None
+                kind.kernels[index] = runtime.refuse
 
 
 def known_kinds() -> list[Kind]:

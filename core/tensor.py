@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from . import dispatch, operators, tensor_base
 from .devices import Device
-from .dispatch import binary, unary
+from .dispatch import as_operand, is_operand, make_binary, make_unary
 from .dtypes import DType, as_dtype
 from .kinds import canonical_device
 from .shapes import Size, is_contiguous
@@ -52,21 +52,6 @@ RSHIFT = _handle("bitwise_right_shift")
 SUB = _handle("sub")
 TO_DEVICE = _handle("to_device")
 XOR = _handle("bitwise_xor")
-
-_NUMBERS = (int, float, complex)  # bool is an int
-
-
-def _operand(other: Any) -> bool:
-    """Return whether an operator accepts `other` beside a tensor (NumPy scalars count as numbers)."""
-    return isinstance(other, (TensorBase, *_NUMBERS)) or (
-        hasattr(other, "dtype") and hasattr(other, "item") and getattr(other, "shape", None) == ()
-    )
-
-
-def _number(other: Any) -> Any:
-    """Return a Python number or tensor for an operand that may be a NumPy scalar."""
-    return other if isinstance(other, (TensorBase, *_NUMBERS)) else other.item()
-
 
 class Tensor(TensorMethods):
     """A multi-dimensional array on a device that records operations for differentiation.
@@ -351,119 +336,61 @@ class Tensor(TensorMethods):
 
     # --- operators ---
 
-    def __add__(self, other: Any) -> Tensor:
-        if isinstance(other, TensorBase):
-            return binary(ADD, self, other)  # type: ignore[no-any-return]
-        return _binary(ADD, self, other)
+    __add__ = make_binary(ADD, operator=True)
+    __sub__ = make_binary(SUB, operator=True)
+    __mul__ = make_binary(MUL, operator=True)
+    __truediv__ = make_binary(DIV, operator=True)
+    __floordiv__ = make_binary(FLOOR_DIVIDE, operator=True)
+    __mod__ = make_binary(REMAINDER, operator=True)
+    __and__ = __rand__ = make_binary(AND, operator=True)
+    __or__ = __ror__ = make_binary(OR, operator=True)
+    __xor__ = __rxor__ = make_binary(XOR, operator=True)
+    __lshift__ = make_binary(LSHIFT, operator=True)
+    __rshift__ = make_binary(RSHIFT, operator=True)
+    __radd__ = __add__
+    __rmul__ = __mul__
+    __lt__ = make_binary(LT, operator=True)
+    __le__ = make_binary(LE, operator=True)
+    __gt__ = make_binary(GT, operator=True)
+    __ge__ = make_binary(GE, operator=True)
+    __eq__ = make_binary(EQ, operator=True)  # type: ignore[assignment]
+    __ne__ = make_binary(NE, operator=True)  # type: ignore[assignment]
+    __hash__ = object.__hash__
+    __neg__ = make_unary(NEG)
+    __abs__ = make_unary(ABS)
+    __invert__ = make_unary(INVERT)
 
-    def __radd__(self, other: Any) -> Tensor:
-        return _binary(ADD, self, other)
+    def __pos__(self) -> Tensor:
+        return self
 
-    def __sub__(self, other: Any) -> Tensor:
-        if isinstance(other, TensorBase):
-            return binary(SUB, self, other)  # type: ignore[no-any-return]
-        return _binary(SUB, self, other)
+    def __pow__(self, other: Any) -> Tensor:
+        return POW.call(self, as_operand(other)) if is_operand(other) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _reflected(POW, self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
         return _reflected(SUB, self, other)
 
-    def __mul__(self, other: Any) -> Tensor:
-        if isinstance(other, TensorBase):
-            return binary(MUL, self, other)  # type: ignore[no-any-return]
-        return _binary(MUL, self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return _binary(MUL, self, other)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        if isinstance(other, TensorBase):
-            return binary(DIV, self, other)  # type: ignore[no-any-return]
-        return _binary(DIV, self, other)
-
     def __rtruediv__(self, other: Any) -> Tensor:
         return _reflected(DIV, self, other)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return _binary(FLOOR_DIVIDE, self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
         return _reflected(FLOOR_DIVIDE, self, other)
 
-    def __mod__(self, other: Any) -> Tensor:
-        return _binary(REMAINDER, self, other)
-
     def __rmod__(self, other: Any) -> Tensor:
         return _reflected(REMAINDER, self, other)
 
-    def __pow__(self, other: Any) -> Tensor:
-        return _binary(POW, self, other)
+    def __rlshift__(self, other: Any) -> Tensor:
+        return _reflected(LSHIFT, self, other)
 
-    def __rpow__(self, other: Any) -> Tensor:
-        return _reflected(POW, self, other)
+    def __rrshift__(self, other: Any) -> Tensor:
+        return _reflected(RSHIFT, self, other)
 
     def __matmul__(self, other: Any) -> Tensor:
         if not isinstance(other, TensorBase):
             return NotImplemented
         return MATMUL.call(self, other)  # type: ignore[no-any-return]
-
-    def __and__(self, other: Any) -> Tensor:
-        return _binary(AND, self, other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Tensor:
-        return _binary(OR, self, other)
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Tensor:
-        return _binary(XOR, self, other)
-
-    __rxor__ = __xor__
-
-    def __lshift__(self, other: Any) -> Tensor:
-        return _binary(LSHIFT, self, other)
-
-    def __rlshift__(self, other: Any) -> Tensor:
-        return _reflected(LSHIFT, self, other)
-
-    def __rshift__(self, other: Any) -> Tensor:
-        return _binary(RSHIFT, self, other)
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return _reflected(RSHIFT, self, other)
-
-    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _binary(EQ, self, other)
-
-    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
-        return _binary(NE, self, other)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return _binary(LT, self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return _binary(LE, self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return _binary(GT, self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return _binary(GE, self, other)
-
-    __hash__ = object.__hash__
-
-    def __neg__(self) -> Tensor:
-        return unary(NEG, self)  # type: ignore[no-any-return]
-
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __abs__(self) -> Tensor:
-        return unary(ABS, self)  # type: ignore[no-any-return]
-
-    def __invert__(self) -> Tensor:
-        return unary(INVERT, self)  # type: ignore[no-any-return]
 
     def __iadd__(self, other: Any) -> Self:
         return _in_place(ADD, self, other)
@@ -514,7 +441,7 @@ class Tensor(TensorMethods):
         return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, *_NUMBERS)):
+        if not is_operand(element):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
@@ -578,7 +505,7 @@ class Tensor(TensorMethods):
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from .printing import tensor_repr
 
-        return tensor_repr(self)
+        return tensor_repr(self, contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
         if not self._shape and type(self) is Tensor:
@@ -613,7 +540,8 @@ class Tensor(TensorMethods):
 
         if dtype is None:
             return type_name(self)
-        return self.to(type_named(dtype))
+        chosen, device = type_named(dtype)
+        return self.to(device=device, dtype=chosen)
 
     def type_as(self, tensor: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
@@ -687,22 +615,16 @@ class Tensor(TensorMethods):
         return reduce_tensor(self)
 
 
-def _binary(op: operators.Op, input: Any, other: Any) -> Any:
-    if not _operand(other):
-        return NotImplemented
-    return op.call(input, _number(other))
-
-
 def _reflected(op: operators.Op, input: Any, other: Any) -> Any:
-    if not _operand(other):
+    if not is_operand(other):
         return NotImplemented
-    return op.call(_number(other), input)
+    return op.call(as_operand(other), input)
 
 
 def _in_place(op: operators.Op, target: Any, other: Any) -> Any:
-    if not _operand(other):
+    if not is_operand(other):
         return NotImplemented
-    return dispatch.inplace(op, f"{op.name}_", target, (_number(other),), {})
+    return dispatch.inplace(op, f"{op.name}_", target, (as_operand(other),), {})
 
 
 def _parse_to(
@@ -742,17 +664,19 @@ def _parse_to(
     )
 
 
-def _add_method(name: str, function: Callable[..., Any]) -> None:
+def _add_method(name: str, function: Callable[..., Any]) -> bool:
+    """Add a method; return False if there is one of that name, such as a hand-written form."""
     if name in Tensor.__dict__:
-        return  # the class has a hand-written form of its own
+        return False
     setattr(Tensor, name, function)
+    return True
 
 
-def _remove_method(name: str) -> None:
-    if name in Tensor.__dict__:
+def _remove_method(name: str, function: Callable[..., Any]) -> None:
+    if Tensor.__dict__.get(name) is function:
         delattr(Tensor, name)
 
 
-tensor_base.tensor_class = Tensor
+tensor_base.tensor_class = dispatch.tensor_class = Tensor
 operators.add_method = _add_method
 operators.remove_method = _remove_method
