@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import copying, pointwise, reductions, shape
+from . import copying, pointwise, products, reductions, shape
 
 ALL: tuple[Any, ...] = (
     *copying.DERIVATIVES,
+    *products.DERIVATIVES,
     *pointwise.DERIVATIVES,
     *reductions.DERIVATIVES,
     *shape.DERIVATIVES,

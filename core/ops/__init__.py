@@ -10,14 +10,24 @@ from .. import (
     tensor,  # noqa: F401  Tensor receives the methods
 )
 from ..operators import Op
-from . import copying, creation, pointwise, reductions, shape
+from . import contractions, copying, creation, pointwise, products, reductions, shape
+from .contractions import *
 from .copying import *
 from .creation import *
 from .pointwise import *
+from .products import *
 from .reductions import *
 from .shape import *
 
-FAMILIES: tuple[ModuleType, ...] = (copying, creation, pointwise, reductions, shape)
+FAMILIES: tuple[ModuleType, ...] = (
+    copying,
+    creation,
+    contractions,
+    products,
+    pointwise,
+    reductions,
+    shape,
+)
 
 
 def declared_in(module: ModuleType) -> list[Op]:

@@ -7,12 +7,12 @@ it can do better.
 from __future__ import annotations
 
 from ..tables import KernelTable
-from . import copying, creation, pointwise, reductions, shape
+from . import copying, creation, pointwise, products, reductions, shape
 from .namespace import ArrayNamespace
 
 __all__ = ["ArrayNamespace", "all_kernels"]
 
-_FAMILIES = (copying, creation, pointwise, reductions, shape)
+_FAMILIES = (copying, creation, products, pointwise, reductions, shape)
 
 
 def all_kernels(namespace: ArrayNamespace, priority: int = 0) -> KernelTable:
