@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tensorplug.core.operators import handle
 from tensorplug.core.ops.copying import cast
+from tensorplug.core.ops.creation import fill_new
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
 
+_CAT = handle("cat")
+
 
 def restore(g: Any, shape: Shape, dim: Shape, keepdim: bool) -> Any:
-    """Return `g`, a reduction's gradient, with its dimensions of size 1 back and expanded to `shape`."""
+    """Return `g`, the gradient of a reduction of `shape`, expanded to that shape again."""
     return unsqueezed(g, shape, dim, keepdim).expand(shape)
 
 
@@ -28,12 +32,16 @@ def count_of(shape: Shape, dim: Shape) -> int:
     return math.prod([shape[d] for d in dim])
 
 
-def _mean(g, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+def _sum(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
+    return restore(g, input_shape, dim, keepdim)
+
+
+def _mean(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
     # The empty mean has no element to send a gradient to; any divisor does.
     return restore(g / (count_of(input_shape, dim) or 1), input_shape, dim, keepdim)
 
 
-def _shared(g, input, result, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+def _shared(g: Any, input: Any, result: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
     """Share the gradient among the elements that equal the result; NaN equals NaN here."""
     found = unsqueezed(result, input_shape, dim, keepdim)
     hit = (input == found) | ((input != input) & (found != found))
@@ -41,7 +49,7 @@ def _shared(g, input, result, input_shape, dim, keepdim):  # type: ignore[no-unt
     return share * cast(hit, g.dtype)
 
 
-def _prod(g, input, input_shape, dim, keepdim):  # type: ignore[no-untyped-def]
+def _prod(g: Any, input: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
     """Multiply by the product of the other elements, which holds where some are zero."""
     if not input_shape:
         return g
@@ -64,21 +72,15 @@ def products_of_others(input: Any, dim: Shape) -> Any:
 
 def products_before(rows: Any) -> Any:
     """Return for each element the product of those before it along the last dimension."""
-    from tensorplug.core.ops.creation import fill_new
-    from tensorplug.core.operators import get_op
-
     size = rows.shape[-1]
     if size == 0:
         return rows
     one = fill_new((*rows.shape[:-1], 1), 1, rows.dtype, rows.device)
-    return get_op("cat").call([one, rows.narrow(-1, 0, size - 1)], -1).cumprod(-1)
+    return _CAT.call([one, rows.narrow(-1, 0, size - 1)], -1).cumprod(-1)
 
 
 DERIVATIVES = [
-    derivative(
-        "sum",
-        input=lambda g, input_shape, dim, keepdim: restore(g, input_shape, dim, keepdim),
-    ),
+    derivative("sum", input=_sum),
     derivative("mean", input=_mean),
     derivative("prod", input=_prod),
     derivative("amax", input=_shared),

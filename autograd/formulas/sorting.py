@@ -1,0 +1,21 @@
+"""Derivatives of sorting and selection; most differentiate the gather that they end in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.ops.copying import cast
+
+from ..derivatives import derivative, not_differentiable
+
+
+def _shared(g: Any, input: Any, result: Any) -> Any:
+    """Share the gradient among the elements that equal the result; NaN equals NaN here."""
+    hit = (input == result) | ((input != input) & (result != result))
+    return g / hit.sum() * cast(hit, g.dtype)
+
+
+DERIVATIVES = [
+    derivative("_median_of_all", input=_shared),
+    *not_differentiable("_order", "_top_places", "_nonzero"),
+]

@@ -1,0 +1,35 @@
+"""Derivatives of variance and standard deviation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.ops.statistics import degrees_of_freedom, reciprocal
+from tensorplug.core.shapes import Shape
+
+from ..derivatives import derivative
+from .reductions import unsqueezed
+
+
+def _var(
+    g: Any, input: Any, input_shape: Shape, dim: Shape, correction: float, keepdim: bool
+) -> Any:
+    scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))
+    return unsqueezed(g, input_shape, dim, keepdim) * scale * (input - input.mean(dim, True))
+
+
+def _std(
+    g: Any,
+    input: Any,
+    result: Any,
+    input_shape: Shape,
+    dim: Shape,
+    correction: float,
+    keepdim: bool,
+) -> Any:
+    # The root has no slope at zero; there the elements are equal and so is each one's pull.
+    outer = (g / (2 * result)).masked_fill(result == 0, 0)
+    return _var(outer, input, input_shape, dim, correction, keepdim)
+
+
+DERIVATIVES = [derivative("_var", input=_var), derivative("_std", input=_std)]

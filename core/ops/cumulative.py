@@ -1,0 +1,166 @@
+"""Cumulative sums, products, extrema and log-sum-exps along one dimension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..dtypes import FLOATING, DType
+from ..operators import Spec, composite, handle, primitive
+from ..shapes import normalize_dim
+from . import results
+from .reductions import refuse_complex, summed_dtype
+from .rules import cast, check_tensor
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
+
+_ARANGE = handle("arange")
+
+
+@primitive("input, dim", inplace=True)
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Spec:
+    """Return the sums of each element and all before it along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype; integers and bool are summed in int64.
+    dim : int
+        The dimension to go along.
+    dtype : DType, optional
+        Convert to this dtype first.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cumsum(tp.tensor([1, 2, 3]), dim=0)
+    tensor([1, 3, 6])
+    """
+    check_tensor(input, "cumsum")
+    dim = normalize_dim(dim, len(input._shape), "cumsum")
+    input = cast(input, summed_dtype(input, dtype))
+    return Spec((input, dim), input._shape, input.dtype)
+
+
+@primitive("input, dim", inplace=True)
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Spec:
+    """Return the products of each element and all before it along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype; integers and bool are multiplied in int64.
+    dim : int
+        The dimension to go along.
+    dtype : DType, optional
+        Convert to this dtype first.
+
+    Notes
+    -----
+    The derivative is right where elements are zero, to any order.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cumprod(tp.tensor([1, 2, 3]), dim=0)
+    tensor([1, 2, 6])
+    """
+    check_tensor(input, "cumprod")
+    dim = normalize_dim(dim, len(input._shape), "cumprod")
+    input = cast(input, summed_dtype(input, dtype))
+    return Spec((input, dim), input._shape, input.dtype)
+
+
+@primitive("input, dim")
+def logcumsumexp(input: Tensor, dim: int) -> Spec:
+    """Return the logarithms of the cumulative sums of the exponentials along `dim`.
+
+    Raises
+    ------
+    NotImplementedError
+        For integers and bool.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logcumsumexp(tp.tensor([0.0, 0.0, 1000.0]), dim=0)
+    tensor([0.0000e+00, 6.9315e-01, 1.0000e+03])
+    """
+    check_tensor(input, "logcumsumexp")
+    if input.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f"logcumsumexp(): not implemented for {input.dtype}; convert it to floating point"
+        )
+    dim = normalize_dim(dim, len(input._shape), "logcumsumexp")
+    return Spec((input, dim), input._shape, input.dtype)
+
+
+@primitive("input, dim", method=False)
+def _running_maximum(input: Tensor, dim: int) -> Spec:
+    """Return the largest of each element and all before it along `dim`; NaN wins."""
+    return Spec((input, dim), input._shape, input.dtype)
+
+
+def _last_places(input: Tensor, extremes: Tensor, dim: int) -> Tensor:
+    """Return where each running extreme was last met, which is where its gradient goes."""
+    size = input._shape[dim] if input._shape else 1
+    shape = [1] * len(input._shape)
+    if shape:
+        shape[dim] = size
+    places = _ARANGE.call(size, device=input.device).reshape(shape)
+    met = input == extremes
+    if input.dtype.category >= FLOATING:
+        met = met | (input != input)
+    return _running_maximum(places * met, dim)
+
+
+@composite(outputs="values, indices")
+def cummax(input: Tensor, dim: int) -> results.cummax:
+    """Return the largest of each element and all before it along `dim`, and its place.
+
+    Of equal elements the last counts; NaN wins over every number.
+
+    Returns
+    -------
+    (values, indices) : named tuple of Tensor
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cummax(tp.tensor([1, 3, 2]), dim=0).values
+    tensor([1, 3, 3])
+    """
+    check_tensor(input, "cummax")
+    refuse_complex(input, "cummax")
+    dim = normalize_dim(dim, len(input._shape), "cummax")
+    plain = input.detach()
+    places = _last_places(plain, _running_maximum(plain, dim), dim)
+    return results.cummax(input.gather(dim, places), places)
+
+
+@composite(outputs="values, indices")
+def cummin(input: Tensor, dim: int) -> results.cummin:
+    """Return the smallest of each element and all before it along `dim`, and its place.
+
+    Of equal elements the last counts; NaN wins over every number.
+
+    Returns
+    -------
+    (values, indices) : named tuple of Tensor
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cummin(tp.tensor([2, 1, 3]), dim=0).values
+    tensor([2, 1, 1])
+    """
+    check_tensor(input, "cummin")
+    refuse_complex(input, "cummin")
+    dim = normalize_dim(dim, len(input._shape), "cummin")
+    # The order turned around: bits of integers and bool are inverted, as -x has no place for the least.
+    plain = input.detach()
+    mirror = -plain if input.dtype.category == FLOATING else ~plain
+    places = _last_places(mirror, _running_maximum(mirror, dim), dim)
+    return results.cummin(input.gather(dim, places), places)

@@ -1,0 +1,136 @@
+"""Softmax and its kin, each one op with a derivative of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..dtypes import FLOATING, DType, as_dtype
+from ..operators import Spec, composite, primitive
+from ..shapes import Shape, normalize_dim, normalize_dims
+from .reductions import amax, sum
+from .rules import cast, check_tensor, to_floating
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
+
+
+def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> Spec:
+    check_tensor(input, name)
+    if not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    dim = normalize_dim(dim, len(input._shape), name)
+    input = cast(input, input.dtype if dtype is None else as_dtype(dtype))
+    if input.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f"{name}(): not implemented for {input.dtype}; pass dtype=tp.float32 or convert the input"
+        )
+    return Spec((input, dim), input._shape, input.dtype)
+
+
+@primitive("input, dim")
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
+    """Return ``exp(input)`` divided by its sum along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, unless `dtype` names such a dtype.
+    dim : int
+        The dimension along which the results sum to one.
+    dtype : DType, optional
+        Convert to this dtype first, which guards against overflow of half precision.
+
+    Notes
+    -----
+    The maximum is subtracted before ``exp``, so that nothing overflows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.softmax(tp.tensor([[0.0, 0.0], [1000.0, 0.0]]), dim=1)
+    tensor([[0.5000, 0.5000],
+            [1.0000, 0.0000]])
+    """
+    return _normalised("softmax", input, dim, dtype)
+
+
+@primitive("input, dim")
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
+    """Return the logarithm of :func:`softmax`, computed without leaving log space.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, unless `dtype` names such a dtype.
+    dim : int
+        The dimension along which the exponentials of the results sum to one.
+    dtype : DType, optional
+        Convert to this dtype first.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.log_softmax(tp.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return _normalised("log_softmax", input, dim, dtype)
+
+
+@composite(method=False)
+def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """Return :func:`softmax` of the negated input.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.softmin(tp.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    check_tensor(input, "softmin")
+    return softmax(-input, dim, dtype)
+
+
+@composite()
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """Return the logarithm of the sum of the exponentials over the dimensions `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype; integers and bool are computed in the default dtype.
+    dim : int or sequence of int
+        The dimensions to reduce.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+
+    Notes
+    -----
+    The maximum is subtracted before ``exp`` and added after ``log``, so that nothing overflows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logsumexp(tp.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6931)
+    """
+    check_tensor(input, "logsumexp")
+    dims = normalize_dims(dim, len(input._shape), "logsumexp")
+    return _logsumexp(cast(input, to_floating(input.dtype)), dims, bool(keepdim))
+
+
+@composite(method=False)
+def _logsumexp(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
+    """Return :func:`logsumexp` for canonical arguments."""
+    if 0 in input._shape:
+        return sum(input.exp(), dim, keepdim).log()
+    if input.is_complex():
+        real = input.real
+        peak = amax(real, dim, True)
+    else:
+        peak = amax(input, dim, True)
+    peak = peak.masked_fill(peak.abs() == float("inf"), 0)
+    total = sum((input - peak).exp(), dim, keepdim).log()
+    return total + (peak if keepdim else peak.reshape(total._shape))

@@ -1,0 +1,64 @@
+"""Kernels that go along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.dtypes import COMPLEXES, bfloat16, float16
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def scan(xp: Any, combine: Callable[[Any, Any], Any], input: Any, dim: int) -> Any:
+    """Return the running results of an associative function, in log2(n) whole-array steps.
+
+    W. D. Hillis and G. L. Steele, "Data parallel algorithms", CACM 29 (1986). A backend whose library
+    accumulates natively registers that instead.
+    """
+    array = xp.array(input, copy=True)
+    if array.ndim == 0:
+        return array
+    rows = xp.moveaxis(array, dim, 0)
+    step = 1
+    while step < rows.shape[0]:
+        rows[step:] = combine(rows[:-step], rows[step:])
+        step *= 2
+    return array
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+    halves = (float16, bfloat16)
+
+    @table.kernel()
+    def cumsum(input: Any, dim: int) -> Any:
+        return xp.cumsum(input, axis=dim) if input.ndim else xp.array(input, copy=True)
+
+    @table.kernel()
+    def cumprod(input: Any, dim: int) -> Any:
+        return xp.cumprod(input, axis=dim) if input.ndim else xp.array(input, copy=True)
+
+    @table.kernel()
+    def _running_maximum(input: Any, dim: int) -> Any:
+        return scan(xp, xp.maximum, input, dim)
+
+    @table.kernel()
+    def logcumsumexp(input: Any, dim: int) -> Any:
+        return scan(xp, xp.logaddexp, input, dim)
+
+    @table.kernel("logcumsumexp", dtypes=COMPLEXES)
+    def logcumsumexp_complex(input: Any, dim: int) -> Any:
+        return scan(xp, logaddexp_complex, input, dim)
+
+    def logaddexp_complex(a: Any, b: Any) -> Any:
+        """Return log(exp(a) + exp(b)) with the larger real part taken out of both."""
+        peak = xp.maximum(a.real, b.real)
+        peak = xp.where(xp.isfinite(peak), peak, xp.zeros_like(peak))
+        return xp.log(xp.exp(a - peak) + xp.exp(b - peak)) + peak
+
+    for function in (cumsum, cumprod, logcumsumexp):
+        table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
+    table.add("_running_maximum", namespace.through_float32(_running_maximum), dtypes=(bfloat16,))

@@ -1,0 +1,48 @@
+"""Kernels of softmax and its kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import bfloat16, float16
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+    reduce_add = xp.add.reduce
+    exp = xp.exp
+
+    def shifted(input: Any, axis: int) -> Any:
+        """Return the input less its maximum along `axis`, in memory of our own."""
+        # Where the maximum is -inf, NaN is the answer: 0/0.
+        return input - xp.max(input, axis=axis, keepdims=True)
+
+    @table.kernel()
+    def softmax(input: Any, dim: int) -> Any:
+        if input.ndim == 0:
+            return xp.where(xp.isfinite(input), xp.ones_like(input), input - input)
+        if input.size == 0:
+            return xp.empty(input.shape, input.dtype)
+        array = shifted(input, dim)
+        exp(array, out=array)
+        array /= reduce_add(array, dim, None, None, True)
+        return array
+
+    @table.kernel()
+    def log_softmax(input: Any, dim: int) -> Any:
+        if input.ndim == 0:
+            return input - input
+        if input.size == 0:
+            return xp.empty(input.shape, input.dtype)
+        array = shifted(input, dim)
+        array -= xp.log(reduce_add(exp(array), dim, None, None, True))
+        return array
+
+    for function in (softmax, log_softmax):
+        table.add(
+            function.__name__, namespace.through_float32(function), dtypes=(float16, bfloat16)
+        )
