@@ -5,11 +5,13 @@ from __future__ import annotations
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 
-from . import layer
+from . import graph, layer
+from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
 from .engine import backward, grad
 from .formulas import ALL
-from .graph import Node
+from .function import Function, once_differentiable
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import (
     enable_grad,
     inference_mode,
@@ -18,19 +20,30 @@ from .modes import (
     no_grad,
     set_grad_enabled,
 )
+from .nodes import Node
 
 __all__ = [
     "Derivative",
+    "Function",
+    "GradcheckError",
     "Node",
     "backward",
     "derivative",
+    "detect_anomaly",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
     "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "layer",
     "no_grad",
     "not_differentiable",
+    "once_differentiable",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

@@ -19,7 +19,7 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 
 from . import programs, saving
-from .graph import FREED, MultiNode, Node, OpNode, OutputNode
+from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
 from .modes import _Fixed
 from .views import edge_of, requires_grad
 

@@ -1,370 +1,90 @@
-"""The graph: nodes, what they save, and how they compute gradients."""
+"""The graph as users meet it: nodes, their hooks, and how tensors are saved (``torch.autograd.graph``)."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from tensorplug.core.kinds import Kind
-from tensorplug.core.shapes import Shape
-from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
+from tensorplug.core.devices import CPU
+from tensorplug.core.tensor import Tensor
 
-from . import programs
-from .derivatives import Plan
 from .hooks import RemovableHandle
+from .nodes import Node
+from .saving import saved_tensors_hooks
 
-FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they "
-    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
-    "or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
-    "or if you need to access saved tensors after calling backward."
-)
-
-_sequence = itertools.count()
+__all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class Node:
-    """One recorded operation.
+@contextlib.contextmanager
+def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
+    """Keep what nodes save on the CPU, and bring it back for backward.
 
-    Attributes
-    ----------
-    edges : tuple
-        Where the gradients go, in the order of :meth:`apply`'s results: a Node, a leaf tensor, or None.
-    kind, shape : Kind, tuple of int
-        Of the output, and so of the gradient that arrives.
-    pending, gradient, fresh
-        The engine's working state: paths still to come (0 outside a backward pass), the sum so far, and
-        whether nobody else holds that sum's memory.
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
 
-    __slots__ = (
-        "__weakref__", "edges", "extra", "fresh", "gradient", "kind", "pending", "shape",
-    )  # fmt: skip
+    def pack(tensor: Any) -> tuple[Any, Any]:
+        return tensor.device, tensor.to(CPU, copy=True)
 
-    edges: tuple[Any, ...]
-    kind: Kind
-    shape: Shape
-    extra: NodeExtra | None
-    pending: int
-    # Set by the engine when a pass reaches the node.
-    gradient: Any
-    fresh: bool
+    def unpack(packed: tuple[Any, Any]) -> Any:
+        device, tensor = packed
+        return tensor.to(device)
 
-    def __init__(self, edges: tuple[Any, ...], kind: Kind, shape: Shape) -> None:
-        self.edges = edges
-        self.kind = kind
-        self.shape = shape
-        self.pending = 0
-        self.extra = None
-
-    # --- what nodes do ---
-
-    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
-        """Return (gradient, fresh) for each edge.
-
-        `gradient` and the results are raw arrays if `raw`, tensors otherwise. None stands for zero.
-        """
-        raise NotImplementedError
-
-    def release(self) -> None:
-        """Drop what was saved; a second backward raises."""
-
-    # --- what users see ---
-
-    def name(self) -> str:
-        """Return the name, such as ``"MulBackward0"``."""
-        return type(self).__name__
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that the gradients go to, each with the number of its output."""
-        return tuple(
-            [
-                (AccumulateGrad(edge), 0)
-                if isinstance(edge, TensorBase)
-                else (edge.parent, edge.number)
-                if isinstance(edge, OutputNode)
-                else (edge, 0)
-                for edge in self.edges
-            ]
-        )
-
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever users want to note."""
-        return node_extra(self).metadata
-
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(grad_inputs, grad_outputs)`` after the node; its result replaces grad_inputs."""
-        return RemovableHandle.register(node_extra(self).post_hooks, hook)
-
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(grad_outputs)`` before the node; its result replaces grad_outputs."""
-        return RemovableHandle.register(node_extra(self).pre_hooks, hook)
+    with saved_tensors_hooks(pack, unpack):
+        yield
 
 
-class NodeExtra:
-    """Attributes of a node that most nodes never have."""
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` once the gradients of all of `tensors` are known, or with the first (``mode="any"``).
 
-    __slots__ = ("forward_trace", "metadata", "post_hooks", "pre_hooks", "retains", "tensor_hooks")
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        Each requires grad.
+    fn : callable
+        Gets the list of gradients, with None for those that took no part; or, with "any", the first one.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    known: dict[int, Any] = {}
 
-    def __init__(self) -> None:
-        self.metadata: dict[Any, Any] = {}
-        self.pre_hooks: dict[int, Callable[..., Any]] = {}
-        self.post_hooks: dict[int, Callable[..., Any]] = {}
-        self.tensor_hooks: dict[int, Callable[..., Any]] = {}
-        self.retains: Any = None  # weak reference to the tensor that keeps its gradient
-        self.forward_trace: str | None = None
+    def note(position: int) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            with lock:
+                known[position] = gradient
+                if mode == "any":
+                    fire = len(known) == 1
+                else:
+                    fire = len(known) == len(tensors)
+                gradients = [known.get(i) for i in range(len(tensors))]
+                if len(known) == len(tensors):
+                    known.clear()
+            if fire:
+                fn(gradient if mode == "any" else gradients)
 
+        return hook
 
-def node_extra(node: Node) -> NodeExtra:
-    """Return the node's extra attributes, made now if need be."""
-    if node.extra is None:
-        node.extra = NodeExtra()
-    return node.extra
+    handles = [tensor.register_hook(note(i)) for i, tensor in enumerate(tensors)]
+    whole: dict[int, Callable[..., Any]] = {}
+    handle = RemovableHandle.register(whole, fn)
+    first_remove = handle.remove
 
+    def remove() -> None:
+        first_remove()
+        for inner in handles:
+            inner.remove()
 
-class AccumulateGrad:
-    """What ``next_functions`` shows for a leaf: the step that adds to its ``grad``."""
-
-    __slots__ = ("variable",)
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return hash(("AccumulateGrad", id(self.variable)))
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self.variable):#x}>"
-
-    def name(self) -> str:
-        """Return "AccumulateGrad"."""
-        return "AccumulateGrad"
-
-    @property
-    def next_functions(self) -> tuple[Any, ...]:
-        """Nothing: a leaf is where gradients end."""
-        return ()
-
-
-class OpNode(Node):
-    """A recorded op: its rule's formulas over what they saved."""
-
-    __slots__ = ("plan", "saved", "versions")
-
-    plan: Plan
-    saved: tuple[Any, ...] | None
-    versions: tuple[Any, ...]
-    # The shapes of the inputs, where broadcasting has to be undone: see BroadcastNode.
-    sizes: tuple[Shape, ...] | None = None
-
-    def __init__(
-        self,
-        edges: tuple[Any, ...],
-        kind: Kind,
-        shape: Shape,
-        plan: Plan,
-        saved: tuple[Any, ...],
-        versions: tuple[Any, ...],
-    ) -> None:
-        self.edges = edges
-        self.kind = kind
-        self.shape = shape
-        self.pending = 0
-        self.extra = None
-        self.plan = plan
-        self.saved = saved
-        self.versions = versions
-
-    def name(self) -> str:
-        """Return the op's name in the form of a class, such as ``"MulBackward0"``."""
-        return self.plan.rule.name
-
-    def release(self) -> None:
-        """Drop what was saved."""
-        self.saved = None
-
-    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
-        """Evaluate the formulas; undo broadcasting."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        plan = self.plan
-        formulas = plan.formulas
-        sizes = self.sizes
-        results: list[tuple[Any, bool]] = []
-        for place, formula in enumerate(formulas):
-            if raw:
-                value, fresh = programs.evaluate(self, formula, plan.gradients[place], (gradient,))
-            else:
-                value, fresh = (
-                    formula.function(*self.arguments(plan.gradients[place], (gradient,))),
-                    False,
-                )
-            if sizes is not None and sizes[place] != self.shape and value is not None:
-                value = (
-                    programs.sum_to_shape(value, sizes[place], self.kind)
-                    if raw
-                    else value.sum_to_size(sizes[place])
-                )
-                fresh = raw
-            if type(value) is list:
-                results.extend([(item, False) for item in value])
-            else:
-                results.append((value, fresh))
-        return results
-
-    def arguments(self, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
-        """Return a formula's arguments as tensors and plain values."""
-        saved = self.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        values: list[Any] = []
-        for reference in references:
-            if reference is True or reference is False:
-                values.append(reference)
-            elif reference < 0:
-                values.append(gradients[-1 - reference])
-            else:
-                values.append(self.unpack(reference))
-        return values
-
-    def unpack(self, place: int) -> Any:
-        """Return a saved value; a tensor is checked against in-place changes since."""
-        assert self.saved is not None
-        value = self.saved[place]
-        if isinstance(value, SavedByHook):
-            value = value.unpack()
-        version = self.versions[place]
-        if isinstance(value, TensorBase):
-            if version is not None and _version(value) != version:
-                raise self.modified(value, version)
-            if self.plan.saves[place][1] == programs.OUTPUT and value._node is None:
-                return self.output(value)
-        elif version is not None:
-            for item, known in zip(value, version, strict=True):
-                if isinstance(item, TensorBase) and _version(item) != known:
-                    raise self.modified(item, known)
-        return value
-
-    def output(self, saved: Any) -> Any:
-        """Return a saved output as a tensor that this node made."""
-        result = new_tensor(saved._array, saved._kind, saved._shape)
-        result._storage = saved._storage
-        if saved._kind.dtype.category >= 2:
-            result._state = TRACKED
-            result._node = self
-        return result
-
-    def modified(self, tensor: Any, version: int) -> RuntimeError:
-        """Return the error for a saved tensor that was written to."""
-        extra = self.extra
-        trace = "" if extra is None or extra.forward_trace is None else f"\n{extra.forward_trace}"
-        return RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
-            f"{self.name()}, is at version {_version(tensor)}; expected version {version} instead. Hint: "
-            "enable anomaly detection to find the operation that failed to compute its gradient, with "
-            f"tp.autograd.set_detect_anomaly(True).{trace}"
-        )
-
-
-class BroadcastNode(OpNode):
-    """A recorded pointwise op whose inputs had different shapes."""
-
-    __slots__ = ("sizes",)
-
-
-class MultiNode(OpNode):
-    """A recorded op with several outputs; each output has an :class:`OutputNode` in front of it."""
-
-    __slots__ = ("outputs",)
-
-    # (kind, shape) of each output
-    outputs: tuple[tuple[Kind, Shape], ...]
-
-    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
-        """Evaluate the formulas with the gradients of all outputs, zeros for those without."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        gradients: list[Any] = []
-        for number, (kind, shape) in enumerate(self.outputs):
-            given = gradient.get(number)
-            if given is None:
-                given = programs.zeros(kind, shape, raw)
-            gradients.append(given)
-        results: list[tuple[Any, bool]] = []
-        for place, formula in enumerate(self.plan.formulas):
-            references = self.plan.gradients[place]
-            if raw:
-                value, fresh = programs.evaluate(self, formula, references, tuple(gradients))
-            else:
-                value, fresh = (
-                    formula.function(*self.arguments(references, tuple(gradients))),
-                    False,
-                )
-            if type(value) is list:
-                results.extend([(item, False) for item in value])
-            else:
-                results.append((value, fresh))
-        return results
-
-    def output(self, saved: Any) -> Any:
-        """Return a saved output as a tensor that this node made."""
-        result = OpNode.output(self, saved)
-        if result._node is not None:
-            number = next(
-                position for _, origin, position in self.plan.saves if origin == programs.OUTPUT
-            )
-            for place, (_, origin, position) in enumerate(self.plan.saves):
-                if origin == programs.OUTPUT and self.saved is not None:
-                    if self.saved[place] is saved:
-                        number = position
-            result._node = OutputNode(self, number)
-        return result
-
-
-class OutputNode(Node):
-    """Stands before a node with several outputs and hands it the gradient of one."""
-
-    __slots__ = ("number", "parent")
-
-    def __init__(self, parent: MultiNode, number: int) -> None:
-        kind, shape = parent.outputs[number]
-        Node.__init__(self, (parent,), kind, shape)
-        self.parent = parent
-        self.number = number
-
-    def name(self) -> str:
-        """Return the name of the node behind."""
-        return self.parent.name()
-
-    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
-        """Pass the gradient on, marked with the output's number."""
-        return [({self.number: gradient}, False)]
-
-
-class SavedByHook:
-    """A saved tensor in the form that ``saved_tensors_hooks`` packed it."""
-
-    __slots__ = ("packed", "unpack_hook")
-
-    def __init__(self, packed: Any, unpack_hook: Callable[[Any], Any]) -> None:
-        self.packed = packed
-        self.unpack_hook = unpack_hook
-
-    def unpack(self) -> Any:
-        """Return the tensor."""
-        return self.unpack_hook(self.packed)
-
-
-def _version(tensor: Any) -> int:
-    storage = tensor._storage
-    return tensor._version if storage is None else storage.version  # type: ignore[no-any-return]
+    handle.remove = remove  # type: ignore[method-assign]
+    return handle

@@ -23,7 +23,7 @@ from tensorplug.core.tensor_base import (
 
 from . import saving, views
 from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
-from .graph import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
+from .nodes import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
 from .hooks import RemovableHandle
 from .views import edge_of, refresh, requires_grad
 

@@ -27,7 +27,7 @@ from . import derivatives
 from .derivatives import Formula
 
 if TYPE_CHECKING:
-    from .graph import OpNode
+    from .nodes import OpNode
 
 OUTPUT = derivatives.OUTPUT
 _KEPT = 512  # programs per formula before the oldest half is dropped

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core.tensor_base import TensorBase
 
-from .graph import Node, SavedByHook, node_extra
+from .nodes import Node, SavedByHook, node_extra
 
 
 class _Hooks(threading.local):

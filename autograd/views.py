@@ -14,7 +14,7 @@ from tensorplug.core.layers import gradient_off, recording
 from tensorplug.core.operators import Op
 from tensorplug.core.tensor_base import TRACKED, VIEW, extra_of, new_tensor
 
-from .graph import Node
+from .nodes import Node
 from .modes import enable_grad
 
 

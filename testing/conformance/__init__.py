@@ -1,1 +1,1 @@
-"""The conformance suite that a plugin's author runs."""
+"""The conformance suite: ``pytest --pyargs tensorplug.testing.conformance --device NAME [--op PATTERN]``."""

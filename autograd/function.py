@@ -1,0 +1,369 @@
+"""Functions with a derivative written by the user, outside of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core import dispatch
+from tensorplug.core.layers import gradient_off, recording
+from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor_base import TRACKED, TensorBase, extra_of, new_tensor, version_of
+
+from . import saving, views
+from .nodes import FREED, MultiNode, Node, OutputNode
+from .views import edge_of, requires_grad
+
+
+class FunctionCtx:
+    """What ``forward`` and ``backward`` of a :class:`Function` share.
+
+    Any attribute may be set on it; tensors should go through :meth:`save_for_backward`, which checks that
+    nobody wrote to them in between.
+    """
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._materialize = True
+        self._node: Any = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, outputs or intermediate tensors for ``backward``."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, TensorBase):
+                raise TypeError(
+                    "save_for_backward can only save variables, but argument is of type "
+                    f"{type(tensor).__name__}; set other values as attributes of ctx"
+                )
+        self._to_save = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say that ``forward`` wrote into these inputs; it has to return them."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say that these outputs have no derivative."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether ``backward`` gets zeros (the default) or None for outputs without gradient."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to :meth:`save_for_backward`."""
+        if self._node is None:
+            return self._to_save
+        return self._node.unpack()  # type: ignore[no-any-return]
+
+
+class FunctionNode(MultiNode):
+    """The node of a :class:`Function`'s call; it stands behind one output node per output."""
+
+    __slots__ = ("ctx", "differentiable", "function", "inputs")
+
+    function: Any
+    ctx: FunctionCtx
+    inputs: int
+
+    def name(self) -> str:
+        """Return the class's name with "Backward"."""
+        return f"{self.function.__name__}Backward"
+
+    def release(self) -> None:
+        """Drop what was saved."""
+        self.saved = None
+
+    def unpack(self) -> Any:  # type: ignore[override]
+        """Return the saved tensors, checked."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        values = []
+        for value, version in zip(self.saved, self.versions, strict=True):
+            if isinstance(value, tuple):  # an output of this node
+                tensor, number = value
+                result = new_tensor(tensor._array, tensor._kind, tensor._shape)
+                result._storage = tensor._storage
+                if version != version_of(tensor):
+                    raise self.modified(tensor, version)
+                if self.differentiable[number]:
+                    result._state = TRACKED
+                    result._node = OutputNode(self, number)
+                values.append(result)
+                continue
+            if isinstance(value, saving.SavedByHook):
+                value = value.unpack()
+            elif value is not None and version_of(value) != version:
+                raise self.modified(value, version)
+            values.append(value)
+        return tuple(values)
+
+    def modified(self, tensor: Any, version: int) -> RuntimeError:
+        """Return the error for a saved tensor that was written to."""
+        return RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
+            f"{self.name()}, is at version {version_of(tensor)}; expected version {version} instead"
+        )
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Call the user's ``backward``."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        gradients = []
+        for number, (kind, shape) in enumerate(self.outputs):
+            given = gradient.get(number)
+            if given is None and self.ctx._materialize:
+                from .programs import zeros
+
+                given = zeros(kind, shape, raw)
+            gradients.append(new_tensor(given, kind, shape) if raw and given is not None else given)
+        if raw:
+            with gradient_off():
+                results = self.function.backward(self.ctx, *gradients)
+        else:
+            results = self.function.backward(self.ctx, *gradients)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        results = tuple(results)
+        if len(results) > self.inputs and all(r is None for r in results[self.inputs :]):
+            results = results[: self.inputs]
+        if len(results) != self.inputs:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{self.inputs}, got {len(results)})"
+            )
+        checked: list[tuple[Any, bool]] = []
+        for position, (value, edge) in enumerate(zip(results, self.edges, strict=True)):
+            if value is None or edge is None:
+                checked.append((None, False))
+                continue
+            if not isinstance(value, TensorBase):
+                raise TypeError(
+                    f"expected Variable or None (got {type(value).__name__}) as gradient {position} of "
+                    f"{self.name()}"
+                )
+            value = self._fitted(value, edge, position)
+            checked.append((value._array if raw else value, False))
+        return checked
+
+    def _fitted(self, value: Any, edge: Any, position: int) -> Any:
+        kind = edge._kind if isinstance(edge, TensorBase) else edge.kind
+        shape = edge._shape if isinstance(edge, TensorBase) else edge.shape
+        if value._shape != shape:
+            try:
+                value = value.sum_to_size(shape)
+            except RuntimeError:
+                raise RuntimeError(
+                    f"Function {self.name()} returned an invalid gradient at index {position} - got "
+                    f"{list(value._shape)} but expected shape compatible with {list(shape)}"
+                ) from None
+        return value if value._kind is kind else value.to(kind.device, kind.dtype)
+
+
+class Function:
+    """Base class of functions with a derivative of their own.
+
+    A subclass has two static methods: ``forward(ctx, *args)`` computes, ``backward(ctx, *grads)`` returns a
+    gradient (or None) for each argument. Or ``forward(*args)`` without ctx and
+    ``setup_context(ctx, inputs, output)``. It is called by ``apply``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> class Cube(tp.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * 3 * x * x
+    >>> x = tp.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all "
+            "static; call apply() on the class itself"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs."""
+        raise NotImplementedError("a Function has to define forward()")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Keep what ``backward`` needs, where ``forward`` takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Return the gradients of the arguments."""
+        raise NotImplementedError(
+            "a Function has to define backward() to be differentiated in reverse mode"
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the function and record the call."""
+        ctx = FunctionCtx()
+        tracked = tuple(
+            [isinstance(arg, TensorBase) and requires_grad(arg) for arg in args]
+        )
+        recorded = any(tracked) and (not dispatch.paused or recording.enabled)
+        ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
+        with gradient_off():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        single = not isinstance(output, (tuple, list))
+        outputs = [output] if single else list(output)
+        for dirty in ctx._dirty:
+            if not any(dirty is out for out in outputs):
+                raise RuntimeError(
+                    f"{cls.__name__}: an input marked dirty with mark_dirty() must be returned by forward()"
+                )
+        inputs = [arg for arg in args if isinstance(arg, TensorBase)]
+        for position, out in enumerate(outputs):
+            if isinstance(out, TensorBase) and not any(out is d for d in ctx._dirty):
+                if any(out is arg for arg in inputs):
+                    # An input that is returned as it is becomes a new tensor of the same memory.
+                    outputs[position] = out.detach() if not recorded else _alias(out)
+        if recorded:
+            _attach(cls, ctx, args, tracked, outputs)
+        return outputs[0] if single else tuple(outputs)
+
+
+def _alias(tensor: Any) -> Any:
+    return tensor.detach()
+
+
+def _attach(
+    function: Any,
+    ctx: FunctionCtx,
+    args: tuple[Any, ...],
+    tracked: tuple[bool, ...],
+    outputs: list[Any],
+) -> None:
+    tensors = [out for out in outputs if isinstance(out, TensorBase)]
+    if not tensors:
+        return
+    for dirty in ctx._dirty:
+        if requires_grad(dirty) and dirty.is_leaf:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    edges = tuple(
+        [edge_of(arg) if wanted else None for arg, wanted in zip(args, tracked, strict=True)]
+    )
+    node = FunctionNode.__new__(FunctionNode)
+    Node.__init__(node, edges, tensors[0]._kind, tensors[0]._shape)
+    node.function = function
+    node.ctx = ctx
+    node.inputs = len(args)
+    node.outputs = tuple([(out._kind, out._shape) for out in tensors])
+    node.differentiable = tuple(
+        [
+            out._kind.is_differentiable
+            and not any(out is other for other in ctx._non_differentiable)
+            for out in tensors
+        ]
+    )
+    saved: list[Any] = []
+    versions: list[Any] = []
+    for tensor in ctx._to_save:
+        number = next((n for n, out in enumerate(tensors) if out is tensor), None)
+        if tensor is not None and number is not None:
+            kept = tensor.detach()
+            saved.append((kept, number))
+            versions.append(version_of(kept))
+        else:
+            saved.append(tensor)
+            versions.append(None if tensor is None else version_of(tensor))
+    node.saved, node.versions = tuple(saved), tuple(versions)
+    if saving.hooks:
+        node.saved, node.versions = saving.pack(node.saved, node.versions)
+    ctx._to_save = ()
+    ctx._node = _Weak(node)
+    for number, out in enumerate(tensors):
+        if not node.differentiable[number]:
+            continue
+        if any(out is dirty for dirty in ctx._dirty) and out._is_view():
+            views.rebase(out, OutputNode(node, number))
+            continue
+        out._node = OutputNode(node, number)
+        out._state = TRACKED
+        if number:
+            extra_of(out).output_nr = number
+    if saving.anomaly:
+        saving.note_trace(node)
+
+
+class _Weak:
+    """The ctx's way to its node, without a cycle."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, node: FunctionNode) -> None:
+        import weakref
+
+        self.reference = weakref.ref(node)
+
+    def unpack(self) -> Any:
+        node = self.reference()
+        if node is None:
+            raise RuntimeError(FREED)
+        return node.unpack()
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a ``backward`` whose own computation cannot be differentiated.
+
+    Its results are cut off from the graph; a second derivative through them raises.
+    """
+    import functools
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *gradients: Any) -> Any:
+        with gradient_off():
+            results = backward(ctx, *gradients)
+        if not recording.enabled or not any(
+            isinstance(g, TensorBase) and requires_grad(g) for g in gradients
+        ):
+            return results
+        items = results if isinstance(results, tuple) else (results,)
+        marked = tuple(
+            [
+                _NotTwice.apply(item.detach().requires_grad_())
+                if isinstance(item, TensorBase)
+                else item
+                for item in items
+            ]
+        )
+        return marked if isinstance(results, tuple) else marked[0]
+
+    return wrapper
+
+
+class _NotTwice(Function):
+    """Passes a tensor on, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any) -> Any:
+        return tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )

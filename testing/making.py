@@ -1,0 +1,90 @@
+"""Random tensors for tests."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from tensorplug.core.creation import from_numpy
+from tensorplug.core.devices import CPU, Device
+from tensorplug.core.dtypes import DType, bfloat16
+from tensorplug.core.tensor import Tensor
+
+_stream = np.random.default_rng(0)
+
+
+def seed(name: str) -> None:
+    """Start the stream of random numbers anew, at a place that `name` decides."""
+    global _stream
+    _stream = np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: DType,
+    device: Device | str = "cpu",
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return a tensor of random numbers, uniform between `low` and `high`.
+
+    Parameters
+    ----------
+    *shape : int or tuple of int
+        The sizes.
+    dtype : DType
+        The dtype; the bounds are -9 and 9 (0 for unsigned ones, and 0 and 1 for bool) unless given.
+    requires_grad : bool
+        Whether the tensor requires grad.
+    noncontiguous : bool
+        Whether neighbouring elements lie apart in memory.
+    exclude_zero : bool
+        Whether zeros are replaced by the smallest step.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> make_tensor(2, 3, dtype=tp.float32).shape
+    Size([2, 3])
+    """
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if noncontiguous and sizes:
+        sizes = (*sizes[:-1], 2 * sizes[-1])
+    array = _numbers(sizes, dtype, low, high, exclude_zero)
+    made = from_numpy(array)
+    if dtype is bfloat16:
+        made = made.to(bfloat16)
+    if Device(device) is not CPU:
+        made = made.to(device)
+    if noncontiguous and sizes:
+        made = made[..., ::2]
+    return made.requires_grad_() if requires_grad else made
+
+
+def _numbers(
+    sizes: tuple[int, ...], dtype: DType, low: float | None, high: float | None, exclude_zero: bool
+) -> Any:
+    if dtype.name == "bool":
+        return _stream.integers(0, 2, sizes).astype(np.bool_)
+    lowest = -9.0 if dtype.is_signed else 0.0
+    bottom = lowest if low is None else max(low, lowest) if not dtype.is_signed else low
+    top = 9.0 if high is None else high
+    native = "float32" if dtype is bfloat16 else dtype.name
+    if dtype.is_complex:
+        array = _stream.uniform(bottom, top, sizes) + 1j * _stream.uniform(bottom, top, sizes)
+    elif dtype.is_floating_point:
+        array = _stream.uniform(bottom, top, sizes)
+    else:
+        array = _stream.integers(int(np.floor(bottom)), int(np.floor(top)) + 1, sizes)
+    array = np.asarray(array).astype(native)
+    if exclude_zero:
+        array = np.where(array == 0, np.asarray(1).astype(native), array)
+    return np.ascontiguousarray(array).reshape(sizes)
+
+
