@@ -75,6 +75,15 @@ def not_differentiable(*ops: str) -> list[Derivative]:
     return [Derivative(op, {}, 0) for op in ops]
 
 
+def on_tensors(function: FormulaFunction) -> FormulaFunction:
+    """Mark a formula that is to run as it is each time, rather than be noted down as a program.
+
+    That suits formulas whose plain values change from call to call, such as the position in a loop.
+    """
+    function.on_tensors = True  # type: ignore[attr-defined]
+    return function
+
+
 class Formula:
     """One formula of a rule: the gradient of one argument.
 
@@ -98,7 +107,7 @@ class Formula:
         self.function = function
         self.slots = slots
         self.programs: dict[Any, Any] = {}
-        self.untraceable = False
+        self.untraceable = getattr(function, "on_tensors", False)
 
 
 class Plan:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import copying, pointwise, products, reductions, shape
+from . import (
+    joining,
+    indexing,
+    comparison,
+    copying,
+    cumulative,
+    elementary,
+    norms,
+    pointwise,
+    products,
+    reductions,
+    shape,
+    softmax,
+    sorting,
+    statistics,
+)
 
 ALL: tuple[Any, ...] = (
     *copying.DERIVATIVES,
@@ -12,4 +27,13 @@ ALL: tuple[Any, ...] = (
     *pointwise.DERIVATIVES,
     *reductions.DERIVATIVES,
     *shape.DERIVATIVES,
+    *indexing.DERIVATIVES,
+    *joining.DERIVATIVES,
+    *softmax.DERIVATIVES,
+    *cumulative.DERIVATIVES,
+    *sorting.DERIVATIVES,
+    *statistics.DERIVATIVES,
+    *norms.DERIVATIVES,
+    *elementary.DERIVATIVES,
+    *comparison.DERIVATIVES,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorplug.core.ops.copying import cast, to_device
 
-from ..derivatives import derivative, not_differentiable
+from ..derivatives import derivative
 
 
 def _cast_back(g, input_dtype):  # type: ignore[no-untyped-def]
@@ -16,5 +16,4 @@ DERIVATIVES = [
     derivative("clone", input=lambda g: g),
     derivative("copy", input=None, src=lambda g: g),
     derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
-    *not_differentiable("fill_new"),
 ]

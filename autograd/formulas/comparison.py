@@ -1,0 +1,17 @@
+"""Comparisons and bitwise ops have no derivatives."""
+
+from __future__ import annotations
+
+from ..derivatives import not_differentiable
+
+DERIVATIVES = [
+    *not_differentiable("eq", "ge", "gt", "le", "lt", "ne"),
+    *not_differentiable(
+        "bitwise_and",
+        "bitwise_left_shift",
+        "bitwise_not",
+        "bitwise_or",
+        "bitwise_right_shift",
+        "bitwise_xor",
+    ),
+]

@@ -1,0 +1,52 @@
+"""Derivatives of elementary functions; see :mod:`.pointwise` for the convention of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorplug.core.ops.comparison import gt
+from tensorplug.core.ops.elementary import cos, cosh, rsqrt, sin, sinh
+from tensorplug.core.ops.selection import choose
+
+from ..derivatives import derivative
+
+_LN2 = math.log(2)
+_LN10 = math.log(10)
+
+
+def _acosh(g: Any, input: Any) -> Any:
+    # The product of the roots has the branch cut of acosh, the root of the product has not.
+    return g * (rsqrt(input + 1) * rsqrt(input - 1)).conj()
+
+
+DERIVATIVES = [
+    derivative("acos", input=lambda g, input: -g * rsqrt(1 - input * input).conj()),
+    derivative("acosh", input=_acosh),
+    derivative("asin", input=lambda g, input: g * rsqrt(1 - input * input).conj()),
+    derivative("asinh", input=lambda g, input: g * rsqrt(input * input + 1).conj()),
+    derivative("atan", input=lambda g, input: g / (input * input + 1).conj()),
+    derivative(
+        "atan2",
+        input=lambda g, input, other: g * (other / (input * input + other * other)),
+        other=lambda g, input, other: g * (-input / (input * input + other * other)),
+    ),
+    derivative("atanh", input=lambda g, input: g / (1 - input * input).conj()),
+    derivative("cos", input=lambda g, input: g * -sin(input).conj()),
+    derivative("cosh", input=lambda g, input: g * sinh(input).conj()),
+    derivative("exp", input=lambda g, result: g * result.conj()),
+    derivative("exp2", input=lambda g, result: g * (result * _LN2).conj()),
+    derivative("expm1", input=lambda g, result: g * (result + 1).conj()),
+    derivative("log", input=lambda g, input: g / input.conj()),
+    derivative("log10", input=lambda g, input: g / (input * _LN10).conj()),
+    derivative("log1p", input=lambda g, input: g / (input + 1).conj()),
+    derivative("log2", input=lambda g, input: g / (input * _LN2).conj()),
+    derivative("relu", input=lambda g, result: choose(gt(result, 0), g, 0)),
+    derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5).conj()),
+    derivative("sigmoid", input=lambda g, result: g * (result * (1 - result)).conj()),
+    derivative("sin", input=lambda g, input: g * cos(input).conj()),
+    derivative("sinh", input=lambda g, input: g * cosh(input).conj()),
+    derivative("sqrt", input=lambda g, result: g / (result * 2).conj()),
+    derivative("tan", input=lambda g, result: g * (result * result + 1).conj()),
+    derivative("tanh", input=lambda g, result: g * (1 - result * result).conj()),
+]

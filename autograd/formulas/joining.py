@@ -1,0 +1,25 @@
+"""Derivatives of joining."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..derivatives import derivative
+
+
+def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
+    pieces = []
+    start = 0
+    for shape in tensors_shape:
+        pieces.append(g.narrow(dim, start, shape[dim]))
+        start += shape[dim]
+    return pieces
+
+
+DERIVATIVES = [
+    derivative("cat", tensors=_pieces),
+    derivative(
+        "stack",
+        tensors=lambda g, tensors_shape, dim: [g.select(dim, n) for n in range(len(tensors_shape))],
+    ),
+]

@@ -1,0 +1,216 @@
+"""A module per device type, made from its runtime: ``tp.<type>.is_available()`` and the rest.
+
+The table of well-known types is the only place above the plugin line where a device type other than
+"cpu" and "meta" has a name. It makes ``tp.cuda.is_available()`` a quiet False without the plugin, and
+lets the error of ``to("cuda")`` say what to install.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from tensorplug.core import creation, device_members, plugins
+from tensorplug.core.devices import Device
+from tensorplug.core.errors import DeviceNotAvailableError
+from tensorplug.core.plugins import discovery
+from tensorplug.core.runtime import DeviceRuntime
+
+#: Well-known device types and the command that installs their plugin, where there is one.
+WELL_KNOWN: Mapping[str, str] = {
+    "cuda": "pip install 'tensorplug[cuda13]' (or [cuda12], as your driver is)",
+    "mps": "",
+    "xpu": "",
+}
+
+discovery.install_hints.update({name: hint for name, hint in WELL_KNOWN.items() if hint})
+for _type in WELL_KNOWN:
+    device_members.add(_type)
+
+
+def is_device_type(name: str) -> bool:
+    """Return whether `name` is a well-known device type, or one that an installed plugin serves."""
+    return (
+        name in WELL_KNOWN
+        or name in plugins.runtimes()
+        or any(found.device == name for found in plugins.installed())
+    ) and name != discovery.EXTENSION
+
+
+def _index(device: Any, runtime: DeviceRuntime) -> int:
+    """Return the index that a device, index, string or None means."""
+    if device is None:
+        return runtime.current_device()
+    if isinstance(device, int):
+        return runtime.current_device() if device < 0 else device
+    chosen = Device(device)
+    if chosen.type != runtime.type:
+        raise ValueError(f"expected a {runtime.type} device, got {chosen}")
+    return runtime.current_device() if chosen.index is None else chosen.index
+
+
+class _Properties:
+    """Facts about a device, as attributes."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.__dict__.update(facts)
+
+    def __repr__(self) -> str:
+        return f"DeviceProperties({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+class _CurrentDevice:
+    """Makes another device of a type the current one within a ``with`` block."""
+
+    def __init__(self, module: DeviceModule, device: Any) -> None:
+        self._module = module
+        self._device = device
+        self._before = 0
+
+    def __enter__(self) -> None:
+        runtime = self._module._runtime()
+        self._before = runtime.current_device()
+        runtime.set_device(_index(self._device, runtime))
+
+    def __exit__(self, *exc: object) -> None:
+        self._module._runtime().set_device(self._before)
+
+
+class DeviceModule(types.ModuleType):
+    """The functions of one device type.
+
+    Whatever else a plugin's runtime has in ``namespace`` is found here, too.
+    """
+
+    def __init__(self, device_type: str) -> None:
+        super().__init__(f"tensorplug.{device_type}", f"Functions of device type {device_type!r}.")
+        self._type = device_type
+
+    @classmethod
+    def of(cls, device_type: str) -> DeviceModule:
+        """Return the module of a type, importable as ``tensorplug.<type>`` from then on."""
+        known = sys.modules.get(f"tensorplug.{device_type}")
+        if not isinstance(known, DeviceModule):
+            known = sys.modules[f"tensorplug.{device_type}"] = cls(device_type)
+        return known
+
+    def _runtime(self) -> DeviceRuntime:
+        """Return the runtime; raise if no device can be used."""
+        runtime = discovery.find_runtime(self._type)
+        reason = runtime.unavailable_reason()
+        if reason is not None:
+            raise DeviceNotAvailableError(f"device {self._type} cannot be used: {reason}")
+        return runtime
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = creation.legacy_types(self._type).get(name)
+        if found is not None:
+            return found
+        if name == "amp":
+            from . import amp  # type: ignore[attr-defined]
+
+            return amp
+        try:
+            return discovery.find_runtime(self._type).namespace[name]
+        except (DeviceNotAvailableError, KeyError):
+            raise AttributeError(
+                f"module 'tensorplug.{self._type}' has no attribute {name!r}"
+            ) from None
+
+    # --- presence ---
+
+    def is_available(self) -> bool:
+        """Return whether a device can be used; False without a plugin for it."""
+        try:
+            return bool(self._runtime().device_count())
+        except DeviceNotAvailableError:
+            return False
+
+    def device_count(self) -> int:
+        """Return the number of devices; 0 without a plugin for them."""
+        try:
+            return self._runtime().device_count()
+        except DeviceNotAvailableError:
+            return 0
+
+    def init(self) -> None:
+        """Load the plugin now."""
+        self._runtime()
+
+    def is_initialized(self) -> bool:
+        """Return whether the plugin is loaded."""
+        return self._type in plugins.runtimes()
+
+    def current_device(self) -> int:
+        """Return the index of the current device."""
+        return self._runtime().current_device()
+
+    def set_device(self, device: Any) -> None:
+        """Make a device the current one of this thread."""
+        runtime = self._runtime()
+        runtime.set_device(_index(device, runtime))
+
+    def device(self, device: Any) -> _CurrentDevice:
+        """Return a context within which a device is the current one."""
+        return _CurrentDevice(self, device)
+
+    def get_device_name(self, device: Any = None) -> str:
+        """Return the name of a device."""
+        runtime = self._runtime()
+        return runtime.device_name(_index(device, runtime))
+
+    def get_device_properties(self, device: Any = None) -> _Properties:
+        """Return facts about a device, as attributes."""
+        runtime = self._runtime()
+        return _Properties(runtime.properties(_index(device, runtime)))
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:
+        """Return the version (major, minor) of the hardware's instruction set."""
+        facts = vars(self.get_device_properties(device))
+        return facts.get("major", 0), facts.get("minor", 0)
+
+    def is_bf16_supported(self, including_emulation: bool = True) -> bool:
+        """Return whether the devices compute in bfloat16."""
+        return self.is_available() and "bfloat16" in self._runtime().capabilities
+
+    # --- time and memory ---
+
+    def synchronize(self, device: Any = None) -> None:
+        """Wait until everything queued on a device is done."""
+        runtime = self._runtime()
+        runtime.synchronize(_index(device, runtime))
+
+    def memory_stats(self, device: Any = None) -> dict[str, int]:
+        """Return memory figures in bytes."""
+        runtime = self._runtime()
+        return dict(runtime.memory_stats(_index(device, runtime)))
+
+    def memory_allocated(self, device: Any = None) -> int:
+        """Return the bytes that tensors take now."""
+        return self.memory_stats(device).get("allocated", 0)
+
+    def max_memory_allocated(self, device: Any = None) -> int:
+        """Return the most bytes that tensors took at a time."""
+        return self.memory_stats(device).get("peak_allocated", 0)
+
+    def memory_reserved(self, device: Any = None) -> int:
+        """Return the bytes that the allocator holds."""
+        return self.memory_stats(device).get("reserved", 0)
+
+    def max_memory_reserved(self, device: Any = None) -> int:
+        """Return the most bytes that the allocator held at a time."""
+        return self.memory_stats(device).get("peak_reserved", 0)
+
+    def reset_peak_memory_stats(self, device: Any = None) -> None:
+        """Make the peak figures start again from the present."""
+        runtime = self._runtime()
+        runtime.reset_peak_memory_stats(_index(device, runtime))
+
+    def empty_cache(self) -> None:
+        """Give cached memory back; nothing to do where no device is."""
+        if self.is_available():
+            self._runtime().empty_cache()
