@@ -1,0 +1,113 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.ops import zeros_like
+
+from .groups import check_learning_rate, check_range
+from .optimizer import Optimizer, ParamsT
+from .state import as_real, count_step, number, scalar
+
+
+class Adadelta(Optimizer):
+    r"""Adadelta: steps in the parameter's own units, from running mean squares.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimize, see :class:`~tensorplug.optim.Optimizer`.
+    lr : float or Tensor
+        The learning rate.
+    rho : float
+        The decay rate of the mean squares.
+    eps : float
+        Added under the roots.
+    weight_decay : float
+        The factor of the L2 penalty.
+    maximize : bool
+        Go up the gradient instead of down.
+    foreach : bool, optional
+        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+    capturable : bool
+        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+    differentiable : bool
+        Record the update itself, for gradients through it; parameters must then be non-leaf
+        tensors.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    With gradient :math:`g`: :math:`v \leftarrow \rho v + (1 - \rho) g^2`, the step
+    :math:`d = g \sqrt{u + \epsilon} / \sqrt{v + \epsilon}`, :math:`u \leftarrow \rho u + (1 - \rho)
+    d^2` and :math:`p \leftarrow p - lr \cdot d` (Zeiler, 2012).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([4.0], requires_grad=True)
+    >>> optimizer = tp.optim.Adadelta([x], lr=0.5)
+    >>> x.square().sum().backward()
+    >>> optimizer.step()
+    >>> bool(x < 4)
+    True
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_range(0.0 <= rho <= 1.0, "rho value", rho)
+        check_range(eps >= 0.0, "epsilon value", eps)
+        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place."""
+        if not state:
+            state["step"] = scalar(0.0)
+            state["square_avg"] = zeros_like(parameter)
+            state["acc_delta"] = zeros_like(parameter)
+        count_step(state)
+        if group["maximize"]:
+            gradient = -gradient
+        if group["weight_decay"] != 0:
+            gradient = gradient.add(parameter, alpha=group["weight_decay"])
+        square, accumulated = state["square_avg"], state["acc_delta"]
+        if parameter.is_complex():
+            parameter, gradient, square, accumulated = as_real(
+                (parameter, gradient, square, accumulated)
+            )
+        rho, eps = group["rho"], group["eps"]
+        square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
+        change = (accumulated + eps).sqrt() / (square + eps).sqrt() * gradient
+        accumulated.mul_(rho).addcmul_(change, change, value=1 - rho)
+        parameter.add_(change, alpha=-number(group["lr"]))

@@ -1,0 +1,112 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.ops import maximum, zeros_like
+
+from .groups import check_betas, check_learning_rate, check_range
+from .optimizer import Optimizer, ParamsT
+from .state import as_real, count_step, number, scalar
+
+
+class Adamax(Optimizer):
+    r"""Adamax: Adam with the largest recent gradient as the denominator.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimize, see :class:`~tensorplug.optim.Optimizer`.
+    lr : float or Tensor
+        The learning rate.
+    betas : pair of float
+        The decay rates of the averages of the gradient and of its size.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        The factor of the L2 penalty.
+    maximize : bool
+        Go up the gradient instead of down.
+    foreach : bool, optional
+        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+    capturable : bool
+        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+    differentiable : bool
+        Record the update itself, for gradients through it; parameters must then be non-leaf
+        tensors.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    With gradient :math:`g` at step :math:`t`: :math:`m` as in Adam,
+    :math:`u \leftarrow \max(\beta_2 u, |g| + \epsilon)`, then
+    :math:`p \leftarrow p - \frac{lr}{1 - \beta_1^t} \cdot m / u` (Kingma and Ba, 2015, section 7).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([4.0], requires_grad=True)
+    >>> optimizer = tp.optim.Adamax([x], lr=0.5)
+    >>> x.square().sum().backward()
+    >>> optimizer.step()
+    >>> bool(x < 4)
+    True
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_range(eps >= 0.0, "epsilon value", eps)
+        check_betas(betas)
+        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place."""
+        if not state:
+            state["step"] = scalar(0.0)
+            state["exp_avg"] = zeros_like(parameter)
+            state["exp_inf"] = zeros_like(parameter)
+        step = count_step(state)
+        if group["maximize"]:
+            gradient = -gradient
+        if group["weight_decay"] != 0:
+            gradient = gradient.add(parameter, alpha=group["weight_decay"])
+        average, largest = state["exp_avg"], state["exp_inf"]
+        if parameter.is_complex():
+            parameter, gradient, average, largest = as_real((parameter, gradient, average, largest))
+        beta1, beta2 = group["betas"]
+        average.lerp_(gradient, 1 - beta1)
+        largest.copy_(maximum(largest * beta2, gradient.abs().add_(group["eps"])))
+        if group["differentiable"]:
+            average, largest = average.clone(), largest.clone()
+        parameter.addcdiv_(average, largest, value=-number(group["lr"]) / (1 - beta1**step))

@@ -1,0 +1,116 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.ops import zeros_like
+
+from .groups import check_learning_rate, check_range
+from .optimizer import Optimizer, ParamsT
+from .state import as_real, count_step, number, scalar
+
+
+class ASGD(Optimizer):
+    r"""Stochastic gradient descent that also keeps the average of its path.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimize, see :class:`~tensorplug.optim.Optimizer`.
+    lr : float or Tensor
+        The learning rate.
+    lambd : float
+        How fast the parameters decay.
+    alpha : float
+        The power by which the step size falls.
+    t0 : float
+        The step from which on the path is averaged.
+    weight_decay : float
+        The factor of the L2 penalty.
+    maximize : bool
+        Go up the gradient instead of down.
+    foreach : bool, optional
+        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+    capturable : bool
+        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+    differentiable : bool
+        Record the update itself, for gradients through it; parameters must then be non-leaf
+        tensors.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    The average is ``optimizer.state[parameter]["ax"]`` (Polyak and Juditsky, 1992).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([4.0], requires_grad=True)
+    >>> optimizer = tp.optim.ASGD([x], lr=0.5)
+    >>> x.square().sum().backward()
+    >>> optimizer.step()
+    >>> bool(x < 4)
+    True
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place."""
+        lr = number(group["lr"])
+        if not state:
+            state["step"] = scalar(0.0)
+            state["eta"] = scalar(lr)
+            state["mu"] = scalar(1.0)
+            state["ax"] = zeros_like(parameter)
+        step = count_step(state)
+        if group["maximize"]:
+            gradient = -gradient
+        if group["weight_decay"] != 0:
+            gradient = gradient.add(parameter, alpha=group["weight_decay"])
+        average = state["ax"]
+        if parameter.is_complex():
+            parameter, gradient, average = as_real((parameter, gradient, average))
+        lambd, eta, mu = group["lambd"], number(state["eta"]), number(state["mu"])
+        parameter.mul_(1 - lambd * eta)
+        parameter.add_(gradient, alpha=-eta)
+        if mu == 1:
+            average.copy_(parameter)
+        else:
+            average.add_(parameter - average, alpha=mu)
+        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

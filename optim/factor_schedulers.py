@@ -1,0 +1,458 @@
+"""Schedulers that multiply the learning rate by a function of the epoch.
+
+They are recursive: each step multiplies the present rate by the ratio of two factors, so that
+several schedulers, or the user, may change the same rate.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .optimizer import Optimizer
+from .scheduler_base import LRScheduler, check_optimizer
+
+
+class _FactorLR(LRScheduler):
+    """Rates of the form ``floor + (base - floor) * factor(epoch)``."""
+
+    #: The rate that a factor of 0 stands for.
+    _floor: float = 0.0
+
+    def _factor(self, epoch: float) -> float:
+        raise NotImplementedError
+
+    def get_lr(self) -> list[Any]:
+        """Return the present rates, moved on by one epoch."""
+        now = self._factor(self.last_epoch)
+        before = 1.0 if self.last_epoch == 0 else self._factor(self.last_epoch - 1)
+        floor = self._floor
+        if now == before:
+            return self._present()
+        if before == 0.0:
+            return [
+                lr + (base - floor) * now
+                for lr, base in zip(self._present(), self.base_lrs, strict=True)
+            ]
+        ratio = now / before
+        return [floor + (lr - floor) * ratio for lr in self._present()]
+
+    def _closed_form(self) -> list[Any]:
+        factor = self._factor(self.last_epoch)
+        return [self._floor + (base - self._floor) * factor for base in self.base_lrs]
+
+
+def _functions(optimizer: Optimizer, lr_lambda: Any) -> list[Callable[[int], float]]:
+    if not isinstance(lr_lambda, (list, tuple)):
+        return [lr_lambda] * len(optimizer.param_groups)
+    if len(lr_lambda) != len(optimizer.param_groups):
+        raise ValueError(
+            f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}"
+        )
+    return list(lr_lambda)
+
+
+class LambdaLR(LRScheduler):
+    """The initial rate times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    lr_lambda : callable or list of callable
+        ``factor = lr_lambda(epoch)``, for all groups or for each. Plain functions are not part of
+        ``state_dict``; objects with ``__call__`` are, by their attributes.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> optimizer = tp.optim.SGD([tp.zeros(1)], lr=1.0)
+    >>> scheduler = tp.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
+    >>> optimizer.step()
+    ... scheduler.step()
+    ... optimizer.param_groups[0]["lr"]
+    0.5
+    """
+
+    _transient = ("optimizer", "lr_lambdas")
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = _functions(check_optimizer(optimizer), lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """Return the rates at the present epoch."""
+        epoch: Any = self.last_epoch
+        return [
+            base * function(epoch)
+            for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything but the optimizer; of callables, what is not a function."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None if isinstance(function, types.FunctionType) else dict(function.__dict__)
+            for function in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what :meth:`state_dict` returned."""
+        rest = dict(state_dict)
+        saved = rest.pop("lr_lambdas")
+        super().load_state_dict(rest)
+        for function, attributes in zip(self.lr_lambdas, saved, strict=True):
+            if attributes is not None:
+                function.__dict__.update(attributes)
+
+
+class MultiplicativeLR(LambdaLR):
+    """The present rate times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer, lr_lambda, last_epoch
+        See :class:`~tensorplug.optim.lr_scheduler.LambdaLR`.
+    """
+
+    def get_lr(self) -> list[Any]:
+        """Return the present rates, moved on by one epoch."""
+        if self.last_epoch <= 0:
+            return self._present()
+        epoch: Any = self.last_epoch
+        return [
+            lr * function(epoch)
+            for function, lr in zip(self.lr_lambdas, self._present(), strict=True)
+        ]
+
+
+class StepLR(_FactorLR):
+    """The rate times `gamma` every `step_size` epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    step_size : int
+        Epochs between two changes.
+    gamma : float
+        The factor.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: float) -> float:
+        return float(self.gamma ** (epoch // self.step_size))
+
+    def get_lr(self) -> list[Any]:
+        """Return the present rates, times `gamma` where a change is due."""
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._present()
+        return [lr * self.gamma for lr in self._present()]
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times `gamma` at each milestone.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    milestones : iterable of int
+        The epochs of the changes; one that appears twice counts twice.
+    gamma : float
+        The factor.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """Return the present rates, times `gamma` where a change is due."""
+        epoch: Any = self.last_epoch
+        times = self.milestones.get(epoch, 0)
+        return [lr * self.gamma**times for lr in self._present()] if times else self._present()
+
+    def _closed_form(self) -> list[Any]:
+        passed = sum(
+            times for milestone, times in self.milestones.items() if milestone <= self.last_epoch
+        )
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ExponentialLR(_FactorLR):
+    """The rate times `gamma` every epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    gamma : float
+        The factor.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: float) -> float:
+        return float(self.gamma**epoch)
+
+    def get_lr(self) -> list[Any]:
+        """Return the present rates times `gamma`."""
+        if self.last_epoch == 0:
+            return self._present()
+        return [lr * self.gamma for lr in self._present()]
+
+
+class ConstantLR(_FactorLR):
+    """The rate times `factor` for the first `total_iters` epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    factor : float
+        A number between 0 and 1.
+    total_iters : int
+        How long.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1.0:
+            raise ValueError(
+                f"Constant multiplicative factor expected to be between 0 and 1, got {factor}"
+            )
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: float) -> float:
+        return self.factor if epoch < self.total_iters else 1.0
+
+
+class LinearLR(_FactorLR):
+    """The rate times a factor that goes linearly from `start_factor` to `end_factor`.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    start_factor, end_factor : float
+        The factors at epoch 0, above 0, and from epoch `total_iters` on.
+    total_iters : int
+        How many epochs lie between.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1.0:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to "
+                f"1, got {start_factor}"
+            )
+        if not 0 <= end_factor <= 1.0:
+            raise ValueError(
+                f"Ending multiplicative factor expected to be between 0 and 1, got {end_factor}"
+            )
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: float) -> float:
+        done = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * done
+
+
+class PolynomialLR(_FactorLR):
+    """The rate times ``(1 - epoch / total_iters) ** power``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    total_iters : int
+        From which epoch on the rate is 0.
+    power : float
+        The power.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: float) -> float:
+        return float((1.0 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+
+
+class CosineAnnealingLR(_FactorLR):
+    r"""The rate along half a cosine from its initial value to `eta_min` and back.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    T_max : int
+        Epochs from top to bottom.
+    eta_min : float
+        The lowest rate.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+
+    Notes
+    -----
+    :math:`\eta_{min} + (\eta_0 - \eta_{min}) (1 + \cos(\pi t / T_{max})) / 2`
+    (Loshchilov and Hutter, "SGDR", 2017).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> optimizer = tp.optim.SGD([tp.zeros(1)], lr=1.0)
+    >>> scheduler = tp.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> optimizer.step()
+    ... scheduler.step()
+    ... scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,  # noqa: N803 - torch's name
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    @property
+    def _floor(self) -> float:  # type: ignore[override]
+        return self.eta_min
+
+    def _factor(self, epoch: float) -> float:
+        return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine from the initial rate down to `eta_min`, again and again.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Whose learning rates are set.
+    T_0 : int
+        Epochs until the first restart.
+    T_mult : int
+        How many times longer each following period is.
+    eta_min : float
+        The lowest rate.
+    last_epoch : int
+        See :class:`~tensorplug.optim.lr_scheduler.LRScheduler`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,  # noqa: N803 - torch's name
+        T_mult: int = 1,  # noqa: N803
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(
+                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
+            )
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """Return the rates at the present place of the period."""
+        height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go on by one epoch, or to a given one, which may be a fraction."""
+        self._count_step()
+        self._move(epoch)
+
+    def _move(self, epoch: float | None = None) -> None:
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        elif self.T_mult == 1:
+            self.T_cur, self.T_i = epoch % self.T_0, self.T_0
+        else:
+            start, length = 0, self.T_0
+            while epoch >= start + length:
+                start, length = start + length, length * self.T_mult
+            self.T_cur, self.T_i = epoch - start, length
+        self.last_epoch = math.floor(epoch)
+        self._set(self.get_lr())

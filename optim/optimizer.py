@@ -1,0 +1,333 @@
+"""The base of optimizers: parameter groups, state, hooks and checkpoints."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeAlias
+
+from tensorplug.autograd import enable_grad, set_grad_enabled
+from tensorplug.autograd.hooks import RemovableHandle
+from tensorplug.core import Tensor
+
+from .groups import new_group, repr_of_groups
+from .state import load_group, pack_groups, restore_state
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+Closure: TypeAlias = Callable[[], Any]
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``step`` that runs the optimizer's hooks around it, once however it is nested."""
+
+    @functools.wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._stepping:
+            return step(self, *args, **kwargs)
+        for hook in list(self._optimizer_step_pre_hooks.values()):
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                    raise RuntimeError(
+                        f"{hook} must return None or a tuple of (new_args, new_kwargs), but got "
+                        f"{replaced}."
+                    )
+                args, kwargs = replaced
+        self._stepping = True
+        try:
+            result = step(self, *args, **kwargs)
+        finally:
+            self._stepping = False
+        self._steps_taken += 1
+        for hook in list(self._optimizer_step_post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    hooked._runs_hooks = True  # type: ignore[attr-defined]
+    return hooked
+
+
+class Optimizer:
+    """Base of optimizers.
+
+    A subclass passes its options to ``super().__init__(params, defaults)`` and defines
+    :meth:`update`, which handles one parameter, or else overrides :meth:`step` as a whole.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimize. A dict is a group: its ``"params"``, and options that differ from
+        `defaults`.
+    defaults : dict
+        The options of groups that don't say otherwise.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups with all their options.
+    state : dict
+        What the optimizer remembers of each parameter.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> class SignDescent(Optimizer):
+    ...     def update(self, parameter, gradient, state, group):
+    ...         parameter.sub_(gradient.sign() * group["lr"])
+    >>> x = tp.tensor([1.0, -1.0], requires_grad=True)
+    >>> x.square().sum().backward()
+    >>> SignDescent([x], {"lr": 0.5}).step()
+    >>> x
+    tensor([ 0.5000, -0.5000], requires_grad=True)
+    """
+
+    param_groups: list[dict[str, Any]]
+    state: defaultdict[Tensor, Any]
+    defaults: dict[str, Any]
+
+    #: The hooks of one optimizer, by the attribute that holds them.
+    _HOOKS: ClassVar[tuple[str, ...]] = (
+        "_optimizer_step_pre_hooks",
+        "_optimizer_step_post_hooks",
+        "_optimizer_state_dict_pre_hooks",
+        "_optimizer_state_dict_post_hooks",
+        "_optimizer_load_state_dict_pre_hooks",
+        "_optimizer_load_state_dict_post_hooks",
+    )
+    _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if own is not None and not hasattr(own, "_runs_hooks"):
+            cls.step = _with_hooks(own)  # type: ignore[method-assign]
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {type(params).__name__}; for a single tensor pass [tensor]"
+            )
+        self._make_hooks()
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups: list[Any] = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        for name in self._HOOKS:
+            setattr(self, name, OrderedDict())
+        self._stepping = False
+        self._steps_taken = 0
+
+    # --- groups ---
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters, for example a layer that is unfrozen during training.
+
+        Parameters
+        ----------
+        param_group : dict
+            ``"params"`` (a tensor or an ordered collection of them, or of pairs with their names),
+            and options that differ from the defaults.
+
+        Raises
+        ------
+        TypeError
+            If it is no dict, or holds something other than tensors.
+        ValueError
+            If an option without default is missing, a tensor is no leaf, or one is in a group
+            already.
+        """
+        known = {id(param) for group in self.param_groups for param in group["params"]}
+        named = bool(self.param_groups) and "param_names" in self.param_groups[0]
+        group = new_group(param_group, self.defaults, known, named if self.param_groups else None)
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradient of every parameter.
+
+        Parameters
+        ----------
+        set_to_none : bool
+            Drop the gradients, which saves memory and time; otherwise fill them with zeros.
+        """
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                clear_gradient(parameter, set_to_none)
+
+    # --- the step ---
+
+    @_with_hooks
+    def step(self, closure: Closure | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and the gradients anew, and returns the loss.
+
+        Returns
+        -------
+        Any
+            What `closure` returned, else None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            with set_grad_enabled(bool(group.get("differentiable", False))):
+                for parameter in group["params"]:
+                    gradient = parameter.grad
+                    if gradient is not None:
+                        self.update(parameter, gradient, self.state[parameter], group)
+        return loss
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place; a subclass defines it. Nothing is recorded meanwhile."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither update nor step")
+
+    # --- hooks ---
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return others."""
+        return _add_hook(self._optimizer_step_pre_hooks, hook, False)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return _add_hook(self._optimizer_step_post_hooks, hook, False)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before :meth:`state_dict`."""
+        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; it may return another."""
+        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before loading; it may return another state."""
+        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after loading."""
+        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # --- checkpoints ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return state and options as plain data, in torch's layout.
+
+        Returns
+        -------
+        dict
+            ``"state"``: what is remembered, by the parameter's number; ``"param_groups"``: the
+            options of each group, with the numbers of its parameters. Tensors are shared, not
+            copied.
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        state_dict = pack_groups(self.param_groups, self.state)
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            replaced = hook(self, state_dict)
+            if replaced is not None:
+                state_dict = replaced
+        return state_dict
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what :meth:`state_dict` returned, of this or an equal optimizer.
+
+        State is converted to each parameter's dtype and device.
+
+        Raises
+        ------
+        ValueError
+            If the number of groups, or of the parameters in one, differs. Nothing is changed then.
+        """
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            if replaced is not None:
+                state_dict = replaced
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups: "
+                f"{len(saved)} instead of {len(self.param_groups)}"
+            )
+        for i, (group, loaded) in enumerate(zip(self.param_groups, saved, strict=True)):
+            if len(group["params"]) != len(loaded["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    f"optimizer's group: group {i} has {len(loaded['params'])} parameters instead "
+                    f"of {len(group['params'])}"
+                )
+        state = restore_state(state_dict["state"], saved, self.param_groups)
+        groups = [
+            load_group(group, loaded)
+            for group, loaded in zip(self.param_groups, saved, strict=True)
+        ]
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_optimizer_step_pre_hooks" not in self.__dict__:
+            self._make_hooks()
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)  # a checkpoint from before the option existed
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} ({repr_of_groups(self.param_groups)})"
+
+
+def _add_hook(
+    hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool
+) -> RemovableHandle:
+    handle = RemovableHandle.register(hooks, hook)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def clear_gradient(parameter: Tensor, set_to_none: bool) -> None:
+    """Drop the gradient of a parameter, or fill it with zeros."""
+    gradient = parameter.grad
+    if gradient is None:
+        return
+    if set_to_none:
+        parameter.grad = None
+        return
+    if gradient.grad_fn is not None:
+        gradient.detach_()
+    else:
+        gradient.requires_grad_(False)
+    gradient.zero_()

@@ -1,0 +1,133 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.ops import zeros_like
+
+from .groups import check_betas, check_learning_rate, check_range
+from .optimizer import Optimizer, ParamsT
+from .state import as_real, count_step, number, scalar
+
+
+class RAdam(Optimizer):
+    r"""RAdam: Adam that waits with scaling until the variance of the scale is known.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimize, see :class:`~tensorplug.optim.Optimizer`.
+    lr : float or Tensor
+        The learning rate.
+    betas : pair of float
+        The decay rates of the averages of the gradient and of its size.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        The factor of the L2 penalty.
+    decoupled_weight_decay : bool
+        Shrink the parameter directly, as :class:`~tensorplug.optim.AdamW` does.
+    maximize : bool
+        Go up the gradient instead of down.
+    foreach : bool, optional
+        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+    capturable : bool
+        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+    differentiable : bool
+        Record the update itself, for gradients through it; parameters must then be non-leaf
+        tensors.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    With :math:`\rho_\infty = 2 / (1 - \beta_2) - 1` and
+    :math:`\rho_t = \rho_\infty - 2 t \beta_2^t / (1 - \beta_2^t)`: while :math:`\rho_t \le 5` the
+    step is :math:`lr \cdot m / (1 - \beta_1^t)`; then Adam's, times
+    :math:`\sqrt{\frac{(\rho_t - 4)(\rho_t - 2) \rho_\infty}{(\rho_\infty - 4)(\rho_\infty - 2)
+    \rho_t}}` (Liu et al., 2020).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([4.0], requires_grad=True)
+    >>> optimizer = tp.optim.RAdam([x], lr=0.5)
+    >>> x.square().sum().backward()
+    >>> optimizer.step()
+    >>> bool(x < 4)
+    True
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_range(eps >= 0.0, "epsilon value", eps)
+        check_betas(betas)
+        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place."""
+        if not state:
+            state["step"] = scalar(0.0)
+            state["exp_avg"] = zeros_like(parameter)
+            state["exp_avg_sq"] = zeros_like(parameter)
+        step = count_step(state)
+        if group["maximize"]:
+            gradient = -gradient
+        lr, decay = number(group["lr"]), group["weight_decay"]
+        if decay != 0:
+            if group["decoupled_weight_decay"]:
+                parameter.mul_(1 - lr * decay)
+            else:
+                gradient = gradient.add(parameter, alpha=decay)
+        average, square = state["exp_avg"], state["exp_avg_sq"]
+        if parameter.is_complex():
+            parameter, gradient, average, square = as_real((parameter, gradient, average, square))
+        beta1, beta2 = group["betas"]
+        average.lerp_(gradient, 1 - beta1)
+        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+        if group["differentiable"]:
+            average, square = average.clone(), square.clone()
+        correction = 1 - beta2**step
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / correction
+        rate = lr / (1 - beta1**step)
+        if length <= 5.0:
+            parameter.add_(average, alpha=-rate)
+            return
+        rectification = (
+            (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+        ) ** 0.5
+        denominator = square.sqrt() + group["eps"]
+        parameter.addcdiv_(average, denominator, value=-rate * rectification * correction**0.5)
