@@ -32,7 +32,6 @@ def _placed(g: Any, key: tuple[Any, ...]) -> Any:
     return basic_index(g, key)
 
 
-
 DERIVATIVES = [
     derivative("basic_index", input=_place),
     derivative("index", input=_spread),

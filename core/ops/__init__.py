@@ -10,14 +10,46 @@ from .. import (
     tensor,  # noqa: F401  Tensor receives the methods
 )
 from ..operators import Op
-from . import contractions, copying, creation, pointwise, products, reductions, shape
+from . import (
+    joining,
+    indexing,
+    bitwise,
+    comparison,
+    contractions,
+    copying,
+    creation,
+    cumulative,
+    elementary,
+    norms,
+    pointwise,
+    products,
+    reductions,
+    rounding,
+    selection,
+    shape,
+    softmaxes,
+    sorting,
+    statistics,
+)
+from .bitwise import *
+from .comparison import *
 from .contractions import *
 from .copying import *
 from .creation import *
+from .cumulative import *
+from .elementary import *
+from .norms import *
 from .pointwise import *
 from .products import *
 from .reductions import *
+from .rounding import *
+from .selection import *
 from .shape import *
+from .indexing import *
+from .joining import *
+from .softmaxes import *
+from .sorting import *
+from .statistics import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     copying,
@@ -27,7 +59,41 @@ FAMILIES: tuple[ModuleType, ...] = (
     pointwise,
     reductions,
     shape,
+    joining,
+    indexing,
+    softmaxes,
+    cumulative,
+    sorting,
+    statistics,
+    norms,
+    elementary,
+    rounding,
+    selection,
+    comparison,
+    bitwise,
 )
+
+# What `from tensorplug.core.ops import *` gives; type checkers read this form.
+__all__: list[str] = []
+__all__ += copying.__all__
+__all__ += creation.__all__
+__all__ += contractions.__all__
+__all__ += products.__all__
+__all__ += pointwise.__all__
+__all__ += reductions.__all__
+__all__ += shape.__all__
+__all__ += joining.__all__
+__all__ += indexing.__all__
+__all__ += softmaxes.__all__
+__all__ += cumulative.__all__
+__all__ += sorting.__all__
+__all__ += statistics.__all__
+__all__ += norms.__all__
+__all__ += elementary.__all__
+__all__ += rounding.__all__
+__all__ += selection.__all__
+__all__ += comparison.__all__
+__all__ += bitwise.__all__
 
 
 def declared_in(module: ModuleType) -> list[Op]:
@@ -44,3 +110,5 @@ def declared_in(module: ModuleType) -> list[Op]:
 for _family in FAMILIES:
     for _op in declared_in(_family):
         operators.register_op(_op, "tensorplug")
+
+from .. import indexing as _keys  # noqa: E402, F401  gives Tensor its __getitem__

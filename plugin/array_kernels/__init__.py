@@ -7,12 +7,40 @@ it can do better.
 from __future__ import annotations
 
 from ..tables import KernelTable
-from . import copying, creation, pointwise, products, reductions, shape
+from . import (
+    joining,
+    indexing,
+    bitwise,
+    comparison,
+    copying,
+    creation,
+    cumulative,
+    pointwise,
+    products,
+    reductions,
+    shape,
+    softmaxes,
+    sorting,
+)
 from .namespace import ArrayNamespace
 
 __all__ = ["ArrayNamespace", "all_kernels"]
 
-_FAMILIES = (copying, creation, products, pointwise, reductions, shape)
+_FAMILIES = (
+    copying,
+    creation,
+    products,
+    pointwise,
+    reductions,
+    shape,
+    joining,
+    indexing,
+    softmaxes,
+    cumulative,
+    sorting,
+    comparison,
+    bitwise,
+)
 
 
 def all_kernels(namespace: ArrayNamespace, priority: int = 0) -> KernelTable:

@@ -26,6 +26,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     def expand(input: Any, shape: Shape) -> Any:
         return xp.broadcast_to(input, shape)
 
+    # Of the composite, for replayed formulas, whose arrays may be strided otherwise than the first time.
     @table.kernel()
-    def reshape(input: Any, shape: tuple[Any, ...]) -> Any:
-        return input.reshape(as_shape(shape, "reshape"))
+    def reshape(input: Any, sizes: tuple[Any, ...], shape: Any = None) -> Any:
+        return input.reshape(as_shape(sizes if shape is None else (shape,), "reshape"))
