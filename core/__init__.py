@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from . import layers, meta, ops, plugins, resolution, tensor
+from . import explain, layers, meta, ops, plugins, resolution, tensor
 from .devices import Device
 from .dtypes import DType
 from .tensor import Tensor
 
-__all__ = ["DType", "Device", "Tensor", "layers", "meta", "ops", "plugins", "resolution", "tensor"]
+__all__ = [
+    "DType",
+    "Device",
+    "Tensor",
+    "explain",
+    "layers",
+    "meta",
+    "ops",
+    "plugins",
+    "resolution",
+    "tensor",
+]

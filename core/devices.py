@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 _INTERNED: dict[tuple[str, int | None], Device] = {}
@@ -10,7 +11,8 @@ _INTERNED: dict[tuple[str, int | None], Device] = {}
 class Device:
     """Where a tensor's data lives: ``tp.device("cpu")``, ``tp.device("cuda", 1)``, ``tp.device("meta")``.
 
-    Creating one loads no plugin; the first tensor on it does.
+    Creating one loads no plugin; the first tensor on it does. In a ``with`` block a device is the one on
+    which this thread makes tensors where none is named.
 
     Parameters
     ----------
@@ -65,6 +67,14 @@ class Device:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"device is immutable: cannot set {name!r}")
 
+    def __enter__(self) -> Device:
+        default.outer.append(default.device)
+        default.device = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        default.device = default.outer.pop()
+
     def __repr__(self) -> str:
         if self.index is None:
             return f"device(type={self.type!r})"
@@ -83,5 +93,25 @@ class Device:
         return self
 
 
+def unlisted(device: Device) -> Device:
+    """Return a device that looks the same but is another: where tensors of a removed device live."""
+    twin = object.__new__(Device)
+    object.__setattr__(twin, "type", device.type)
+    object.__setattr__(twin, "index", device.index)
+    return twin
+
+
 CPU = Device("cpu")
 META = Device("meta")
+
+
+class _Default(threading.local):
+    """The device on which this thread makes tensors where none is named."""
+
+    device = CPU
+
+    def __init__(self) -> None:
+        self.outer: list[Device] = []
+
+
+default = _Default()

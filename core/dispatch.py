@@ -159,6 +159,16 @@ def add_preferences(change: int) -> None:
     add_interposed(change)
 
 
+# Whether the next kernel's result is checked in full: after a kernel's first call, or always.
+verify = False
+
+
+def set_verify(on: bool) -> None:
+    """Have the next result checked against the op's declaration, see :mod:`.contracts`."""
+    global verify
+    verify = on
+
+
 def kernel_of(op: Op, kind: Kind) -> Callable[..., Any]:
     """Return the kernel for an op on a kind, as this thread's preferences have it."""
     if preferences:
@@ -310,6 +320,20 @@ def _again(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
     raise error
 
 
+def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+    """Call a view op that keeps the dtype, with canonical arguments whose result has `shape`."""
+    kind = input._kind
+    if interposed or kind.is_meta:
+        return general(op, (input, *values), {})
+    array = kind.kernels[op.index](input._array, *values)
+    if array.shape != shape:
+        raise _contract(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
+    output = new_tensor(array, kind, shape)
+    output._storage = storage_of(input)
+    gradient.record_view(op, (input, *values), output)
+    return output
+
+
 # --- every other call -------------------------------------------------------------------------
 
 
@@ -342,6 +366,8 @@ def execute(op: Op, spec: Spec) -> Any:
         results = meta_results(op, spec, raw)
     else:
         results = kernel_of(op, kind)(*raw)
+        if verify:
+            _verify(op, kind, results, spec.outputs)
     outputs = spec.outputs
     if len(outputs) == 1:
         output = _wrap_checked(op, kind, results, *outputs[0])
@@ -377,13 +403,16 @@ def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]
     device = kind.device
     numbers = op.pointwise
     for value in values:
-        if isinstance(value, TensorBase):
-            if value._kind.device is not device:
+        if isinstance(value, tensor_class):
+            if value._kind is not kind and value._kind.device is not device:
                 raise _devices_differ(op, values)
             state |= value._state
             raw.append(value._array)
-        elif isinstance(value, (list, tuple)) and any(
-            [isinstance(item, TensorBase) for item in value]
+        elif (
+            isinstance(value, (list, tuple))
+            and value
+            and type(value[0]) is not int
+            and any([isinstance(item, TensorBase) for item in value])
         ):
             arrays, inner = unwrap(op, tuple(value), kind)
             state |= inner
@@ -405,12 +434,25 @@ def _wrap_checked(op: Op, kind: Kind, array: Any, shape: Shape | None, dtype: DT
 
 
 def _contract(op: Op, kind: Kind, got: str, expected: str) -> KernelContractError:
-    from .resolution import describe_kernel
+    from .contracts import violation
 
-    return KernelContractError(
-        f"{op.name}: {describe_kernel(op, kind)} returned {got}, but the op's declaration says "
-        f"{expected}; please report this to the kernel's author"
-    )
+    return violation(op, kind, got, expected)
+
+
+def _verify(op: Op, kind: Kind, results: Any, outputs: Any) -> None:
+    from . import contracts
+
+    set_verify(contracts.every_call)
+    contracts.check_outputs(op, kind, results, outputs)
+
+
+def _verify_composite(
+    op: Op, kind: Kind, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    from . import contracts
+
+    set_verify(contracts.every_call)
+    contracts.check_composite(op, kind, results, args, kwargs)
 
 
 def _devices_differ(op: Op, values: tuple[Any, ...]) -> RuntimeError:
@@ -460,6 +502,8 @@ def _run_kernel_or_body(
         return op.function(*args, **kwargs)
     raw, _ = unwrap(op, values, kind)
     results = kernel_of(op, kind)(*raw)
+    if verify:
+        _verify_composite(op, kind, results, args, kwargs)
     runtime = kind.runtime
     if len(op.outputs) == 1:
         results = kind.as_array(results) if type(results) is not kind.array_type else results
@@ -608,7 +652,7 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
         return through_layers(_inplace_op(op, name), (target, *args), kwargs)
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
-    if op.sort == "composite" or (not op.pointwise and op is not COPY):
+    if op.sort == "composite":
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
     shape, dtype = spec.outputs[0]
@@ -688,9 +732,19 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         return call_binary
 
+    # NumPy's names of two arguments, which torch takes as well.
+    parameters = op.signature.parameters
+    renamed = {
+        theirs: ours
+        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim"))
+        if ours in parameters and theirs not in parameters
+    }
+
     if op.sort == "composite":
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
             if interposed or op.overridden or "out" in kwargs:
                 return general(op, args, kwargs)
             return op.function(*args, **kwargs)
@@ -698,6 +752,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+            kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
         if interposed or "out" in kwargs:
             return general(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))

@@ -6,6 +6,9 @@ written for torch keeps working.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class TensorplugError(Exception):
     """Base of every exception that only tensorplug raises."""
@@ -31,6 +34,10 @@ class RegistrationError(PluginError, ValueError):
     """A plugin registered something that does not fit; nothing of the plugin was kept."""
 
 
+class LinAlgError(TensorplugError, RuntimeError):
+    """A matrix has no such factorization, inverse or solution, or an iteration did not converge."""
+
+
 class DerivativeNotFoundError(TensorplugError, NotImplementedError):
     """A tensor that requires grad met an op that has neither a derivative nor an explicit none."""
 
@@ -41,3 +48,13 @@ class FallbackWarning(UserWarning):
 
 class PluginWarning(UserWarning):
     """A plugin was quarantined."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Give a warning that points at the caller outside of this package."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tensorplug"):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .devices import CPU, Device, unlisted
+from .devices import CPU, Device, default, unlisted
 from .dtypes import ALL_DTYPES, FLOATING, DType, Number
 from .errors import DeviceNotAvailableError
 from .runtime import DeviceRuntime, RemovedRuntime
@@ -199,17 +199,14 @@ def default_kind(dtype: DType) -> Kind:
     return kind_of(default_device(), dtype)
 
 
-_default_device: list[Device] = [CPU]
-
-
 def default_device() -> Device:
     """Return the device on which tensors are made where none is named."""
-    return _default_device[0]
+    return default.device
 
 
 def set_default_device(device: Device | str | None) -> None:
-    """Make `device` the one on which tensors are made where none is named; None means "cpu".
+    """Make `device` the one on which this thread makes tensors where none is named; None means "cpu".
 
     The device's plugin is loaded now, so an error appears here rather than at the next tensor.
     """
-    _default_device[0] = CPU if device is None else canonical_device(Device(device))
+    default.device = CPU if device is None else canonical_device(Device(device))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from . import operators
 from .devices import META
 from .dtypes import DType, Number
 from .kinds import Kind, kind_of
@@ -130,6 +131,11 @@ def view_of(op: Op, array: MetaArray, values: tuple[Any, ...]) -> MetaArray:
     tensor = new_tensor(array, kind_of(META, array.dtype), array.shape)
     shape, dtype = op.function(tensor, *values).outputs[0]
     return MetaArray(shape or (), dtype)
+
+
+def view_ops() -> tuple[str, ...]:
+    """Return the names of the view ops that core declares."""
+    return tuple([name for name in _VIEWS if operators.has_op(name)])
 
 
 # --- views ------------------------------------------------------------------------------------

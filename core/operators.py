@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
@@ -73,7 +72,9 @@ class Spec:
         self.values = values
         self.outputs = ((shape, cast(DType, dtype)),) if outputs is None else outputs
         if device is None or key is None:
-            first = first_tensor(values)
+            first: Any = values[0] if values else None
+            if not isinstance(first, TensorBase):
+                first = first_tensor(values)
             if first is None:
                 raise TypeError(f"no tensor among the arguments {values!r}")
             kind = first._kind
@@ -191,14 +192,13 @@ def _undeclared(*args: Any, **kwargs: Any) -> Any:
 _OPS: dict[str, Op] = {}
 _ORDER: list[Op] = []
 _HANDLES: dict[str, Op] = {}
-_lock = threading.RLock()
 
 # Set by the dispatcher: builds the callable that users call, and the in-place one.
 build_call: Callable[[Op], Callable[..., Any]]
 build_inplace: Callable[[Op, str], Callable[..., Any]]
 # Set by the module of Tensor.
-add_method: Callable[[str, Callable[..., Any]], None]
-remove_method: Callable[[str], None]
+add_method: Callable[[str, Callable[..., Any]], bool]
+remove_method: Callable[[str, Callable[..., Any]], None]
 # Set by the plugin registry: loads plugins that may own an op of this name.
 find_missing: Callable[[str], None] = lambda name: None
 
@@ -283,6 +283,7 @@ def primitive_tuple(
 def composite(
     *,
     name: str | None = None,
+    view: bool = False,
     outputs: str = "result",
     inplace: bool = False,
     method: bool = True,
@@ -292,12 +293,15 @@ def composite(
 
     A backend may register a kernel for it all the same, called with the op's arguments in order
     (defaults filled in, tensors as raw arrays), and autograd a derivative.
+
+    With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
+    sees that (replayed formulas): a tensor has to know what it is a view of.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         names = tuple(part.strip() for part in outputs.split(","))
         return _declare(
-            function, "composite", None, name, False, False, names, inplace, method, aliases
+            function, "composite", None, name, False, view, names, inplace, method, aliases
         )
 
     return declare
@@ -343,9 +347,9 @@ def register_op(op: Op, owner: str) -> None:
     Raises
     ------
     RegistrationError
-        If the name is taken; the message names both owners.
+        If the name of the op, or of a method it brings, is taken; the message names both owners.
     """
-    with _lock:
+    with kinds.lock:
         known = _OPS.get(op.name)
         if known is not None:
             raise RegistrationError(
@@ -353,30 +357,48 @@ def register_op(op: Op, owner: str) -> None:
             )
         if not op.declared:
             raise RegistrationError(f"{owner}: op {op.name!r} has no declaration")
+        _add_methods(op, owner)
         op.owner = owner
-        op.index = len(_ORDER)
         _ORDER.append(op)
-        _OPS[op.name] = op
         for kind in kinds.known_kinds():
             kinds.extend_tables(kind)
-        if op.method is not None:
-            for alias in (op.method, *op.aliases):
-                add_method(alias, op.call)
-        if op.inplace is not None:
-            for base in (op.inplace[:-1], *op.aliases):
-                add_method(f"{base}_", build_inplace(op, f"{base}_"))
+        op.index = len(_ORDER) - 1  # from here on it can be called
+        _OPS[op.name] = op
+
+
+# The methods that each op brought; those of core that are written by hand in Tensor are not among them.
+_METHODS: dict[str, dict[str, Callable[..., Any]]] = {}
+
+
+def _add_methods(op: Op, owner: str) -> None:
+    wanted: dict[str, Callable[..., Any]] = {}
+    if op.method is not None:
+        wanted = dict.fromkeys((op.method, *op.aliases), op.call)
+    if op.inplace is not None:
+        for base in (op.inplace[:-1], *op.aliases):
+            wanted[f"{base}_"] = build_inplace(op, f"{base}_")
+    added = _METHODS[op.name] = {}
+    for name, function in wanted.items():
+        if add_method(name, function):
+            added[name] = function
+        elif owner != "tensorplug":
+            _remove_methods(op)
+            raise RegistrationError(
+                f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already; declare "
+                "the op with method=False, or under another name"
+            )
+
+
+def _remove_methods(op: Op) -> None:
+    for name, function in _METHODS.pop(op.name, {}).items():
+        remove_method(name, function)
 
 
 def unregister_op(op: Op) -> None:
     """Take an op out of the registry; its slot in the tables stays unused."""
-    with _lock:
+    with kinds.lock:
         _OPS.pop(op.name, None)
-        if op.method is not None:
-            for alias in (op.method, *op.aliases):
-                remove_method(alias)
-        if op.inplace is not None:
-            for base in (op.inplace[:-1], *op.aliases):
-                remove_method(f"{base}_")
+        _remove_methods(op)
         op.index = cast(int, _Unregistered(op.name))
 
 

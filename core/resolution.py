@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import inspect
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from . import dispatch, kinds, operators
+from . import contracts, dispatch, kinds, operators
 from .devices import CPU
-from .dtypes import DType
-from .errors import FallbackWarning, KernelNotFoundError, RegistrationError
-from .kinds import Kind
+from .dtypes import ALL_DTYPES, DType
+from .errors import FallbackWarning, KernelNotFoundError, RegistrationError, warn
+from .kinds import Kind, lock
 from .operators import Op
+from .runtime import RemovedRuntime
 from .tensor_base import TensorBase, wrap
 
 
@@ -74,7 +74,6 @@ class Kernel:
 
 
 _KERNELS: dict[tuple[str, str], list[Kernel]] = {}
-_lock = threading.RLock()
 
 
 def add_kernels(kernels: list[Kernel]) -> None:
@@ -85,17 +84,25 @@ def add_kernels(kernels: list[Kernel]) -> None:
     RegistrationError
         If two kernels would serve the same op, device and dtype at equal priority.
     """
-    with _lock:
+    from .plugins import plugin_label
+
+    with lock:
         fresh: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in kernels:
             key = (kernel.op, kernel.device)
             present = fresh.setdefault(key, list(_KERNELS.get(key, ())))
             for other in present:
                 if kernel.priority == other.priority and _overlap(kernel, other):
+                    whose = (
+                        "another of its own"
+                        if other.plugin == kernel.plugin
+                        else f"the one of plugin {plugin_label(other.plugin)}"
+                    )
                     raise RegistrationError(
-                        f"{kernel.plugin}: kernel for op {kernel.op!r} on {kernel.device!r} has the "
-                        f"same priority ({kernel.priority}) and dtypes as the one of "
-                        f"{other.plugin}; give one of them another priority"
+                        f"plugin {plugin_label(kernel.plugin)}: kernel for op {kernel.op!r} on "
+                        f"{kernel.device!r} ({kernel.source()}) has the same priority "
+                        f"({kernel.priority}) as {whose} ({other.source()}), and both take "
+                        f"{_overlap(kernel, other)[0].name}; give one of them another priority"
                     )
             present.append(kernel)
         _KERNELS.update(fresh)
@@ -106,7 +113,7 @@ def add_kernels(kernels: list[Kernel]) -> None:
 
 def remove_kernels(plugin: str) -> None:
     """Take back every kernel of a plugin."""
-    with _lock:
+    with lock:
         for key, present in list(_KERNELS.items()):
             kept = [kernel for kernel in present if kernel.plugin != plugin]
             if len(kept) != len(present):
@@ -115,10 +122,11 @@ def remove_kernels(plugin: str) -> None:
         kinds.reset_tables()
 
 
-def _overlap(a: Kernel, b: Kernel) -> bool:
-    if a.dtypes is None or b.dtypes is None:
-        return a.dtypes is b.dtypes
-    return bool(a.dtypes & b.dtypes)
+def _overlap(a: Kernel, b: Kernel) -> list[DType]:
+    """Return the dtypes for which neither kernel goes before the other; naming a dtype goes first."""
+    if (a.dtypes is None) is not (b.dtypes is None):
+        return []
+    return [dtype for dtype in ALL_DTYPES if a.serves(dtype) and b.serves(dtype)]
 
 
 def _mark_overridden(name: str) -> None:
@@ -129,8 +137,9 @@ def _mark_overridden(name: str) -> None:
 def refresh_overridden(op: Op) -> None:
     """Note whether anything may stand in for a composite's body."""
     if op.sort == "composite":
-        op.overridden = op.rule is not None or any(
-            kernels for (name, _), kernels in _KERNELS.items() if name == op.name
+        op.overridden = op.rule is not None or (
+            not op.view
+            and any(kernels for (name, _), kernels in _KERNELS.items() if name == op.name)
         )
 
 
@@ -155,6 +164,19 @@ class Choice:
     """How one (op, device, dtype) is served, with every loser and the reason.
 
     ``tp.explain`` prints it; the coverage matrix and the profiler read it.
+
+    Attributes
+    ----------
+    way : {"kernel", "decomposition", "fallback", "meta", "none"}
+        Which step of the resolution served it.
+    kernel : Kernel or None
+        The winner, where it is a kernel.
+    losers : list of (Kernel, str)
+        The other kernels for the op on the device, each with the reason why it is not used.
+    computed_in : DType or None
+        What the arguments are converted to first, where that is not `dtype`; :func:`.explain.explain` sets it.
+    refused : str
+        Why the op itself does not take the dtype.
     """
 
     op: str
@@ -163,6 +185,8 @@ class Choice:
     way: Way
     kernel: Kernel | None = None
     losers: list[tuple[Kernel, str]] = field(default_factory=list)
+    computed_in: DType | None = None
+    refused: str = ""
 
     def __str__(self) -> str:
         from .explain import render
@@ -205,7 +229,7 @@ def choose(op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = ()) -
             choice.losers.append((kernel, reason))
     elif op.sort == "composite":
         choice.way = "decomposition"
-    elif _policy[0] != "error" and device != CPU.type:
+    elif _policy[0] != "error" and device != CPU.type and not op.view:
         choice.way = "fallback"
     return choice
 
@@ -214,8 +238,9 @@ def native_kernel(op: Op, kind: Kind) -> bool:
     """Return whether a plugin's kernel serves the op on this kind."""
     known = _NATIVE.get((op, kind))
     if known is None:
-        choice = choose(op, kind.device.type, kind.dtype)
-        known = _NATIVE[op, kind] = choice.way == "kernel"
+        with lock:
+            choice = choose(op, kind.device.type, kind.dtype)
+            known = _NATIVE[op, kind] = choice.way == "kernel"
     return known
 
 
@@ -239,25 +264,40 @@ def make_stub(index: int, kind: Kind) -> Callable[..., Any]:
     """Return what an unused slot holds: it resolves the op, fills the slot, and calls."""
 
     def stub(*raw: Any) -> Any:
-        fill(operators.op_at(index), kind)
-        return kind.kernels[index](*raw)
+        op = operators.op_at(index)
+        fill(op, kind)
+        result = kind.kernels[index](*raw)
+        outcome = kind.results[index]
+        if outcome is not None and contracts.is_uniform(kind, raw):
+            contracts.check_pointwise(op, kind, raw, result, outcome.dtype)
+        else:
+            dispatch.set_verify(True)  # the caller knows what the declaration says
+        return result
 
     return stub
 
 
 def fill(op: Op, kind: Kind) -> None:
     """Resolve an op for a kind into the kind's tables."""
-    with _lock:
+    with lock:
+        if isinstance(kind.runtime, RemovedRuntime):
+            return  # the stub was called while its device was being removed; the slot raises by now
         if not op.pointwise:
-            kind.kernels[op.index] = raw_callable(op, kind)
+            choice = choose(op, kind.device.type, kind.dtype)
+            kernel = raw_callable(op, kind)
+            writable = choice.kernel is not None and choice.kernel.out
+            kind.writers[op.index] = kernel if writable else None
+            kind.kernels[op.index] = kernel
             return
-        compute, result = _pointwise_kinds(op, kind)
+        compute, result = pointwise_kinds(op, kind)
         kernel = raw_callable(op, compute)
+        if contracts.every_call:
+            kernel = contracts.checking(op, compute, kernel, result.dtype)
         # The result's kind and the writer first: a reader that sees the kernel sees them too.
         kind.results[op.index] = result
         if compute is kind:
             choice = choose(op, kind.device.type, kind.dtype)
-            writable = choice.kernel is not None and choice.kernel.out
+            writable = choice.kernel is not None and choice.kernel.out and not contracts.every_call
             kind.writers[op.index] = kernel if writable else None
             kind.kernels[op.index] = kernel
         else:
@@ -265,7 +305,7 @@ def fill(op: Op, kind: Kind) -> None:
             kind.kernels[op.index] = _converting(kernel, kind, compute)
 
 
-def _pointwise_kinds(op: Op, kind: Kind) -> tuple[Kind, Kind]:
+def pointwise_kinds(op: Op, kind: Kind) -> tuple[Kind, Kind]:
     """Return the kinds in which a pointwise op of inputs of one kind computes and results."""
     from .meta import empty_meta
 
@@ -403,7 +443,8 @@ def _preferred_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
     key = (op, kind, names)
     found = _PREFERRED.get(key)
     if found is None:
-        found = _PREFERRED[key] = raw_callable(op, kind, names)
+        with lock:
+            found = _PREFERRED[key] = raw_callable(op, kind, names)
     return found
 
 
@@ -440,6 +481,11 @@ def set_fallback(policy: Policy) -> None:
     _reset()
 
 
+def fallback_policy() -> Policy:
+    """Return what :func:`set_fallback` has set."""
+    return _policy[0]
+
+
 def fallback_counts() -> dict[tuple[str, str], FallbackCount]:
     """Return calls and bytes moved by fallbacks, by (op, device type)."""
     return dict(fallbacks)
@@ -460,11 +506,10 @@ def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
         ]
         count.calls += 1
         if count.calls == 1 and _policy[0] == "warn":
-            warnings.warn(
+            warn(
                 f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it runs "
                 f"on the CPU, which moved {count.bytes - before} bytes this time",
                 FallbackWarning,
-                stacklevel=4,
             )
         return back[0] if single else tuple(back)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 from .dtypes import DType, Number
 from .errors import DeviceNotAvailableError
-from .shapes import Shape
+from .shapes import Shape, contiguous_strides, is_contiguous
 
 
 class DeviceRuntime:
@@ -23,15 +24,22 @@ class DeviceRuntime:
     type : str
         The device type, as in ``to("type")``.
     array_type : type
-        The class of the arrays. A kernel may return something else (NumPy turns 0-d results into
-        scalars); it then goes through :meth:`as_array`.
+        The class of the arrays, of its own: core tells arrays from plain values by it, so neither a
+        number nor a sequence. A kernel may return something else (NumPy turns 0-d results into
+        scalars), also an instance of a subclass; it then goes through :meth:`as_array`.
     capabilities : frozenset of str
         What the conformance suite may ask of the device, see :data:`CAPABILITIES`.
+    namespace : mapping of str to object
+        Further names that users find as ``tp.<type>.<name>`` (streams, events …).
     """
+
+    #: What every runtime has to supply; registration refuses one that lacks any of them.
+    required = ("dtype", "empty", "scalar", "copy_into", "from_host", "to_host")
 
     type: str
     array_type: type
     capabilities: frozenset[str] = frozenset()
+    namespace: Mapping[str, Any] = MappingProxyType({})
 
     # --- presence ---
 
@@ -67,12 +75,16 @@ class DeviceRuntime:
         raise NotImplementedError
 
     def strides(self, array: Any) -> Shape:
-        """Return the strides of `array` in elements."""
-        raise NotImplementedError
+        """Return the strides of `array` in elements; needed by a device with views."""
+        return contiguous_strides(array.shape)
+
+    def is_contiguous(self, array: Any) -> bool:
+        """Return whether the elements lie in memory row by row without gaps."""
+        return is_contiguous(tuple(array.shape), self.strides(array))
 
     def storage_offset(self, array: Any) -> int:
-        """Return how many elements of its storage lie before `array`."""
-        raise NotImplementedError
+        """Return how many elements of its storage lie before `array`; needed by a device with views."""
+        return 0
 
     def data_pointer(self, array: Any) -> int:
         """Return the address of the first element, or 0 if the device has no addresses."""
@@ -144,6 +156,38 @@ class DeviceRuntime:
 
     def empty_cache(self) -> None:
         """Give cached memory back."""
+
+
+class RemovedRuntime(DeviceRuntime):
+    """Stands in for the runtime of a device whose plugin was unregistered; all it does is say so.
+
+    Parameters
+    ----------
+    former : DeviceRuntime
+        The runtime that went away.
+    plugin : str
+        The plugin that brought it.
+    """
+
+    def __init__(self, former: DeviceRuntime, plugin: str) -> None:
+        self.type = former.type
+        self.array_type = former.array_type
+        self.reason = (
+            f"the tensor lives on device {former.type!r}, which went away when plugin {plugin} was "
+            'unregistered; move tensors with .to("cpu") before that, or make this one anew'
+        )
+
+    def unavailable_reason(self) -> str:
+        """Return that the device went away."""
+        return self.reason
+
+    def refuse(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise DeviceNotAvailableError."""
+        raise DeviceNotAvailableError(self.reason)
+
+    dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
+    copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
+    synchronize = quiet = refuse
 
 
 #: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing undeclared.

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from tensorplug.autograd.derivatives import derivative, not_differentiable
+from tensorplug.core.contracts import check_every_call
 from tensorplug.core.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
@@ -18,11 +20,13 @@ from tensorplug.core.errors import (
     DeviceNotAvailableError,
     KernelContractError,
     KernelNotFoundError,
+    LinAlgError,
     PluginError,
     RegistrationError,
 )
 from tensorplug.core.layers import Layer
 from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, primitive_tuple
+from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.resolution import Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime
@@ -35,6 +39,7 @@ from tensorplug.core.shapes import (
     reduced_shape,
 )
 
+from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
 __all__ = [
@@ -53,6 +58,8 @@ __all__ = [
     "KernelNotFoundError",
     "KernelTable",
     "Layer",
+    "Layout",
+    "LinAlgError",
     "Number",
     "Op",
     "PluginError",
@@ -60,14 +67,21 @@ __all__ = [
     "Shape",
     "Spec",
     "broadcast_shapes",
+    "check_every_call",
+    "check_tensor",
     "composite",
     "contiguous_strides",
+    "derivative",
     "dtype_named",
+    "elementwise",
     "get_op",
     "hookimpl",
     "normalize_dim",
     "normalize_dims",
+    "not_differentiable",
     "primitive",
     "primitive_tuple",
     "reduced_shape",
+    "view_kernels",
+    "view_layout",
 ]

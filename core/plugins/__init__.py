@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .discovery import Found, Quarantined, installed, load_all, load_device, quarantined
+from .discovery import (
+    Found,
+    Quarantined,
+    installed,
+    load_all,
+    load_device,
+    quarantined,
+    refresh,
+)
 from .hookspecs import API_VERSION, GROUP, hookimpl
 from .manager import (
     PluginRecord,
@@ -29,6 +37,7 @@ __all__ = [
     "plugin_label",
     "quarantined",
     "record_of",
+    "refresh",
     "register",
     "registered",
     "require_names",

@@ -10,14 +10,13 @@ error comes back, with its traceback, when its device is asked for.
 
 from __future__ import annotations
 
-import threading
 import traceback
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import kinds, operators
-from ..errors import DeviceNotAvailableError, PluginWarning
+from ..errors import DeviceNotAvailableError, PluginWarning, warn
+from ..kinds import lock
 from ..runtime import DeviceRuntime
 from . import hookspecs, manager
 from .manager import PluginRecord
@@ -60,14 +59,30 @@ class Found:
         """The name with package and version, for messages."""
         return f"{self.name} ({self.package} {self.version})"
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it speaks this version of the plugin API."""
+        return self.api_version == str(hookspecs.API_VERSION)
+
 
 @dataclass(slots=True)
 class Quarantined:
-    """A plugin that could not be used, and why."""
+    """A plugin that could not be used, and why.
+
+    Attributes
+    ----------
+    found : Found
+        The plugin: ``found.label`` names it with package and version.
+    error : BaseException or None
+        What it raised, with its traceback.
+    reason, fix : str
+        Why it is not used, and what would help.
+    """
 
     found: Found
     error: BaseException | None
     reason: str
+    fix: str
 
     @property
     def traceback(self) -> str:
@@ -75,12 +90,13 @@ class Quarantined:
         return "" if self.error is None else "".join(traceback.format_exception(self.error))
 
 
-_lock = threading.RLock()
 _found: list[Found] | None = None
-_loaded: set[tuple[str, str]] = set()
+# By (package, entry point): the name under which it is registered.
+_loaded: dict[tuple[str, str], str] = {}
 _quarantine: dict[tuple[str, str], Quarantined] = {}
-# Where loading stands, by device type: absent, or True once all of its plugins were tried.
+# The device types whose plugins were all tried, and those whose plugins are being loaded right now.
 _tried: set[str] = set()
+_loading: set[str] = set()
 
 #: Well-known device types and the command that installs them; the facade fills it in.
 install_hints: dict[str, str] = {}
@@ -89,7 +105,7 @@ install_hints: dict[str, str] = {}
 def installed(refresh: bool = False) -> list[Found]:
     """Return every installed plugin of any API version; imports none of them."""
     global _found
-    with _lock:
+    with lock:
         if _found is None or refresh:
             from importlib.metadata import entry_points
 
@@ -110,13 +126,29 @@ def installed(refresh: bool = False) -> list[Found]:
 
 def load_device(device: str) -> None:
     """Load every installed plugin that serves a device type; failures go into quarantine."""
-    with _lock:
-        if device in _tried:
+    if device in _tried:
+        return
+    set_aside: list[Quarantined] = []
+    with lock:
+        if device in _tried or device in _loading:  # the latter: from within one of its plugins
             return
+        _loading.add(device)
+        try:
+            serving = [found for found in installed() if found.device == device]
+            current = {(found.package, found.device) for found in serving if found.is_current}
+            for found in serving:
+                # A package may speak several versions; then the others are none of our business.
+                if found.is_current or (found.package, found.device) not in current:
+                    set_aside += _load(found)
+        finally:
+            _loading.discard(device)
         _tried.add(device)
-        for found in installed():
-            if found.device == device:
-                _load(found)
+    for entry in set_aside:
+        warn(
+            f"tensorplug plugin {entry.found.label} is not used: {entry.reason}. {entry.fix}; "
+            "tp.plugins.quarantined() has the traceback",
+            PluginWarning,
+        )
 
 
 def load_all() -> None:
@@ -125,38 +157,61 @@ def load_all() -> None:
         load_device(found.device)
 
 
-def _load(found: Found) -> None:
+def refresh() -> None:
+    """Look at the installed packages again, and give plugins in quarantine another try.
+
+    For notebooks: call it after ``pip install``, instead of starting anew. A module that was imported once
+    is not imported again.
+    """
+    import importlib
+
+    with lock:
+        importlib.invalidate_caches()
+        installed(refresh=True)
+        _quarantine.clear()
+        _tried.clear()
+        for key, name in list(_loaded.items()):
+            if manager.record_of(name) is None:
+                del _loaded[key]
+
+
+def _load(found: Found) -> list[Quarantined]:
+    """Load one plugin; return it if it had to be set aside."""
     key = (found.package, found.name)
     if key in _loaded or key in _quarantine:
-        return
-    if found.api_version != str(hookspecs.API_VERSION):
-        _set_aside(
-            found,
-            None,
-            f"it speaks plugin API v{found.api_version}, this tensorplug v{hookspecs.API_VERSION}; "
-            f"install a version of {found.package} for this tensorplug",
-        )
-        return
+        return []
+    if not found.is_current:
+        return [_set_aside(found, None, *_other_version(found))]
     try:
         plugin: Any = found.entry_point.load()
-        name = getattr(plugin, "name", None) or getattr(plugin, "__name__", found.name)
-        manager.register_record(
-            PluginRecord(name, plugin, found.package, found.version, found.name)
+        record = PluginRecord(
+            manager.name_of(plugin, found.name), plugin, found.package, found.version, found.name
         )
-    except Exception as error:
-        _set_aside(found, error, f"{type(error).__name__}: {error}")
-    else:
-        _loaded.add(key)
+        _loaded[key] = manager.register_record(record).name
+    except (Exception, SystemExit) as error:
+        fix = (
+            f"`pip install --upgrade {found.package}` may repair it, "
+            f"`pip uninstall {found.package}` removes it"
+        )
+        return [_set_aside(found, error, f"{type(error).__name__}: {error}", fix)]
+    return []
 
 
-def _set_aside(found: Found, error: BaseException | None, reason: str) -> None:
-    _quarantine[found.package, found.name] = Quarantined(found, error, reason)
-    warnings.warn(
-        f"tensorplug plugin {found.label} is not used: {reason}. `tp.plugins.quarantined()` has the "
-        "traceback",
-        PluginWarning,
-        stacklevel=2,
+def _other_version(found: Found) -> tuple[str, str]:
+    """Return reason and fix for a plugin of another API version."""
+    version = found.api_version
+    newer = version.isdecimal() and int(version) > hookspecs.API_VERSION
+    upgrade = "tensorplug" if newer else found.package
+    return (
+        f"it speaks plugin API v{version}, this tensorplug v{hookspecs.API_VERSION}",
+        f"`pip install --upgrade {upgrade}`, or install a version of {found.package} made for this "
+        "tensorplug",
     )
+
+
+def _set_aside(found: Found, error: BaseException | None, reason: str, fix: str) -> Quarantined:
+    entry = _quarantine[found.package, found.name] = Quarantined(found, error, reason, fix)
+    return entry
 
 
 def quarantined() -> list[Quarantined]:
@@ -172,10 +227,9 @@ def find_runtime(device: str) -> DeviceRuntime:
     DeviceNotAvailableError
         If no plugin serves it; the message says what to install, or what is broken and why.
     """
-    runtime = manager._runtimes.get(device)
-    if runtime is None or device not in _tried:
+    if device not in _tried:
         load_device(device)
-        runtime = manager._runtimes.get(device)
+    runtime = manager._runtimes.get(device)
     if runtime is None:
         raise _unavailable(device)
     return runtime
@@ -186,10 +240,15 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
     if broken:
         error = DeviceNotAvailableError(
             f"device {device!r} has no working plugin: "
-            + "; ".join(f"{entry.found.label}: {entry.reason}" for entry in broken)
+            + "; ".join(f"{entry.found.label}: {entry.reason}. {entry.fix}" for entry in broken)
         )
         error.__cause__ = broken[0].error
         return error
+    former = manager.removed_devices.get(device)
+    if former is not None:
+        return DeviceNotAvailableError(
+            f"device {device!r} went away when plugin {former} was unregistered; register it again"
+        )
     known = sorted({found.device for found in installed()} - {EXTENSION} | set(manager._runtimes))
     hint = install_hints.get(device)
     advice = (

@@ -1,14 +1,19 @@
 """The hooks of the plugin API, version 1: one per thing that can be registered.
 
-A plugin is any object (a module, an instance) with some of these methods, marked with
-``tensorplug.plugin.hookimpl``, and a ``name``. Hooks run once, at registration; nothing here is called
-on the way of an op.
+A plugin is an object (a module, or an instance of a class) with a ``name`` and some of the functions below,
+marked with ``tensorplug.plugin.hookimpl``. They run once, when the plugin is registered, in the order in
+which they stand here, so that each may refer to what came before; nothing here is called on the way of an
+op. If anything that they return is refused, nothing of the plugin is kept.
+
+Each returns an iterable, which may be empty or a generator. A later version of the API may add hooks to this
+list; a plugin without them stays valid. A hook that changes in what it takes or returns makes a new version,
+and with it a new entry-point group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
@@ -27,26 +32,111 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
+class OpDerivative(Protocol):
+    """What ``derivative()`` makes; core knows no more of it."""
+
+    op: str
+    priority: int
+    owner: str
+
+
 @hookspec
 def tensorplug_devices() -> Iterable[DeviceRuntime]:  # type: ignore[empty-body]
-    """Return the runtimes of the device types that this plugin adds."""
+    """Return the runtimes of the device types that this plugin adds.
+
+    Returns
+    -------
+    iterable of DeviceRuntime
+        One per device type. A type has one runtime; further plugins may add kernels to it.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_devices(self):
+            return [VaultRuntime()]
+    """
 
 
 @hookspec
 def tensorplug_ops() -> Iterable[Op | Callable[..., Any]]:  # type: ignore[empty-body]
-    """Return the ops that this plugin adds, as declared by ``primitive`` and ``composite``."""
+    """Return the ops that this plugin adds.
+
+    Returns
+    -------
+    iterable of Op or callable
+        The functions that ``primitive``, ``primitive_tuple`` and ``composite`` decorated. An op's name
+        begins with the package's, ``name="acme.smooth"``, so that those of two packages cannot meet.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_ops(self):
+            return [smooth]
+    """
 
 
 @hookspec
 def tensorplug_kernels() -> Iterable[Kernel]:  # type: ignore[empty-body]
-    """Return kernels for any ops and device types, also those of other plugins."""
+    """Return kernels, for any ops and device types, also those of other plugins.
+
+    Returns
+    -------
+    iterable of Kernel
+        A ``KernelTable`` is one. Two kernels for the same op, device type and dtype need different
+        priorities; the higher one wins.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_kernels(self):
+            return [
+                Kernel(
+                    "exp", "cpu", my_exp, dtypes=frozenset([dtype_named("float32")]), priority=10
+                )
+            ]
+    """
 
 
 @hookspec
-def tensorplug_derivatives() -> Iterable[Any]:  # type: ignore[empty-body]
-    """Return derivatives, as made by ``derivative`` and ``not_differentiable``."""
+def tensorplug_derivatives() -> Iterable[OpDerivative | Sequence[OpDerivative]]:  # type: ignore[empty-body]
+    """Return the derivatives of ops, also those of other plugins.
+
+    Returns
+    -------
+    iterable of derivatives
+        What ``derivative()`` and ``not_differentiable()`` made. An op with neither is an error when it meets
+        a tensor that requires grad.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_derivatives(self):
+            return [derivative("acme.smooth", input=lambda g, input: g * input)]
+    """
 
 
 @hookspec
 def tensorplug_layers() -> Iterable[Layer]:  # type: ignore[empty-body]
-    """Return layers that users can activate by name."""
+    """Return layers, which see the calls of ops while they are active.
+
+    Returns
+    -------
+    iterable of Layer
+        They are found by name in ``tp.plugins.layers()``, and used with ``with layer.active():``.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_layers(self):
+            return [CountCalls()]
+    """

@@ -1,12 +1,13 @@
 """The plugin registry: plugins register here, whole or not at all.
 
 Order within one plugin: device runtimes, ops, kernels, derivatives, layers, so that each may refer to
-what came before. If any part is refused, the parts registered so far are taken back.
+what came before. If any part is refused, the parts registered so far are taken back. A device can be found
+once everything of its plugin is in place.
 """
 
 from __future__ import annotations
 
-import threading
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pluggy
 
 from .. import kinds, operators, resolution
 from ..errors import PluginError, RegistrationError
+from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
 from ..operators import Op
 from ..resolution import Kernel
@@ -33,8 +35,14 @@ class PluginRecord:
     ----------
     name : str
         The plugin's own name, such as ``"cpu_numpy"``.
+    plugin : object
+        The object with the hooks.
     package, version : str
         The distribution it came from; empty for one registered in process.
+    entry_point : str
+        The name of its entry point; empty for one registered in process.
+    devices, ops, kernels, derivatives, layers : list
+        What its hooks returned.
     """
 
     name: str
@@ -54,16 +62,38 @@ class PluginRecord:
         return f"{self.name} ({self.package} {self.version})" if self.package else self.name
 
 
-_lock = threading.RLock()
 _manager = pluggy.PluginManager(hookspecs.PROJECT)
 _manager.add_hookspecs(hookspecs)
 _records: dict[str, PluginRecord] = {}
 _runtimes: dict[str, DeviceRuntime] = {"meta": META_RUNTIME}
 _layers: dict[str, Layer] = {}
 
+#: The device types that were there once, and the plugin that took each away with it.
+removed_devices: dict[str, str] = {}
+
 # Set by autograd: check and store derivatives, take them back.
 add_derivatives: Callable[[Iterable[Any], str], None] | None = None
 remove_derivatives: Callable[[Iterable[Any]], None] | None = None
+
+
+def name_of(plugin: object, default: str = "") -> str:
+    """Return the name under which a plugin registers.
+
+    Raises
+    ------
+    RegistrationError
+        If it has none.
+    """
+    chosen = getattr(plugin, "name", None) or getattr(plugin, "__name__", None) or default
+    if not isinstance(chosen, str) or not chosen:
+        raise RegistrationError(
+            f"plugin {plugin!r} has no name; set its attribute `name` to a string, or pass name= to "
+            "register()"
+        )
+    return chosen
+
+# Called with each device type that a plugin has brought.
+device_listeners: list[Callable[[str], None]] = []
 
 
 def register(plugin: object, name: str | None = None) -> PluginRecord:
@@ -86,49 +116,74 @@ def register(plugin: object, name: str | None = None) -> PluginRecord:
     RegistrationError
         If the name is taken, or anything in the plugin does not fit; nothing of it is kept.
     """
-    chosen = name or getattr(plugin, "name", None) or getattr(plugin, "__name__", None)
-    if not isinstance(chosen, str):
-        raise RegistrationError(
-            f"plugin {plugin!r} has no name; set its attribute `name`, or pass name= to register()"
-        )
-    return register_record(PluginRecord(chosen, plugin))
+    return register_record(PluginRecord(name or name_of(plugin), plugin))
 
 
 def register_record(record: PluginRecord) -> PluginRecord:
     """Register the plugin of a record, all of it or nothing."""
-    with _lock:
+    with lock:
         known = _records.get(record.name)
         if known is not None:
             raise RegistrationError(
                 f"plugin {record.label}: the name {record.name!r} is already taken by {known.label}"
             )
-        try:
-            _manager.register(record.plugin, record.name)
-            _manager.check_pending()
-        except (ValueError, pluggy.PluginValidationError) as error:
-            if _manager.has_plugin(record.name):
-                _manager.unregister(name=record.name)
-            raise RegistrationError(f"plugin {record.label}: {error}") from error
+        _attach(record)
         _records[record.name] = record
         try:
             _register_parts(record)
+        except RegistrationError:
+            _withdraw(record)
+            raise
+        except Exception as error:
+            _withdraw(record)
+            raise RegistrationError(
+                f"plugin {record.label}: registration failed with {type(error).__name__}: {error}"
+            ) from error
         except BaseException:
             _withdraw(record)
             raise
     return record
 
 
+def _attach(record: PluginRecord) -> None:
+    """Hand the plugin to pluggy, which checks the names of its hooks."""
+    plugin = record.plugin
+    if inspect.isclass(plugin):
+        raise RegistrationError(
+            f"plugin {record.label}: {plugin.__name__} is a class; register an instance, "
+            f"{plugin.__name__}()"
+        )
+    try:
+        _manager.register(plugin, record.name)
+        _manager.check_pending()
+    except (ValueError, TypeError, pluggy.PluginValidationError) as error:
+        _detach(record)
+        raise RegistrationError(f"plugin {record.label}: {error}") from error
+    if not _manager.get_hookcallers(plugin):
+        _detach(record)
+        raise RegistrationError(
+            f"plugin {record.label}: {plugin!r} has no hooks; mark its functions tensorplug_… with "
+            "@tensorplug.plugin.hookimpl"
+        )
+
+
+def _detach(record: PluginRecord) -> None:
+    if _manager.get_plugin(record.name) is record.plugin:
+        _manager.unregister(name=record.name)
+
+
 def _register_parts(record: PluginRecord) -> None:
     from . import validation
 
-    for runtime in _collect(record, "tensorplug_devices"):
-        validation.check_runtime(runtime, record, _runtimes)
-        _runtimes[runtime.type] = runtime
-        record.devices.append(runtime)
+    runtimes: dict[str, DeviceRuntime] = {}
+    for item in _collect(record, "tensorplug_devices"):
+        runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})
+        runtimes[runtime.type] = runtime
     for item in _collect(record, "tensorplug_ops"):
         op = validation.check_op(item, record)
         operators.register_op(op, record.name)
         record.ops.append(op)
+        resolution.refresh_overridden(op)
     kernels = [validation.check_kernel(k, record) for k in _collect(record, "tensorplug_kernels")]
     if kernels:
         resolution.add_kernels(kernels)
@@ -141,10 +196,16 @@ def _register_parts(record: PluginRecord) -> None:
             )
         add_derivatives(derivatives, record.name)
         record.derivatives = derivatives
-    for layer in _collect(record, "tensorplug_layers"):
-        validation.check_layer(layer, record, _layers)
+    for item in _collect(record, "tensorplug_layers"):
+        layer = validation.check_layer(item, record, _layers)
         _layers[layer.name] = layer
         record.layers.append(layer)
+    record.devices = list(runtimes.values())
+    _runtimes.update(runtimes)
+    for type_ in runtimes:
+        removed_devices.pop(type_, None)
+        for listener in device_listeners:
+            listener(type_)
     if record.ops or record.devices:
         kinds.reset_tables()
 
@@ -153,33 +214,34 @@ def _collect(record: PluginRecord, hook: str) -> list[Any]:
     """Call one hook of one plugin through pluggy; return what it returned as a list."""
     others = [plugin for name, plugin in _manager.list_name_plugin() if name != record.name]
     caller = _manager.subset_hook_caller(hook, others)
+    collected: list[Any] = []
     try:
-        results = caller()
+        for result in caller():
+            if isinstance(result, (str, bytes)) or not isinstance(result, Iterable):
+                raise RegistrationError(
+                    f"plugin {record.label}: its hook {hook} must return an iterable, got {result!r}"
+                )
+            collected.extend(result)
     except RegistrationError:
         raise
     except Exception as error:
         raise RegistrationError(
             f"plugin {record.label}: its hook {hook} raised {type(error).__name__}: {error}"
         ) from error
-    collected: list[Any] = []
-    for result in results:
-        if isinstance(result, (str, bytes)) or not isinstance(result, Iterable):
-            raise RegistrationError(
-                f"plugin {record.label}: its hook {hook} must return an iterable, got {result!r}"
-            )
-        collected.extend(result)
     return collected
 
 
 def unregister(name: str) -> None:
     """Take a plugin and everything it registered out again; tables follow.
 
+    Tensors that live on a device of the plugin can tell shape and dtype from then on, and nothing else.
+
     Raises
     ------
     PluginError
         If no plugin of that name is registered.
     """
-    with _lock:
+    with lock:
         record = _records.get(name)
         if record is None:
             raise PluginError(
@@ -199,10 +261,10 @@ def _withdraw(record: PluginRecord) -> None:
         operators.unregister_op(op)
     for runtime in record.devices:
         _runtimes.pop(runtime.type, None)
-        kinds.forget_device(runtime.type)
+        removed_devices[runtime.type] = record.label
+        kinds.forget_device(runtime.type, record.label)
     _records.pop(record.name, None)
-    if _manager.has_plugin(record.name):
-        _manager.unregister(name=record.name)
+    _detach(record)
     kinds.reset_tables()
 
 

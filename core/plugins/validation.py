@@ -1,11 +1,11 @@
-"""What registration checks before it keeps anything."""
+"""What registration checks before it keeps anything. Every refusal names the plugin and the remedy."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import operators
 from ..dtypes import DType
@@ -18,11 +18,14 @@ from ..runtime import CAPABILITIES, DeviceRuntime
 if TYPE_CHECKING:
     from .manager import PluginRecord
 
+# Core tells arrays from plain values by their class; these are how it writes plain values.
+_PLAIN = (bool, int, float, complex, str, bytes, tuple, list, dict, type(None))
+
 
 def check_runtime(
     runtime: object, record: PluginRecord, known: Mapping[str, DeviceRuntime]
-) -> None:
-    """Refuse what is no runtime, a malformed type, or a type that another plugin serves."""
+) -> DeviceRuntime:
+    """Refuse what is no runtime, an incomplete one, a malformed type, or a type that is taken."""
     if not isinstance(runtime, DeviceRuntime):
         raise RegistrationError(
             f"plugin {record.label}: tensorplug_devices must return DeviceRuntime objects, got {runtime!r}"
@@ -33,20 +36,43 @@ def check_runtime(
             f"plugin {record.label}: {runtime!r} needs an attribute `type` that is an identifier, "
             f"got {type_!r}"
         )
-    if not isinstance(getattr(runtime, "array_type", None), type):
+    where = f"plugin {record.label}: the runtime of {type_!r}"
+    array_type = getattr(runtime, "array_type", None)
+    if not isinstance(array_type, type):
+        raise RegistrationError(f"{where} needs a class as `array_type`, got {array_type!r}")
+    if issubclass(array_type, _PLAIN):
         raise RegistrationError(
-            f"plugin {record.label}: the runtime of {type_!r} needs a class as `array_type`"
+            f"{where} has {array_type.__name__} as `array_type`; it needs a class of its own, neither a "
+            "number nor a built-in container"
         )
-    unknown = set(runtime.capabilities) - set(CAPABILITIES)
-    if unknown:
-        raise RegistrationError(
-            f"plugin {record.label}: the runtime of {type_!r} declares unknown capabilities "
-            f"{sorted(unknown)}; known are {sorted(CAPABILITIES)}"
-        )
+    _check_capabilities(runtime, where)
+    needed = set(runtime.required)
+    if "views" in runtime.capabilities:
+        needed |= {"strides", "storage_offset"}
+    missing = [
+        name
+        for name in sorted(needed)
+        if getattr(type(runtime), name, None) is getattr(DeviceRuntime, name)
+    ]
+    if missing:
+        raise RegistrationError(f"{where} does not implement {', '.join(missing)}")
     if type_ in known:
         raise RegistrationError(
             f"plugin {record.label}: device type {type_!r} already has a runtime; only kernels can be "
             "added to it"
+        )
+    return runtime
+
+
+def _check_capabilities(runtime: DeviceRuntime, where: str) -> None:
+    declared: Any = runtime.capabilities
+    if isinstance(declared, str) or not hasattr(declared, "__iter__"):
+        raise RegistrationError(f"{where} needs a set of names as `capabilities`, got {declared!r}")
+    unknown = set(declared) - set(CAPABILITIES)
+    if unknown:
+        raise RegistrationError(
+            f"{where} declares unknown capabilities {sorted(unknown)}; known are "
+            f"{sorted(CAPABILITIES)}"
         )
 
 
@@ -68,21 +94,46 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
             f"plugin {record.label}: tensorplug_kernels must return Kernel objects, got {kernel!r}"
         )
     where = f"plugin {record.label}: kernel for op {kernel.op!r} on {kernel.device!r}"
+    if not isinstance(kernel.op, str):
+        raise RegistrationError(f"{where}: the op must be named by a string")
+    if not isinstance(kernel.device, str) or not kernel.device.isidentifier():
+        raise RegistrationError(
+            f'{where}: the device must be a type such as "cpu", without an index'
+        )
+    if kernel.device == "meta":
+        raise RegistrationError(f"{where}: the meta device runs declarations and takes no kernels")
     try:
         op = operators.get_op(kernel.op)
     except KeyError as error:
         raise RegistrationError(f"{where}: {error.args[0]}") from None
     if not callable(kernel.function):
         raise RegistrationError(f"{where}: the function {kernel.function!r} is not callable")
-    for dtype in kernel.dtypes or ():
-        if not isinstance(dtype, DType):
-            raise RegistrationError(f"{where}: unknown dtype {dtype!r}")
-    if kernel.dtypes is not None and kernel.accepts is not None:
-        raise RegistrationError(f"{where}: give either dtypes or accepts, not both")
-    if not isinstance(kernel.priority, int):
+    if kernel.accepts is not None and not callable(kernel.accepts):
+        raise RegistrationError(f"{where}: accepts {kernel.accepts!r} is not callable")
+    if isinstance(kernel.priority, bool) or not isinstance(kernel.priority, int):
         raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
+    dtypes = _check_dtypes(kernel, where)
     _check_signature(kernel, op, where)
-    return replace(kernel, plugin=record.name)
+    return replace(kernel, plugin=record.name, dtypes=dtypes)
+
+
+def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:
+    given: Any = kernel.dtypes
+    if given is None:
+        return None
+    if kernel.accepts is not None:
+        raise RegistrationError(f"{where}: give either dtypes or accepts, not both")
+    if isinstance(given, (str, DType)) or not hasattr(given, "__iter__"):
+        raise RegistrationError(f"{where}: dtypes must be a set of dtypes, got {given!r}")
+    for dtype in given:
+        if not isinstance(dtype, DType):
+            raise RegistrationError(
+                f"{where}: unknown dtype {dtype!r}; dtypes are objects such as "
+                'tensorplug.plugin.dtype_named("float32")'
+            )
+    if not given:
+        raise RegistrationError(f"{where}: dtypes is empty; None stands for any dtype")
+    return frozenset(given)
 
 
 def _check_signature(kernel: Kernel, op: Op, where: str) -> None:
@@ -108,7 +159,7 @@ def _check_signature(kernel: Kernel, op: Op, where: str) -> None:
         ) from None
 
 
-def check_layer(layer: object, record: PluginRecord, known: Mapping[str, Layer]) -> None:
+def check_layer(layer: object, record: PluginRecord, known: Mapping[str, Layer]) -> Layer:
     """Refuse what is no layer, or a name that is taken."""
     if not isinstance(layer, Layer):
         raise RegistrationError(
@@ -118,3 +169,4 @@ def check_layer(layer: object, record: PluginRecord, known: Mapping[str, Layer])
         raise RegistrationError(
             f"plugin {record.label}: a layer named {layer.name!r} is already registered"
         )
+    return layer

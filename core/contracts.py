@@ -1,0 +1,138 @@
+"""What a kernel promises, and how it is held to it.
+
+The declaration of an op says shape and dtype of its outputs. Shapes are checked wherever they are not known
+to be right; on the hot path, and for dtypes, the first call of each kernel is checked, since a kernel that
+is wrong is mostly wrong always. ``TENSORPLUG_CHECK=1`` in the environment, or :func:`check_every_call`, has
+every call checked: what a kernel's author, and the conformance suite, should do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import dispatch, kinds
+from .dtypes import DType
+from .errors import KernelContractError
+from .kinds import Kind
+from .operators import Op
+from .shapes import Shape, broadcast_shapes
+from .tensor_base import TensorBase
+
+#: Whether every call is checked, rather than the first of each kernel.
+every_call: bool = os.environ.get("TENSORPLUG_CHECK", "") not in ("", "0")
+
+
+def check_every_call(on: bool = True) -> None:
+    """Check the result of every kernel call, or only of the first call of each kernel."""
+    global every_call
+    every_call = on
+    dispatch.set_verify(on)
+    kinds.reset_tables()
+
+
+def violation(op: Op, kind: Kind, got: str, expected: str) -> KernelContractError:
+    """Return the error for a kernel whose result is not what its op's declaration says."""
+    from .resolution import describe_kernel
+
+    return KernelContractError(
+        f"{op.name}: {describe_kernel(op, kind)} returned {got}, but the op's declaration says "
+        f"{expected}; please report this to the author of the kernel"
+    )
+
+
+def check_array(op: Op, kind: Kind, array: Any, shape: Shape | None, dtype: DType) -> None:
+    """Raise KernelContractError unless a kernel's result has the declared shape and dtype."""
+    if type(array) is not kind.array_type:
+        try:
+            converted = kind.as_array(array)
+        except Exception as error:
+            raise violation(
+                op, kind, f"{_short(array)} ({error})", f"an array of {kind.array_type.__name__}"
+            ) from error
+        if type(converted) is not kind.array_type:
+            raise violation(op, kind, _short(array), f"an array of {kind.array_type.__name__}")
+        array = converted
+    if shape is not None and tuple(array.shape) != shape:
+        raise violation(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
+    found = kind.runtime.dtype(array)
+    if found is not dtype:
+        raise violation(op, kind, f"dtype {found.name}", dtype.name)
+
+
+def check_pointwise(op: Op, kind: Kind, raw: Sequence[Any], result: Any, dtype: DType) -> None:
+    """Check the result of a pointwise kernel, whose shape is that of its arguments broadcast."""
+    shapes = [tuple(value.shape) for value in raw if isinstance(value, kind.array_type)]
+    check_array(op, kind, result, broadcast_shapes(*shapes), dtype)
+
+
+def is_uniform(kind: Kind, raw: Sequence[Any]) -> bool:
+    """Return whether all arguments of a call are arrays of one kind."""
+    dtype, runtime = kind.dtype, kind.runtime
+    return all([type(v) is kind.array_type and runtime.dtype(v) is dtype for v in raw])
+
+
+def check_outputs(
+    op: Op, kind: Kind, results: Any, outputs: Sequence[tuple[Shape | None, DType]]
+) -> None:
+    """Check what a primitive's kernel returned for one call."""
+    if len(outputs) == 1:
+        results = (results,)
+    elif not isinstance(results, (tuple, list)) or len(results) != len(outputs):
+        raise violation(op, kind, _short(results), f"a tuple of {len(outputs)} arrays")
+    for array, (shape, dtype) in zip(results, outputs, strict=True):
+        check_array(op, kind, array, shape, dtype)
+
+
+def check_composite(
+    op: Op,
+    kind: Kind,
+    results: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Check what a kernel for a composite returned against the composite's body on meta tensors.
+
+    A body that looks at data, or at arguments that are no tensors of this kind, cannot be asked.
+    """
+    from .layers import gradient_off, isolated
+
+    try:
+        with isolated(), gradient_off():
+            expected = op.function(*_metas(args), **{k: _metas(v) for k, v in kwargs.items()})
+    except Exception:
+        return
+    tensors = expected if isinstance(expected, (tuple, list)) else (expected,)
+    if all([isinstance(tensor, TensorBase) and tensor._kind.is_meta for tensor in tensors]):
+        check_outputs(op, kind, results, [(t._shape, t._kind.dtype) for t in tensors])
+
+
+def _metas(value: Any) -> Any:
+    from .meta import empty_meta
+
+    if isinstance(value, TensorBase):
+        return empty_meta(value._shape, value._kind.dtype)
+    if type(value) in (list, tuple):
+        return type(value)([_metas(item) for item in value])
+    return value
+
+
+def checking(op: Op, kind: Kind, kernel: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+    """Return a pointwise kernel with a check of each result, which should be of `dtype`."""
+
+    def checked(*raw: Any) -> Any:
+        result = kernel(*raw)
+        if is_uniform(kind, raw):
+            check_pointwise(op, kind, raw, result, dtype)
+        return result
+
+    return checked
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+dispatch.set_verify(every_call)

@@ -1,0 +1,201 @@
+"""Every hook is typed, documented and tested."""
+
+import inspect
+import typing
+from pathlib import Path
+
+import pytest
+
+from tensorplug.core import explain, operators, plugins
+from tensorplug.core.plugins import hookspecs, manager
+from tensorplug.plugin import Kernel, Layer, composite, derivative, hookimpl
+
+from .conftest import FLOAT32, Plugin, ToyRuntime, full, toy_add, toy_fill_new
+
+HOOKS = {
+    name: function
+    for name, function in vars(hookspecs).items()
+    if name.startswith("tensorplug_") and inspect.isfunction(function)
+}
+TESTS = "\n".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+
+
+def test_these_are_the_hooks():
+    assert sorted(HOOKS) == [
+        "tensorplug_derivatives",
+        "tensorplug_devices",
+        "tensorplug_kernels",
+        "tensorplug_layers",
+        "tensorplug_ops",
+    ]
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_is_a_specification(name):
+    assert name in dir(manager._manager.hook)
+    assert HOOKS[name].tensorplug_spec
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_is_typed(name):
+    returned = HOOKS[name].__annotations__["return"]
+    assert returned.startswith("Iterable[")
+    assert returned != "Iterable[Any]"
+    assert set(HOOKS[name].__annotations__) == {*inspect.signature(HOOKS[name]).parameters, "return"}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_is_documented(name):
+    doc = inspect.getdoc(HOOKS[name])
+    assert doc is not None
+    for section in ("Returns\n-------", "Examples\n--------", f"def {name}(self):"):
+        assert section in doc
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_has_a_test(name):
+    assert f"def test_{name}(" in TESTS
+
+
+def test_the_plugin_api_names_what_the_hooks_take():
+    from tensorplug import plugin
+
+    for name in ("DeviceRuntime", "Op", "Kernel", "Layer", "derivative", "not_differentiable"):
+        assert name in plugin.__all__
+    assert all(hasattr(plugin, name) for name in plugin.__all__)
+    assert typing.get_type_hints(plugin.Kernel)
+
+
+def test_tensorplug_devices(registry):
+    class Only:
+        name = "only_a_device"
+
+        @hookimpl
+        def tensorplug_devices(self):
+            yield ToyRuntime()
+
+    record = registry.register(Only())
+    assert [runtime.type for runtime in record.devices] == ["toy"]
+    assert "toy" in registry.runtimes()
+    registry.unregister("only_a_device")
+    assert "toy" not in registry.runtimes()
+
+
+def test_tensorplug_kernels(registry):
+    class Only:
+        name = "only_a_kernel"
+
+        @hookimpl
+        def tensorplug_kernels(self):
+            return [Kernel("neg", "cpu", lambda input: input * 0, frozenset({FLOAT32}), 5)]
+
+    registry.register(Only())
+    assert (-full(2.0, 2)).tolist() == [0.0, 0.0]
+    registry.unregister("only_a_kernel")
+    assert (-full(2.0, 2)).tolist() == [-2.0, -2.0]
+
+
+def test_tensorplug_ops(registry):
+    @composite(name="test.twice")
+    def twice(input):
+        """Return twice the input."""
+        return input + input
+
+    class Only:
+        name = "only_an_op"
+
+        @hookimpl
+        def tensorplug_ops(self):
+            return [twice]
+
+    registry.register(Only())
+    assert twice(full(1.0, 2)).tolist() == [2.0, 2.0]
+    assert full(1.0, 2).twice().tolist() == [2.0, 2.0]
+    assert explain.explain("test.twice").way == "decomposition"
+    registry.unregister("only_an_op")
+    assert not operators.has_op("test.twice")
+    assert not hasattr(full(1.0, 2), "twice")
+
+
+def test_tensorplug_derivatives(registry):
+    class Only:
+        name = "only_a_derivative"
+
+        @hookimpl
+        def tensorplug_derivatives(self):
+            return [derivative("neg", priority=5, input=lambda g: g + g)]
+
+    def gradient():
+        x = full(1.0, 2).requires_grad_()
+        (-x).sum().backward()
+        return x.grad.tolist()
+
+    assert gradient() == [-1.0, -1.0]
+    registry.register(Only())
+    assert gradient() == [2.0, 2.0]
+    registry.unregister("only_a_derivative")
+    assert gradient() == [-1.0, -1.0]
+
+
+def test_tensorplug_layers(registry):
+    class Count(Layer):
+        name, order, nested = "test_count", 100, True
+        calls = 0
+
+        def __call__(self, op, args, kwargs, proceed):
+            self.calls += 1
+            return proceed(*args, **kwargs)
+
+    class Only:
+        name = "only_a_layer"
+
+        @hookimpl
+        def tensorplug_layers(self):
+            return [Count()]
+
+    registry.register(Only())
+    count = registry.layers()["test_count"]
+    with count.active():
+        full(1.0, 2) + 1
+    assert count.calls == 2
+    full(1.0, 2) + 1
+    assert count.calls == 2
+    registry.unregister("only_a_layer")
+    assert "test_count" not in registry.layers()
+
+
+def test_a_module_can_be_a_plugin(registry, tmp_path, monkeypatch):
+    (tmp_path / "module_plugin.py").write_text(
+        "from tensorplug.plugin import hookimpl\n"
+        "@hookimpl\n"
+        "def tensorplug_kernels():\n"
+        "    return []\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import module_plugin
+
+    assert registry.register(module_plugin).name == "module_plugin"
+
+
+def test_the_hooks_run_in_the_order_of_the_specifications(registry):
+    order = []
+
+    class Ordered(Plugin):
+        @hookimpl
+        def tensorplug_layers(self):
+            order.append("layers")
+            return []
+
+        @hookimpl
+        def tensorplug_kernels(self):
+            order.append("kernels")
+            return [Kernel("add", "toy", toy_add), Kernel("fill_new", "toy", toy_fill_new)]
+
+        @hookimpl
+        def tensorplug_devices(self):
+            order.append("devices")
+            return [ToyRuntime()]
+
+    plugins.register(Ordered("ordered"))
+    assert order == ["devices", "kernels", "layers"]
