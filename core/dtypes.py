@@ -236,8 +236,11 @@ def result_dtype(operands: Iterable[Any]) -> DType:
         if result is None:
             result = dtype
         elif dtype.category > result.category:
-            # A number's own width never counts: 1j beside float64 gives complex128.
-            result = promote_types(result, dtype) if rank < 2 or dtype.is_complex else dtype
+            if dtype.is_complex and result.is_floating_point:
+                # Its own width never counts: 1j beside float64 gives complex128.
+                result = result.to_complex()
+            else:
+                result = promote_types(result, dtype) if rank < 2 else dtype
     assert result is not None
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.ops.comparison import gt
+from tensorplug.core.ops.comparison import eq, le
 from tensorplug.core.ops.elementary import cos, cosh, rsqrt, sin, sinh
 from tensorplug.core.ops.selection import choose
 
@@ -20,6 +20,11 @@ def _acosh(g: Any, input: Any) -> Any:
     return g * (rsqrt(input + 1) * rsqrt(input - 1)).conj()
 
 
+def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
+    square = y * y + x * x
+    return choose(eq(square, 0), 0, value / square)
+
+
 DERIVATIVES = [
     derivative("acos", input=lambda g, input: -g * rsqrt(1 - input * input).conj()),
     derivative("acosh", input=_acosh),
@@ -28,8 +33,8 @@ DERIVATIVES = [
     derivative("atan", input=lambda g, input: g / (input * input + 1).conj()),
     derivative(
         "atan2",
-        input=lambda g, input, other: g * (other / (input * input + other * other)),
-        other=lambda g, input, other: g * (-input / (input * input + other * other)),
+        input=lambda g, input, other: g * _over_square_radius(other, input, other),
+        other=lambda g, input, other: -g * _over_square_radius(input, input, other),
     ),
     derivative("atanh", input=lambda g, input: g / (1 - input * input).conj()),
     derivative("cos", input=lambda g, input: g * -sin(input).conj()),
@@ -41,7 +46,7 @@ DERIVATIVES = [
     derivative("log10", input=lambda g, input: g / (input * _LN10).conj()),
     derivative("log1p", input=lambda g, input: g / (input + 1).conj()),
     derivative("log2", input=lambda g, input: g / (input * _LN2).conj()),
-    derivative("relu", input=lambda g, result: choose(gt(result, 0), g, 0)),
+    derivative("relu", input=lambda g, result: choose(le(result, 0), 0, g)),
     derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5).conj()),
     derivative("sigmoid", input=lambda g, result: g * (result * (1 - result)).conj()),
     derivative("sin", input=lambda g, input: g * cos(input).conj()),

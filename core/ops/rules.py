@@ -44,6 +44,8 @@ def elementwise(
     compute: DType | None = None,
     floating: bool = False,
     result: DType | None = None,
+    without: tuple[int, ...] = (),
+    condition: Any = None,
 ) -> Spec:
     """Return the spec of a pointwise op: operands promoted to one dtype and broadcast.
 
@@ -59,10 +61,20 @@ def elementwise(
         Whether integers and bool are computed in the default dtype.
     result : DType, optional
         The result's dtype; by default that of the computation.
+    without : tuple of int
+        The categories of dtype that the op does not take; checked on the promoted dtype.
+    condition : Tensor, optional
+        A first operand that is broadcast, but neither promoted nor converted.
+
+    Raises
+    ------
+    NotImplementedError
+        If the promoted dtype is of a category in `without`.
     """
     device = None
     zero_dim_device = None
-    for position, operand in enumerate(operands):
+    placed = operands if condition is None else (condition, *operands)
+    for position, operand in enumerate(placed):
         if isinstance(operand, TensorBase):
             if operand._shape and device is None:
                 device = operand._kind.device
@@ -78,16 +90,20 @@ def elementwise(
         raise TypeError(f"{name}(): at least one argument must be Tensor, got {operands!r}")
     if compute is None:
         compute = result_dtype(operands)
+    if compute.category in without:
+        raise NotImplementedError(
+            f"{name}() is not implemented for dtype {compute.name}; convert the input with .to() first"
+        )
     if floating:
         compute = to_floating(compute)
     values = []
     shapes = []
-    for operand in operands:
+    for position, operand in enumerate(placed):
         if isinstance(operand, TensorBase):
             kind = operand._kind
             if kind.device is not device and not operand._shape and kind.device.type == "cpu":
                 operand = _TO_DEVICE.call(operand, device)
-            if kind.dtype is not compute:
+            if kind.dtype is not compute and (position or condition is None):
                 operand = _CAST.call(operand, compute)
             shapes.append(operand._shape)
         values.append(operand)

@@ -1,19 +1,61 @@
-"""Pointwise kernels."""
+"""Pointwise kernels: arithmetic, rounding, selection, elementary functions."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.dtypes import INTEGRAL, bfloat16, bool_, float16
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
 # Ops that the library has under a name of its own, as a universal function with out=.
 _UNIVERSAL = {
+    "abs": "absolute",
+    "acos": "arccos",
+    "acosh": "arccosh",
     "add": "add",
-    "conj": "conjugate",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "ceil": "ceil",
+    "clamp_max": "minimum",
+    "clamp_min": "maximum",
+    "conj_physical": "conjugate",
+    "cos": "cos",
+    "cosh": "cosh",
     "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "floor": "floor",
+    "floor_divide": "floor_divide",
+    "fmod": "fmod",
+    "log": "log",
+    "log10": "log10",
+    "log1p": "log1p",
+    "log2": "log2",
+    "maximum": "maximum",
+    "minimum": "minimum",
     "mul": "multiply",
     "neg": "negative",
+    "power": "power",
+    "remainder": "remainder",
+    "rint": "rint",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "square": "square",
     "sub": "subtract",
+    "tan": "tan",
+    "tanh": "tanh",
+    "true_divide": "true_divide",
+    "trunc": "trunc",
 }
+
+_HALVES = (float16, bfloat16)
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -21,3 +63,69 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     xp = namespace.xp
     for op, name in _UNIVERSAL.items():
         table.add(op, getattr(xp, name), out=True)
+    _add_integer_kernels(xp, table)
+
+    def rsqrt(input: Any) -> Any:
+        root = xp.sqrt(input)
+        return xp.reciprocal(root)
+
+    def sigmoid(input: Any) -> Any:
+        # Where exp overflows, the reciprocal of inf is the right 0.
+        total = xp.exp(xp.negative(input))
+        total += 1
+        return xp.reciprocal(total)
+
+    @table.kernel()
+    def sign(input: Any) -> Any:
+        # The library's sign of nan is nan, the declared one 0.
+        result = xp.sign(input)
+        return (
+            result
+            if input.dtype.kind in "iu"
+            else xp.where(input == input, result, input.dtype.type(0))
+        )
+
+    for function in (rsqrt, sigmoid):
+        table.add(function.__name__, function)
+        table.add(function.__name__, namespace.through_float32(function), dtypes=_HALVES)
+
+    @table.kernel(out=True)
+    def relu(input: Any, out: Any = None) -> Any:
+        return xp.maximum(input, input.dtype.type(0), out=out)
+
+    @table.kernel()
+    def choose(condition: Any, input: Any, other: Any) -> Any:
+        return xp.where(condition, input, other)
+
+
+def _add_integer_kernels(xp: Any, table: KernelTable) -> None:
+    """Add the kernels of integers and bool, whose semantics differ from the library's."""
+
+    def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+        def divide(input: Any, other: Any, out: Any = None) -> Any:
+            if input.size and not other.all():
+                raise RuntimeError("ZeroDivisionError")
+            return function(input, other, out=out)
+
+        return divide
+
+    for op in ("floor_divide", "fmod", "remainder"):
+        table.add(op, checked(getattr(xp, op)), dtypes=INTEGRAL, out=True)
+
+    @table.kernel(dtypes=INTEGRAL)
+    def power(input: Any, exponent: Any) -> Any:
+        if exponent.dtype.kind == "u":
+            return xp.power(input, exponent)
+        negative = exponent < 0
+        if not negative.any():
+            return xp.power(input, exponent)
+        # A reciprocal rounds to zero, except of 1 and -1.
+        unit = xp.where(input == 1, 1, xp.where(input == -1, 1 - 2 * (exponent & 1), 0))
+        positive = xp.power(input, xp.where(negative, 0, exponent))
+        return xp.where(negative, unit, positive).astype(input.dtype)
+
+    table.add("power", lambda input, exponent: input | ~exponent, dtypes=(bool_,))
+    for op in ("conj_physical", "sign"):
+        table.add(op, lambda input: xp.array(input, copy=True), dtypes=(bool_,))
+    for op in ("ceil", "floor", "rint", "trunc"):
+        table.add(op, lambda input: xp.array(input, copy=True), dtypes=INTEGRAL)
