@@ -11,6 +11,7 @@ The names a formula may ask for:
 - ``result``, or an output by its name,
 - ``<argument>_shape``, ``_dtype``, ``_device`` and ``_ndim``, which keep no memory alive,
 - ``g``, the gradient of the only differentiable output, or ``g_<output>`` for ops with several,
+- ``gs``, the list of the gradients of all outputs, for an op whose number of outputs varies,
 - ``needs_<argument>``, whether that argument's gradient is asked for at all.
 
 A formula for an argument that is a list of tensors returns a list. Broadcasting is undone by the engine.
@@ -29,7 +30,7 @@ from tensorplug.core.plugins import manager
 FormulaFunction: TypeAlias = Callable[..., Any]
 
 # Where a formula's parameter comes from.
-ARGUMENT, OUTPUT, SHAPE, DTYPE, DEVICE, NDIM, GRADIENT, NEEDS = range(8)
+ARGUMENT, OUTPUT, SHAPE, DTYPE, DEVICE, NDIM, GRADIENT, NEEDS, GRADIENTS = range(9)
 
 
 _SUFFIXES = (("_shape", SHAPE), ("_dtype", DTYPE), ("_device", DEVICE), ("_ndim", NDIM))
@@ -97,7 +98,9 @@ class Formula:
         For each parameter of `function`, the index of what it needs in :attr:`Rule.sources`.
     """
 
-    __slots__ = ("argument", "function", "position", "programs", "slots", "untraceable")
+    __slots__ = (
+        "argument", "function", "keyed", "position", "programs", "slots", "untraceable",
+    )  # fmt: skip
 
     def __init__(
         self, argument: str, position: int, function: FormulaFunction, slots: tuple[int, ...]
@@ -107,6 +110,8 @@ class Formula:
         self.function = function
         self.slots = slots
         self.programs: dict[Any, Any] = {}
+        # Whether its programs depend on shapes and plain values, and whether it has none at all.
+        self.keyed = False
         self.untraceable = getattr(function, "on_tensors", False)
 
 
@@ -128,7 +133,7 @@ class Plan:
         places = {slot: place for place, (slot, _, _) in enumerate(self.saves)}
         self.formulas = formulas
         # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
-        # or a bool that is the value itself.
+        # or a bool that is the value itself, or None for the list of all gradients.
         wanted = {formula.position for formula in formulas}
         self.gradients: tuple[tuple[Any, ...], ...] = tuple(
             [
@@ -146,7 +151,7 @@ def _reference(source: tuple[int, int], place: int | None, wanted: set[int]) -> 
         return -1 - position
     if origin == NEEDS:
         return position in wanted
-    return place
+    return None if origin == GRADIENTS else place
 
 
 class Rule:
@@ -179,7 +184,10 @@ class Rule:
             if function is None:
                 continue
             slots = tuple([self._slot(name) for name in _parameters(function, op, source.owner)])
-            formulas.append(Formula(argument, op.parameters.index(argument), function, slots))
+            formula = Formula(argument, op.parameters.index(argument), function, slots)
+            if any([self.sources[slot][0] == GRADIENTS for slot in slots]):
+                formula.untraceable = True
+            formulas.append(formula)
         self.formulas = tuple(sorted(formulas, key=lambda formula: formula.position))
         self.plans: dict[int, Plan] = {}
 
@@ -207,6 +215,8 @@ class Rule:
 def _origin(name: str, op: Op) -> tuple[int, int] | None:
     if name == "g":
         return GRADIENT, 0
+    if name == "gs":
+        return GRADIENTS, 0
     if name in op.parameters:
         return ARGUMENT, op.parameters.index(name)
     if name in op.outputs:

@@ -188,21 +188,11 @@ class Pass:
             for edge, gradient in roots:
                 self._deliver(edge, gradient, False, ready)
             del roots
-            plain = self.raw and self.targets is None and self.alone
             with _Fixed(self.create_graph):
+                if self.raw and self.alone and self.targets is None and not saving.anomaly:
+                    self._run_plain(ready)
                 while ready:
-                    node = ready.pop()
-                    if (
-                        plain
-                        and type(node) is OpNode
-                        and node.extra is None
-                        and len(node.edges) == 1
-                        and node.sizes is None
-                        and not saving.anomaly
-                    ):
-                        self._step_plain(node, ready)
-                    else:
-                        self._step(node, ready)
+                    self._step(ready.pop(), ready)
             finished = True
         finally:
             if self.alone:
@@ -210,58 +200,64 @@ class Pass:
                     _reset_slots(nodes)
                 _slots.release()
 
-    def _step_plain(self, node: OpNode, ready: list[Node]) -> None:
-        """Run an op's node with one edge, nothing hooked, nothing broadcast: the common case."""
-        gradient = node.gradient
-        node.gradient = None
-        edge = node.edges[0]
-        if gradient is None:
-            self._deliver(edge, None, False, ready)
-            return
-        saved = node.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        plan = node.plan
-        formula = plan.formulas[0]
-        references = plan.gradients[0]
-        kind = node.kind
-        program = formula.programs.get(kind)
-        value = None
-        fresh = False
-        if program is not None:
-            if program.identity:
-                value = gradient
-            elif program.kernels is not None and len(saved) == 1:
-                kept = saved[0]
-                if isinstance(kept, Tensor) and kept._kind is kind:
-                    storage = kept._storage
-                    version = kept._version if storage is None else storage.version
-                    if node.versions[0] != version:
-                        raise node.modified(kept, node.versions[0])
-                    kernel = program.kernels[program.index]
-                    if program.swap is (references[0] < 0):
-                        value = kernel(kept._array, gradient)
-                    else:
-                        value = kernel(gradient, kept._array)
-                    fresh = program.fresh
-        if value is None:
-            value, fresh = programs.evaluate(node, formula, references, (gradient,))
-            if type(value) is list:
-                value, fresh = value[0], False
-        if not self.retain_graph:
-            node.saved = None
-        if isinstance(edge, Tensor) or value is None or type(edge) is MultiNode:
-            self._deliver(edge, value, fresh, ready)
-            return
-        edge.pending -= 1
-        if edge.gradient is None:
-            edge.gradient = value
-            edge.fresh = fresh
-        else:
-            edge.gradient = programs.add(edge.gradient, value, edge.kind, True)
-            edge.fresh = True
-        if not edge.pending:
-            ready.append(edge)
+    def _run_plain(self, ready: list[Node]) -> None:
+        """Run nodes; the common case, an op with one edge and nothing hooked or broadcast, inline."""
+        deliver = self._deliver
+        retain_graph = self.retain_graph
+        while ready:
+            node = ready.pop()
+            if type(node) is not OpNode or node.extra is not None or len(node.edges) != 1:
+                self._step(node, ready)
+                continue
+            gradient = node.gradient
+            node.gradient = None
+            edge = node.edges[0]
+            if gradient is None:
+                deliver(edge, None, False, ready)
+                continue
+            saved = node.saved
+            if saved is None:
+                raise RuntimeError(FREED)
+            plan = node.plan
+            formula = plan.formulas[0]
+            kind = node.kind
+            program = formula.programs.get(kind)
+            value = None
+            if program is not None:
+                if program.identity:
+                    value = gradient
+                    fresh = False
+                elif program.kernels is not None and len(saved) == 1:
+                    kept = saved[0]
+                    if isinstance(kept, Tensor) and kept._kind is kind:
+                        storage = kept._storage
+                        version = kept._version if storage is None else storage.version
+                        if node.versions[0] != version:
+                            raise node.modified(kept, node.versions[0])
+                        if program.swap is (plan.gradients[0][0] < 0):
+                            value = program.kernels[program.index](kept._array, gradient)
+                        else:
+                            value = program.kernels[program.index](gradient, kept._array)
+                        fresh = program.fresh
+            if value is None:
+                value, fresh = programs.evaluate(node, formula, plan.gradients[0], (gradient,))
+                if type(value) is list:
+                    value, fresh = value[0], False
+            if not retain_graph:
+                node.saved = None
+            if value is None or isinstance(edge, Tensor):
+                deliver(edge, value, fresh, ready)
+                continue
+            pending = edge.pending - 1
+            edge.pending = pending
+            if edge.gradient is None:
+                edge.gradient = value
+                edge.fresh = fresh
+            else:
+                edge.gradient = programs.add(edge.gradient, value, edge.kind, True)
+                edge.fresh = True
+            if not pending:
+                ready.append(edge)
 
     def _step(self, node: Node, ready: list[Node]) -> None:
         state = self._state(node)
@@ -374,7 +370,7 @@ class Pass:
         elif self.create_graph or known.requires_grad:
             extra.grad = known + tensor
         else:
-            known.add_(tensor)
+            known.add_(tensor)  # in place: whoever holds ``grad`` sees the sum, as in torch
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
                 hook(leaf)

@@ -293,6 +293,8 @@ def evaluate(
     """Return (gradient, fresh) of one argument, as raw arrays."""
     if formula.untraceable:
         return _on_tensors(node, formula, references, gradients), False
+    if formula.keyed:
+        return _evaluate_keyed(node, formula, references, gradients)
     kind = node.kind
     arrays: list[Any] = []
     uniform = len(gradients) == 1
@@ -317,6 +319,8 @@ def evaluate(
         elif isinstance(value, _NUMBERS) and dispatch.fits(value, kind.dtype):
             arrays.append(kind.scalar(value))
         else:
+            if not isinstance(value, _NUMBERS):
+                formula.keyed = True  # it takes a plain value: never shape-free
             uniform = False
             break
     if uniform:
@@ -324,6 +328,7 @@ def evaluate(
         if program is None and kind not in formula.programs:
             program = _trace_uniform(node, formula, references, kind)
             formula.programs[kind] = program
+            formula.keyed = program is None
         if program is not None:
             return program.run(arrays), program.fresh
     return _evaluate_keyed(node, formula, references, gradients)

@@ -311,9 +311,15 @@ def fits(value: Any, dtype: DType) -> bool:
     return type_ is complex and dtype.category == COMPLEX
 
 
+class NeedsRule(Exception):
+    """Raised by a kernel on the hot path to have the call go through the op's rule."""
+
+
 def _again(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
     """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is muted."""
     spec = op.function(*args)
+    if isinstance(error, NeedsRule):
+        return execute(op, spec)
     if isinstance(error, Warning):
         with spec.kind.runtime.quiet():
             return execute(op, spec)
@@ -652,6 +658,8 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
         return through_layers(_inplace_op(op, name), (target, *args), kwargs)
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
+    if not kwargs and op.pointwise and _inplace_plain(op, target, args):
+        return target
     if op.sort == "composite":
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
@@ -671,6 +679,44 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
     if tracked:
         gradient.record_inplace(op, target, spec.values, version)
     return target
+
+
+def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
+    """Write the op's result into `target` if that takes neither conversion nor recording.
+
+    That is the common case of optimizers: tensors of one kind and shape, and numbers.
+    """
+    kind = target._kind
+    index = op.index
+    writer = kind.writers[index]
+    if writer is None or target._state or kind.results[index] is not kind:
+        return False
+    if target._extra is not None and target._extra.inference:
+        return False
+    raw = [target._array]
+    shape = target._shape
+    for arg in args:
+        if isinstance(arg, tensor_class):
+            if arg._kind is not kind or arg._state or (arg._shape and arg._shape != shape):
+                return False
+            raw.append(arg._array)
+        elif fits(arg, kind.dtype):
+            raw.append(kind.scalar(arg))
+        else:
+            return False
+    if len(raw) != op.arity:
+        return False
+    try:
+        writer(*raw, out=target._array)
+    except Warning:
+        with kind.runtime.quiet():
+            writer(*raw, out=target._array)
+    storage = target._storage
+    if storage is None:
+        target._version += 1
+    else:
+        storage.version += 1
+    return True
 
 
 def _inplace_composite(

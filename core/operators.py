@@ -145,6 +145,10 @@ class Op:
         self.call: Callable[..., Any] = _undeclared
         self.parameters: tuple[str, ...] = ()
         self.signature = inspect.Signature()
+        # For a quick bind(): the parameters' defaults, and how many have one; None where some parameter
+        # collects the rest of the arguments.
+        self.defaults: tuple[Any, ...] | None = None
+        self.optional = 0
         self.arity = 0
         self.pointwise = False
         self.view = False
@@ -172,6 +176,10 @@ class Op:
         TypeError
             As Python does for a call that does not fit the signature.
         """
+        defaults = self.defaults
+        if defaults is not None and not kwargs and len(args) >= len(defaults) - self.optional:
+            if len(args) <= len(defaults):
+                return args + defaults[len(args) :]
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
@@ -324,6 +332,10 @@ def _declare(
     op.sort = sort
     op.function = function
     op.signature = inspect.signature(function)
+    taken = op.signature.parameters.values()
+    if all([p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in taken]):
+        op.defaults = tuple([p.default for p in taken])
+        op.optional = sum([p.default is not p.empty for p in taken])
     if kernel is None:
         op.parameters = tuple(op.signature.parameters)
     else:

@@ -77,12 +77,12 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     return Spec((input, src), input._shape, input.dtype)
 
 
-@primitive("input, device", method=False)
-def to_device(input: Tensor, device: Device) -> Spec:
+@composite(method=False)
+def to_device(input: Tensor, device: Device) -> Tensor:
     """Return a copy of `input` on another device.
 
-    This is the one op that is no kernel of either device: the runtimes of both take part, see
-    ``DeviceRuntime.copy_from``, ``to_host`` and ``from_host``.
+    No kernel does this: the runtimes of both devices take part, see ``DeviceRuntime.copy_from``,
+    ``to_host`` and ``from_host``.
 
     Examples
     --------
@@ -90,18 +90,13 @@ def to_device(input: Tensor, device: Device) -> Spec:
     >>> tp.zeros(2).to("meta").device
     device(type='meta')
     """
-    return Spec((input, device), input._shape, input.dtype)
-
-
-def move(input: Any, device: Device) -> Any:
-    """Return a new tensor on `device` with the contents of `input`, unrecorded."""
     kind = input._kind
     target = kind_of(device, kind.dtype)
     index = target.device.index or 0
     array = target.runtime.copy_from(input._array, kind.runtime, index)
     if array is None:
         array = target.runtime.from_host(kind.runtime.to_host(input._array), kind.dtype, index)
-    return new_tensor(array, target, input._shape)
+    return new_tensor(array, target, input._shape)  # type: ignore[no-any-return]
 
 
 @composite()
