@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 from . import operators
 from .dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, can_cast
-from .errors import KernelContractError
+from .errors import DeviceNotAvailableError, KernelContractError
 from .kinds import Kind
 from .operators import Op, Spec
+from .runtime import RemovedRuntime
 from .shapes import Shape
 from .tensor_base import (
     TensorBase,
@@ -466,6 +467,8 @@ def _devices_differ(op: Op, values: tuple[Any, ...]) -> RuntimeError:
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, TensorBase):
+                if isinstance(item._kind.runtime, RemovedRuntime):
+                    return DeviceNotAvailableError(item._kind.runtime.reason)
                 devices[str(item._kind.device)] = None
     found = " and ".join(devices)
     return RuntimeError(
@@ -656,6 +659,13 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
     """Call the in-place variant of an op: compute it and write the result into `target`."""
     if interposed:
         return through_layers(_inplace_op(op, name), (target, *args), kwargs)
+    return run_inplace(op, name, target, args, kwargs)
+
+
+def run_inplace(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the in-place variant of an op, below all interposed layers."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if not kwargs and op.pointwise and _inplace_plain(op, target, args):
@@ -744,7 +754,9 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.declared = True
         known.sort = "composite"
         known.parameters = op.parameters
-        known.function = lambda target, *args, **kwargs: inplace(op, name, target, args, kwargs)
+        known.function = lambda target, *args, **kwargs: run_inplace(
+            op, name, target, args, kwargs
+        )
         known.owner = op.owner
         _INPLACE_OPS[op] = known
     return known

@@ -320,6 +320,9 @@ def _converting(kernel: Callable[..., Any], kind: Kind, compute: Kind) -> Callab
     dtype = compute.dtype
 
     def convert(*raw: Any) -> Any:
+        if len(raw) > 1 and () in [array.shape for array in raw]:
+            # It may be a number, which `kind` need not be able to hold.
+            raise dispatch.NeedsRule
         return kernel(*[kind.kernels[cast](array, dtype) for array in raw])
 
     return convert

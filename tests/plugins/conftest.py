@@ -68,6 +68,14 @@ def toy_mul(input, other):
     return ToyArray(input.data * other.data)
 
 
+def toy_view(input, shape):
+    return ToyArray(input.data.reshape(shape))
+
+
+def toy_expand(input, shape):
+    return ToyArray(np.broadcast_to(input.data, shape))
+
+
 class Plugin:
     """A plugin of whatever a test hands it."""
 
@@ -102,6 +110,8 @@ def toy_plugin(name="toy_plugin", kernels=None):
             Kernel("fill_new", "toy", toy_fill_new),
             Kernel("cast", "toy", toy_cast),
             Kernel("add", "toy", toy_add),
+            Kernel("view", "toy", toy_view),
+            Kernel("expand", "toy", toy_expand),
             Kernel("mul", "toy", toy_mul, frozenset({FLOAT32, FLOAT64})),
         ]
     return Plugin(name, devices=[ToyRuntime()], kernels=kernels)

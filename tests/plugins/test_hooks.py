@@ -41,7 +41,10 @@ def test_a_hook_is_typed(name):
     returned = HOOKS[name].__annotations__["return"]
     assert returned.startswith("Iterable[")
     assert returned != "Iterable[Any]"
-    assert set(HOOKS[name].__annotations__) == {*inspect.signature(HOOKS[name]).parameters, "return"}
+    assert set(HOOKS[name].__annotations__) == {
+        *inspect.signature(HOOKS[name]).parameters,
+        "return",
+    }
 
 
 @pytest.mark.parametrize("name", HOOKS)
