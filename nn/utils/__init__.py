@@ -1,1 +1,15 @@
-"""Helpers around modules and their parameters."""
+"""Helpers for training: clipping of gradients, parameters as a vector, padded sequences."""
+
+from . import rnn as rnn
+from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from .convert_parameters import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "rnn",
+    "vector_to_parameters",
+]

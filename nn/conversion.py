@@ -1,0 +1,173 @@
+"""Moving and converting the tensors of a module."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self, cast
+
+from tensorplug.autograd import no_grad
+from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.dtypes import bfloat16, float16, float32, float64
+from tensorplug.core.ops import empty_like
+
+from .module_base import ModuleBase
+from .parameter import Parameter
+
+
+class ModuleConversion(ModuleBase):
+    """Methods that change device or dtype of all parameters and buffers, in place."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the data of every parameter, gradient and buffer by what `fn` makes of it."""
+        if recurse:
+            for child in self._modules.values():
+                if child is not None:
+                    child._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                _convert(parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or convert: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
+
+        Only floating-point and complex tensors change their dtype. Parameters keep their identity,
+        so optimizers go on working.
+
+        Raises
+        ------
+        TypeError
+            If `dtype` is neither floating-point nor complex.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> tp.nn.Linear(2, 1).to(tp.float64).weight.dtype
+        tensorplug.float64
+        """
+        device, dtype, non_blocking = _parse_to(args, dict(kwargs))
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may "
+                "change, and some modules might not work as expected when using complex tensors as "
+                "parameters or buffers.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+        def convert(tensor: Tensor) -> Tensor:
+            suits = tensor.is_floating_point() or tensor.is_complex()
+            return tensor.to(
+                device=device, dtype=dtype if suits else None, non_blocking=non_blocking
+            )
+
+        return self._apply(convert)
+
+    def cpu(self) -> Self:
+        """Move to the "cpu" device."""
+        return self.to("cpu")
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert every tensor, those of integers as well."""
+        return self._apply(lambda tensor: cast(Tensor, tensor.type(dst_type)))
+
+    def float(self) -> Self:
+        """Convert floating-point tensors to float32."""
+        return self._floating(float32)
+
+    def double(self) -> Self:
+        """Convert floating-point tensors to float64."""
+        return self._floating(float64)
+
+    def half(self) -> Self:
+        """Convert floating-point tensors to float16."""
+        return self._floating(float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating-point tensors to bfloat16."""
+        return self._floating(bfloat16)
+
+    def _floating(self, dtype: DType) -> Self:
+        return self._apply(
+            lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor
+        )
+
+    def to_empty(self, *, device: Device | str | None, recurse: bool = True) -> Self:
+        """Give every tensor new, uninitialised memory on a device, for example to leave "meta".
+
+        Parameters
+        ----------
+        device : Device or str or None
+            Where to.
+        recurse : bool
+            Also in the modules below.
+        """
+        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
+
+    def share_memory(self) -> Self:
+        """Move every tensor to memory that other processes can share."""
+
+        def share(tensor: Tensor) -> Tensor:
+            move = getattr(tensor, "share_memory_", None)
+            if move is None:
+                raise NotImplementedError(
+                    f"share_memory: tensors on {tensor.device} cannot be shared between processes "
+                    "yet"
+                )
+            return cast(Tensor, move())
+
+        return self._apply(share)
+
+
+def _convert(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
+    gradient = parameter.grad
+    with no_grad():
+        converted = fn(parameter)
+        new_gradient = None if gradient is None else fn(gradient)
+    if converted is not parameter:
+        parameter.grad = None
+        parameter.data = converted
+    if gradient is not None and new_gradient is not None:
+        parameter.grad = new_gradient.requires_grad_(gradient.requires_grad)
+
+
+def _parse_to(
+    args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Device | None, DType | None, bool]:
+    """Return (device, dtype, non_blocking) of a call of ``Module.to``."""
+    device = options.pop("device", None)
+    dtype = options.pop("dtype", None)
+    other = options.pop("tensor", None)
+    non_blocking = bool(options.pop("non_blocking", False))
+    options.pop("memory_format", None)
+    if options:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(options))!r}")
+    for arg in args:
+        if isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, bool):
+            non_blocking = arg
+        elif isinstance(arg, DType):
+            dtype = arg
+        elif isinstance(arg, (str, Device)):
+            device = arg
+        elif arg is not None:
+            raise TypeError(
+                f"to(): expected a device, a dtype or a tensor, got {arg!r} of type "
+                f"{type(arg).__name__}"
+            )
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    if dtype is not None:
+        if not isinstance(dtype, DType):
+            raise TypeError(f"to(): dtype must be a tensorplug dtype, got {dtype!r}")
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+    return None if device is None else Device(device), dtype, non_blocking

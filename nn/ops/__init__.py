@@ -1,0 +1,7 @@
+"""The ops of neural networks. They are registered as any extension plugin registers its own."""
+
+from __future__ import annotations
+
+from . import convolution, pooling, windows
+
+FAMILIES = (windows, convolution, pooling)

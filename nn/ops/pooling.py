@@ -1,0 +1,187 @@
+"""Pooling over sliding windows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.dtypes import FLOATING, iinfo
+from tensorplug.core.operators import composite
+from tensorplug.core.ops import arange, full, scatter_add, zeros
+from tensorplug.core.shapes import Shape
+
+from .windows import pad_zeros, unfold_windows, window_view
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+def pooled_size(
+    size: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> Shape:
+    """Return the number of windows along each dimension, as torch counts them.
+
+    With `ceil_mode` a last window may hang over the end, but it has to begin inside the input or the left
+    padding.
+    """
+    result = []
+    for s, k, st, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        span = s + 2 * p - d * (k - 1) - 1
+        count = (-(-span // st) if ceil_mode else span // st) + 1
+        if ceil_mode and (count - 1) * st >= s + p:
+            count -= 1
+        result.append(count)
+    return tuple(result)
+
+
+def lowest(dtype: Any) -> Any:
+    """Return the value that loses every maximum."""
+    return -math.inf if dtype.category >= FLOATING else iinfo(dtype).min
+
+
+def _padded(
+    input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, where: Shape, value: Any
+) -> Any:
+    """Return `input` with `value` around it, so wide that exactly the windows of `where` fit."""
+    shape = input._shape
+    size = [
+        (w - 1) * st + d * (k - 1) + 1
+        for w, k, st, d in zip(where, kernel, stride, dilation, strict=True)
+    ]
+    kept = [min(s, n - p) for s, n, p in zip(shape[2:], size, padding, strict=True)]
+    inner = input[(..., *[slice(0, k) for k in kept])]
+    if not any(padding) and tuple(kept) == tuple(size):
+        return inner
+    result = full((*shape[:2], *size), value, dtype=input.dtype, device=input.device)
+    result[(..., *[slice(p, p + k) for p, k in zip(padding, kept, strict=True)])] = inner
+    return result
+
+
+@composite(method=False, outputs="values, indices")
+def max_pool(
+    input: Tensor, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the largest element of each window, and its place in the flattened spatial plane.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *spatial).
+    kernel, stride, padding, dilation : tuple of int
+        One per spatial dimension; padding counts as minus infinity.
+    ceil_mode : bool
+        Whether a window may hang over the end.
+
+    Returns
+    -------
+    values, indices : Tensor
+        (N, C, *positions), of the input's dtype and int64.
+    """
+    size = input._shape[2:]
+    where = pooled_size(size, kernel, stride, padding, dilation, ceil_mode)
+    padded = _padded(input, kernel, stride, padding, dilation, where, lowest(input.dtype))
+    windows = window_view(padded, kernel, stride, dilation)
+    shape = windows._shape[: 2 + len(kernel)]
+    best = windows.reshape(*shape, -1).argmax(-1)
+    flat: Any = 0
+    rest = best
+    for dim in range(len(kernel) - 1, -1, -1):
+        along = rest % kernel[dim]
+        rest = rest // kernel[dim]
+        first = arange(where[dim], device=input.device) * stride[dim] - padding[dim]
+        first = first.reshape([-1 if d == dim else 1 for d in range(len(kernel))])
+        flat = flat + (first + along * dilation[dim]) * math.prod(size[dim + 1 :])
+    values = input.flatten(2).gather(2, flat.flatten(2)).reshape(shape)
+    return values, flat
+
+
+def _max_pool_gradient(g: Any, indices: Any, input_shape: Shape) -> Any:
+    n, c, *size = input_shape
+    empty = zeros((n, c, math.prod(size)), dtype=g.dtype, device=g.device)
+    return scatter_add(empty, 2, indices.flatten(2), g.flatten(2)).reshape(input_shape)
+
+
+@composite(method=False)
+def avg_pool(
+    input: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Tensor:
+    """Return the mean of each window.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *spatial).
+    count_include_pad : bool
+        Whether the padding counts in the divisor.
+    divisor : int, optional
+        Divide by this instead.
+    """
+    size = input._shape[2:]
+    ones = (1,) * len(kernel)
+    where = pooled_size(size, kernel, stride, padding, ones, ceil_mode)
+    needed = [(w - 1) * st + k for w, k, st in zip(where, kernel, stride, strict=True)]
+    kept = tuple([min(s, n - p) for s, n, p in zip(size, needed, padding, strict=True)])
+    after = tuple([n - p - k for n, p, k in zip(needed, padding, kept, strict=True)])
+    inner = input[(..., *[slice(0, k) for k in kept])]
+    windows = unfold_windows(pad_zeros(inner, padding, after), kernel, stride, ones)
+    total = windows.sum(tuple(range(2 + len(kernel), 2 + 2 * len(kernel))))
+    if divisor is not None:
+        return total / divisor
+    if not any(padding) and not any(after):
+        return total / math.prod(kernel)
+    counts: Any = 1
+    for dim in range(len(kernel)):
+        along = _counts(
+            size[dim], where[dim], kernel[dim], stride[dim], padding[dim], count_include_pad
+        )
+        shape = [-1 if d == dim else 1 for d in range(len(kernel))]
+        counts = counts * _tensor(along, input).reshape(shape)
+    return total / counts
+
+
+def _counts(
+    size: int, where: int, kernel: int, stride: int, padding: int, include_pad: bool
+) -> list[int]:
+    """Return how many elements count in each window along one dimension."""
+    low, high = (-padding, size + padding) if include_pad else (0, size)
+    starts = [i * stride - padding for i in range(where)]
+    return [min(start + kernel, high) - max(start, low) for start in starts]
+
+
+def _tensor(values: list[int], like: Any) -> Any:
+    from tensorplug.core.creation import tensor
+
+    return tensor(values, dtype=like.dtype, device=like.device)
+
+
+DERIVATIVES = [
+    derivative(
+        "max_pool",
+        input=lambda g_values, indices, input_shape: _max_pool_gradient(
+            g_values, indices, input_shape
+        ),
+    ),
+    derivative(
+        "unfold_windows",
+        input=lambda g, input_shape, kernel, stride, dilation: _fold(
+            g, input_shape, kernel, stride, dilation
+        ),
+    ),
+    derivative(
+        "fold_windows",
+        windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
+    ),
+]
+
+
+def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
+    from .windows import fold_windows
+
+    return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)

@@ -1,0 +1,35 @@
+"""The plugin that registers nn's ops and their derivatives: nothing here that a stranger could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorplug.core import plugins
+from tensorplug.core.operators import Op
+from tensorplug.core.ops import declared_in
+from tensorplug.core.plugins import hookimpl
+
+from .ops import FAMILIES
+
+
+class NNPlugin:
+    """Registers the ops of neural networks."""
+
+    name = "nn"
+
+    @hookimpl
+    def tensorplug_ops(self) -> Iterable[Op]:
+        """Return the ops."""
+        return [op for family in FAMILIES for op in declared_in(family)]
+
+    @hookimpl
+    def tensorplug_derivatives(self) -> Iterable[Any]:
+        """Return the derivatives."""
+        return [d for family in FAMILIES for d in getattr(family, "DERIVATIVES", ())]
+
+
+plugin = NNPlugin()
+
+if plugins.record_of(plugin.name) is None:
+    plugins.register(plugin)
