@@ -671,6 +671,8 @@ def run_inplace(
     if not kwargs and op.pointwise and _inplace_plain(op, target, args):
         return target
     if op.sort == "composite":
+        if op.inplace_body is not None:
+            return op.inplace_body(target, *args, **kwargs)
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
     shape, dtype = spec.outputs[0]
@@ -685,7 +687,15 @@ def run_inplace(
     tracked = gradient.before_inplace(op, target, spec.values)
     storage = target._storage
     version = target._version if storage is None else storage.version
-    write(op, spec, target)
+    try:
+        write(op, spec, target)
+    except ValueError:
+        if _overlaps(target):
+            raise RuntimeError(
+                f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
+                "to a single memory location. Please clone() the tensor before performing the operation."
+            ) from None
+        raise
     if tracked:
         gradient.record_inplace(op, target, spec.values, version)
     return target
@@ -727,6 +737,13 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     else:
         storage.version += 1
     return True
+
+
+def _overlaps(tensor: Any) -> bool:
+    """Return whether elements of a tensor share memory, as those of an expanded one do."""
+    strides = tensor._kind.runtime.strides(tensor._array)
+    pairs = zip(tensor._shape, strides, strict=True)
+    return any([size > 1 and not stride for size, stride in pairs])
 
 
 def _inplace_composite(

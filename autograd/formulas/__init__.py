@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
-    joining,
-    indexing,
     comparison,
     copying,
     creation,
     cumulative,
+    distances,
     elementary,
+    indexing,
+    joining,
     norms,
     pointwise,
     products,
@@ -20,6 +21,8 @@ from . import (
     softmaxes,
     sorting,
     statistics,
+    linalg_factors,
+    linalg_spectra,
 )
 
 ALL: tuple[Any, ...] = (
@@ -38,4 +41,7 @@ ALL: tuple[Any, ...] = (
     *norms.DERIVATIVES,
     *elementary.DERIVATIVES,
     *comparison.DERIVATIVES,
+    *distances.DERIVATIVES,
+    *linalg_factors.DERIVATIVES,
+    *linalg_spectra.DERIVATIVES,
 )

@@ -8,7 +8,7 @@ from tensorplug.core.ops.statistics import degrees_of_freedom, reciprocal
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
-from .reductions import unsqueezed
+from .reductions import quotient, unsqueezed
 
 
 def _var(
@@ -28,7 +28,7 @@ def _std(
     keepdim: bool,
 ) -> Any:
     # The root has no slope at zero; there the elements are equal and so is each one's pull.
-    outer = (g / (2 * result)).masked_fill(result == 0, 0)
+    outer = quotient(g, 2 * result)
     return _var(outer, input, input_shape, dim, correction, keepdim)
 
 

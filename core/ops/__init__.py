@@ -11,25 +11,38 @@ from .. import (
 )
 from ..operators import Op
 from . import (
-    joining,
-    indexing,
     bitwise,
     comparison,
     contractions,
     copying,
     creation,
     cumulative,
+    differences,
+    distances,
+    distributions,
     elementary,
+    histograms,
+    indexing,
+    joining,
     norms,
     pointwise,
     products,
+    quantiles,
+    random,
     reductions,
     rounding,
+    searching,
     selection,
+    sets,
     shape,
     softmaxes,
     sorting,
     statistics,
+    linalg_factors,
+    linalg_functions,
+    linalg_norms,
+    linalg_solvers,
+    linalg_spectra,
 )
 from .bitwise import *
 from .comparison import *
@@ -37,19 +50,32 @@ from .contractions import *
 from .copying import *
 from .creation import *
 from .cumulative import *
+from .differences import *
+from .distances import *
+from .distributions import *
 from .elementary import *
+from .histograms import *
+from .indexing import *
+from .joining import *
 from .norms import *
 from .pointwise import *
 from .products import *
+from .quantiles import *
+from .random import *
 from .reductions import *
 from .rounding import *
+from .searching import *
 from .selection import *
+from .sets import *
 from .shape import *
-from .indexing import *
-from .joining import *
 from .softmaxes import *
 from .sorting import *
 from .statistics import *
+from .linalg_factors import *
+from .linalg_functions import *
+from .linalg_norms import *
+from .linalg_solvers import *
+from .linalg_spectra import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     copying,
@@ -71,6 +97,19 @@ FAMILIES: tuple[ModuleType, ...] = (
     selection,
     comparison,
     bitwise,
+    sets,
+    searching,
+    histograms,
+    quantiles,
+    differences,
+    distances,
+    random,
+    distributions,
+    linalg_factors,
+    linalg_functions,
+    linalg_norms,
+    linalg_solvers,
+    linalg_spectra,
 )
 
 # What `from tensorplug.core.ops import *` gives; type checkers read this form.
@@ -94,6 +133,19 @@ __all__ += rounding.__all__
 __all__ += selection.__all__
 __all__ += comparison.__all__
 __all__ += bitwise.__all__
+__all__ += sets.__all__
+__all__ += searching.__all__
+__all__ += histograms.__all__
+__all__ += quantiles.__all__
+__all__ += differences.__all__
+__all__ += distances.__all__
+__all__ += random.__all__
+__all__ += distributions.__all__
+__all__ += linalg_factors.__all__
+__all__ += linalg_functions.__all__
+__all__ += linalg_norms.__all__
+__all__ += linalg_solvers.__all__
+__all__ += linalg_spectra.__all__
 
 
 def declared_in(module: ModuleType) -> list[Op]:

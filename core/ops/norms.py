@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import composite, handle
 from ..shapes import Shape, normalize_dims
-from .reductions import Dims, amax, amin, check_not_empty, sum
+from .reductions import Dims, amax, amin, sum
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:
@@ -60,12 +60,10 @@ def vector_norm(
     dims = normalize_dims(dim, len(input._shape), name)
     order = float(ord)
     if (order < 0 or order == math.inf) and 0 in [input._shape[d] for d in dims]:
-        if dim is None or dim == () or dim == []:
-            raise RuntimeError(
-                f"{name}(): cannot compute the {ord} norm on an empty tensor because the operation "
-                f"does not have an identity; got shape {list(input._shape)}"
-            )
-        check_not_empty(input, dims, name)
+        raise RuntimeError(
+            f"{name}(): cannot compute the {ord} norm over no elements because the operation does not "
+            f"have an identity; got shape {list(input._shape)}"
+        )
     return _vector_norm(input, order, dims, bool(keepdim))
 
 

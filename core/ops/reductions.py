@@ -33,6 +33,15 @@ def summed_dtype(input: Tensor, dtype: DType | None) -> DType:
     return int64 if input.dtype.category <= INTEGER else input.dtype
 
 
+def check_flag(keepdim: Any, name: str) -> None:
+    """Raise TypeError unless `keepdim` is a bool: ``sum(1, 2)`` is no sum over two dimensions."""
+    if keepdim is not True and keepdim is not False:
+        raise TypeError(
+            f"{name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}; several "
+            "dimensions are given as a tuple"
+        )
+
+
 def refuse_complex(input: Tensor, name: str) -> None:
     """Raise NotImplementedError, as torch does, where complex numbers have no order."""
     if input.dtype.category == COMPLEX:
@@ -79,6 +88,7 @@ def sum(
     tensor([4, 6])
     """
     check_tensor(input, "sum")
+    check_flag(keepdim, "sum")
     dims = normalize_dims(dim, len(input._shape), "sum")
     dtype = summed_dtype(input, dtype)
     input = cast(input, dtype)
@@ -134,6 +144,7 @@ def mean(
     tensor([2., 3.])
     """
     check_tensor(input, "mean")
+    check_flag(keepdim, "mean")
     chosen = input.dtype if dtype is None else as_dtype(dtype)
     if chosen.category < FLOATING:
         raise RuntimeError(
@@ -180,6 +191,7 @@ def prod(
     tensor([ 2, 12])
     """
     check_tensor(input, "prod")
+    check_flag(keepdim, "prod")
     if dim is not None:
         dim = normalize_dim(dim, len(input._shape), "prod")
     dims = normalize_dims(dim, len(input._shape), "prod")
@@ -193,6 +205,7 @@ def prod(
 
 def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
     check_tensor(input, name)
+    check_flag(keepdim, name)
     dims = normalize_dims(dim, len(input._shape), name, empty_is_all=False)
     dtype = uint8 if input.dtype is uint8 else bool_  # torch keeps its old truth values in uint8
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), dtype)
@@ -253,6 +266,7 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 def _extreme(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
     check_tensor(input, name)
+    check_flag(keepdim, name)
     refuse_complex(input, name)
     dims = normalize_dims(dim, len(input._shape), name)
     if 0 in input._shape and (dim is None or dim == () or dim == []):
@@ -332,6 +346,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 def _position(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Spec:
     check_tensor(input, name)
+    check_flag(keepdim, name)
     if input.dtype.category in (BOOL, COMPLEX):
         raise RuntimeError(
             f"{name}(): does not support {'bool' if input.dtype is bool_ else 'complex'} input, got "

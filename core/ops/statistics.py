@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, Number, bfloat16, float16, float32
+from ..dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
 from ..operators import composite
 from ..shapes import Shape, normalize_dims
-from .reductions import Dims, mean, sum
-from .rules import cast, check_tensor
+from .reductions import Dims, amin, mean, sum
+from .rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["std", "std_mean", "var", "var_mean"]
+__all__ = ["corrcoef", "cov", "std", "std_mean", "var", "var_mean"]
 
 _HALVES = (float16, bfloat16)
 
@@ -170,3 +170,123 @@ def std_mean(
     """
     arguments = _canonical("std_mean", input, dim, unbiased, keepdim, correction)
     return _std(*arguments), mean(input, arguments[1], keepdim)
+
+
+# --- covariance -------------------------------------------------------------------------------
+
+
+def _check_weights(weights: Tensor, label: str, count: int) -> None:
+    if len(weights._shape) > 1:
+        raise RuntimeError(
+            f"cov(): expected {label} to have one or fewer dimensions but got {label} with "
+            f"{len(weights._shape)} dimensions"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {label} to have the same numel as there are observations in the input "
+            f"but got {weights.numel()} != {count}"
+        )
+    if count and not weights.is_meta and amin(weights).item() < 0:
+        raise RuntimeError(f"cov(): {label} cannot be negative")
+
+
+@composite()
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Return the covariance matrix of variables in rows, observed in columns.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at most two dimensions; one is a single variable, whose variance is returned.
+    correction : int
+        Taken off the number of observations in the divisor.
+    fweights : Tensor, optional
+        How often each observation counts: nonnegative integers.
+    aweights : Tensor, optional
+        How important each observation is: nonnegative floating-point numbers.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cov(tp.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    check_tensor(input, "cov")
+    if len(input._shape) > 2:
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{len(input._shape)} dimensions"
+        )
+    if input.dtype.category == BOOL:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = input if len(input._shape) == 2 else input.reshape(1, -1)
+    rows = cast(rows, to_floating(rows.dtype))
+    count = rows._shape[1]
+    weights: Any = None
+    if fweights is not None:
+        if fweights.dtype.category != INTEGER:
+            raise RuntimeError(
+                f"cov(): expected fweights to have integral dtype but got {fweights.dtype}"
+            )
+        _check_weights(fweights, "fweights", count)
+        weights = fweights
+    if aweights is not None:
+        if aweights.dtype.category != FLOATING:
+            raise RuntimeError(
+                f"cov(): expected aweights to have floating point dtype but got {aweights.dtype}"
+            )
+        _check_weights(aweights, "aweights", count)
+        weights = aweights if weights is None else weights * aweights
+    if weights is None:
+        average = mean(rows, 1, True)
+        divisor: Any = max(0, count - correction)
+    else:
+        weights = cast(weights, rows.dtype) if rows.is_complex() else weights
+        total = sum(weights)
+        average = sum(rows * weights, 1, True) / total
+        if aweights is None or correction == 0:
+            divisor = total - correction
+        else:
+            divisor = total - correction * sum(weights * aweights) / total
+        divisor = divisor.real.clamp(min=0) if divisor.is_complex() else divisor.clamp(min=0)
+    distance = rows - average
+    weighted = distance if weights is None else distance * weights
+    product = distance @ weighted.transpose(0, 1).conj()
+    result = cast(product, rows.dtype) / divisor
+    return result if len(input._shape) == 2 and input._shape[0] != 1 else result.reshape(())
+
+
+@composite()
+def corrcoef(input: Tensor) -> Tensor:
+    """Return the matrix of correlation coefficients of variables in rows, observed in columns.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.corrcoef(tp.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    check_tensor(input, "corrcoef")
+    if len(input._shape) > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{len(input._shape)} dimensions"
+        )
+    covariance = cov(input)
+    if not covariance._shape:
+        return covariance / covariance
+    diagonal = covariance.diagonal()
+    deviation = (diagonal.real if covariance.is_complex() else diagonal).sqrt()
+    result = covariance / deviation.unsqueeze(1) / deviation.unsqueeze(0)
+    # Rounding can lead outside of what a correlation can be.
+    if result.is_complex():
+        return result
+    return result.clamp(-1, 1)

@@ -35,11 +35,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def cumsum(input: Any, dim: int) -> Any:
-        return xp.cumsum(input, axis=dim) if input.ndim else xp.array(input, copy=True)
+        return xp.cumsum(input, axis=dim, dtype=input.dtype) if input.ndim else xp.array(input, copy=True)
 
     @table.kernel()
     def cumprod(input: Any, dim: int) -> Any:
-        return xp.cumprod(input, axis=dim) if input.ndim else xp.array(input, copy=True)
+        return xp.cumprod(input, axis=dim, dtype=input.dtype) if input.ndim else xp.array(input, copy=True)
 
     @table.kernel()
     def _running_maximum(input: Any, dim: int) -> Any:

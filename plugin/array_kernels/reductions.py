@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16, uint8
+from tensorplug.core.dtypes import INTEGRAL, bfloat16, bool_, float16, uint8
 from tensorplug.core.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
+
+# What NumPy sums in a wider integer unless told otherwise.
+NARROW = (bool_, *[dtype for dtype in INTEGRAL if dtype.itemsize < 8])
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -34,6 +37,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     @table.kernel()
     def prod(input: Any, dim: Shape, keepdim: bool) -> Any:
         return reduce_multiply(input, dim, None, None, keepdim)
+
+    # The library would widen these; who asks for a narrow sum gets one that wraps around.
+    @table.kernel("sum", dtypes=NARROW)
+    def sum_narrow(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return reduce_add(input, dim, input.dtype, None, keepdim)
+
+    @table.kernel("prod", dtypes=NARROW)
+    def prod_narrow(input: Any, dim: Shape, keepdim: bool) -> Any:
+        return reduce_multiply(input, dim, input.dtype, None, keepdim)
 
     for function in (sum, mean, prod):
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
