@@ -29,7 +29,7 @@ demo: $(VENV)/.demo
 # One thread per worker: the workers take the cores.
 test doctest: export OMP_NUM_THREADS = 1
 test: doctest
-	$(VENV)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) tests $(wildcard backends/*/tests)
+	$(VENV)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy

@@ -184,9 +184,16 @@ def _load(found: Found) -> list[Quarantined]:
         return [_set_aside(found, None, *_other_version(found))]
     try:
         plugin: Any = found.entry_point.load()
-        record = PluginRecord(
-            manager.name_of(plugin, found.name), plugin, found.package, found.version, found.name
-        )
+        name = manager.name_of(plugin, found.name)
+        known = manager.record_of(name)
+        if known is not None and known.plugin is plugin:
+            # Importing its package registered it already; now it is known where it came from.
+            known.package, known.version, known.entry_point = (
+                found.package, found.version, found.name,
+            )  # fmt: skip
+            _loaded[key] = name
+            return []
+        record = PluginRecord(name, plugin, found.package, found.version, found.name)
         _loaded[key] = manager.register_record(record).name
     except (Exception, SystemExit) as error:
         fix = (

@@ -1,4 +1,7 @@
-"""Options of the conformance suite, and its products."""
+"""The pytest plugin of the conformance suite: its options and products.
+
+``tensorplug_pytest`` loads it where the suite is asked for.
+"""
 
 from __future__ import annotations
 
