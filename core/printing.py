@@ -135,7 +135,9 @@ class _Format:
         least, largest = float(sizes.min()), float(sizes.max())
         self.whole = bool((counted == np.ceil(counted)).all())
         wide_range = largest / least > 1000.0 or largest > 1.0e8
-        self.scientific = wide_range or (not self.whole and least < 1.0e-4)
+        self.scientific = wide_range or least < 1.0e-4
+        if _options.sci_mode is not None:
+            self.scientific = _options.sci_mode
         numbers = counted.tolist()
         precision = _options.precision
         if self.scientific:
@@ -145,9 +147,6 @@ class _Format:
         else:
             widths = [len(f"{number:.{precision}f}") for number in numbers]
         self.width = max(1, *widths)
-        # Asked for by name, a notation overrides the choice but not the width that goes with it.
-        if _options.sci_mode is not None:
-            self.scientific = _options.sci_mode
 
     def __call__(self, value: Any) -> str:
         if not self.floating:

@@ -5,24 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
+    bessel,
     comparison,
     copying,
     creation,
     cumulative,
     distances,
     elementary,
+    error_functions,
+    gamma,
     indexing,
     joining,
+    linalg_factors,
+    linalg_spectra,
     norms,
+    numeric,
     pointwise,
+    polynomials,
     products,
     reductions,
     shape,
     softmaxes,
     sorting,
+    special,
     statistics,
-    linalg_factors,
-    linalg_spectra,
 )
 
 ALL: tuple[Any, ...] = (
@@ -32,6 +38,11 @@ ALL: tuple[Any, ...] = (
     *pointwise.DERIVATIVES,
     *reductions.DERIVATIVES,
     *shape.DERIVATIVES,
+    *polynomials.DERIVATIVES,
+    *bessel.DERIVATIVES,
+    *gamma.DERIVATIVES,
+    *error_functions.DERIVATIVES,
+    *numeric.DERIVATIVES,
     *indexing.DERIVATIVES,
     *joining.DERIVATIVES,
     *softmaxes.DERIVATIVES,
@@ -44,4 +55,5 @@ ALL: tuple[Any, ...] = (
     *distances.DERIVATIVES,
     *linalg_factors.DERIVATIVES,
     *linalg_spectra.DERIVATIVES,
+    *special.DERIVATIVES,
 )

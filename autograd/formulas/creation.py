@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ..derivatives import not_differentiable
 
-DERIVATIVES = [*not_differentiable("fill_new", "arange_new")]
+DERIVATIVES = [*not_differentiable("arange_new", "fill_new", "philox_bits")]

@@ -11,6 +11,11 @@ from .. import (
 )
 from ..operators import Op
 from . import (
+    polynomials,
+    bessel,
+    gamma,
+    error_functions,
+    numeric,
     bitwise,
     comparison,
     contractions,
@@ -68,6 +73,11 @@ from .searching import *
 from .selection import *
 from .sets import *
 from .shape import *
+from .polynomials import *
+from .bessel import *
+from .gamma import *
+from .error_functions import *
+from .numeric import *
 from .softmaxes import *
 from .sorting import *
 from .statistics import *
@@ -85,6 +95,11 @@ FAMILIES: tuple[ModuleType, ...] = (
     pointwise,
     reductions,
     shape,
+    polynomials,
+    bessel,
+    gamma,
+    error_functions,
+    numeric,
     joining,
     indexing,
     softmaxes,

@@ -145,7 +145,7 @@ def _overflow(value: Number, dtype: DType) -> RuntimeError:
     )
 
 
-def _sizes(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
+def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
     """Return the sizes given one by one, or as one sequence by position or keyword."""
     if size is not None:
         sizes = (size,)
@@ -196,7 +196,7 @@ def zeros(
             [0., 0., 0.]])
     """
     chosen, where = options(dtype, device)
-    return _made(fill_new(_sizes(sizes, size, "zeros"), 0, chosen, where), requires_grad)
+    return _made(fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -218,7 +218,7 @@ def ones(
     tensor([1, 1])
     """
     chosen, where = options(dtype, device)
-    return _made(fill_new(_sizes(sizes, size, "ones"), 1, chosen, where), requires_grad)
+    return _made(fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -241,7 +241,7 @@ def empty(
     Size([2, 3])
     """
     chosen, where = options(dtype, device)
-    return _made(_empty(_sizes(sizes, size, "empty"), chosen, where), requires_grad)
+    return _made(_empty(sizes_of(sizes, size, "empty"), chosen, where), requires_grad)
 
 
 def _empty(shape: Shape, dtype: DType, device: Device) -> Any:
@@ -291,7 +291,7 @@ def full(
         )
     value = number(fill_value, "full", "fill_value")
     chosen, where = options(dtype, device, scalar_dtype(value))
-    return _made(fill_new(_sizes((), size, "full"), value, chosen, where), requires_grad)
+    return _made(fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -367,7 +367,8 @@ def scalar_tensor(
 # --- like another tensor ----------------------------------------------------------------------
 
 
-def _like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]:
+def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]:
+    """Return the dtype and device of an op that makes a tensor like `input`."""
     check_tensor(input, name)
     kind = input._kind
     return (
@@ -395,7 +396,7 @@ def zeros_like(
     >>> tp.zeros_like(tp.tensor([1, 2]))
     tensor([0, 0])
     """
-    chosen, where = _like(input, dtype, device, "zeros_like")
+    chosen, where = like(input, dtype, device, "zeros_like")
     return _made(fill_new(input._shape, 0, chosen, where), requires_grad)
 
 
@@ -418,7 +419,7 @@ def ones_like(
     >>> tp.ones_like(tp.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    chosen, where = _like(input, dtype, device, "ones_like")
+    chosen, where = like(input, dtype, device, "ones_like")
     return _made(fill_new(input._shape, 1, chosen, where), requires_grad)
 
 
@@ -442,7 +443,7 @@ def full_like(
     >>> tp.full_like(tp.zeros(2), 7)
     tensor([7., 7.])
     """
-    chosen, where = _like(input, dtype, device, "full_like")
+    chosen, where = like(input, dtype, device, "full_like")
     value = number(fill_value, "full_like", "fill_value")
     return _made(fill_new(input._shape, value, chosen, where), requires_grad)
 
@@ -466,7 +467,7 @@ def empty_like(
     >>> tp.empty_like(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    chosen, where = _like(input, dtype, device, "empty_like")
+    chosen, where = like(input, dtype, device, "empty_like")
     return _made(_empty(input._shape, chosen, where), requires_grad)
 
 
@@ -491,7 +492,7 @@ def new_tensor(
     """
     from ..creation import tensor
 
-    chosen, where = _like(input, dtype, device, "new_tensor")
+    chosen, where = like(input, dtype, device, "new_tensor")
     return tensor(data, dtype=chosen, device=where, requires_grad=requires_grad)
 
 
@@ -514,8 +515,8 @@ def new_zeros(
     >>> tp.tensor([1]).new_zeros(2)
     tensor([0, 0])
     """
-    chosen, where = _like(input, dtype, device, "new_zeros")
-    return _made(fill_new(_sizes(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
+    chosen, where = like(input, dtype, device, "new_zeros")
+    return _made(fill_new(sizes_of(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
 
 
 @composite()
@@ -537,8 +538,8 @@ def new_ones(
     >>> tp.tensor([True]).new_ones(2)
     tensor([True, True])
     """
-    chosen, where = _like(input, dtype, device, "new_ones")
-    return _made(fill_new(_sizes(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
+    chosen, where = like(input, dtype, device, "new_ones")
+    return _made(fill_new(sizes_of(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
 
 
 @composite()
@@ -561,9 +562,9 @@ def new_full(
     >>> tp.tensor([1]).new_full((2,), 3)
     tensor([3, 3])
     """
-    chosen, where = _like(input, dtype, device, "new_full")
+    chosen, where = like(input, dtype, device, "new_full")
     value = number(fill_value, "new_full", "fill_value")
-    return _made(fill_new(_sizes((), size, "new_full"), value, chosen, where), requires_grad)
+    return _made(fill_new(sizes_of((), size, "new_full"), value, chosen, where), requires_grad)
 
 
 @composite()
@@ -585,8 +586,8 @@ def new_empty(
     >>> tp.tensor([1]).new_empty(2, 3).dtype
     tensorplug.int64
     """
-    chosen, where = _like(input, dtype, device, "new_empty")
-    return _made(_empty(_sizes(sizes, size, "new_empty"), chosen, where), requires_grad)
+    chosen, where = like(input, dtype, device, "new_empty")
+    return _made(_empty(sizes_of(sizes, size, "new_empty"), chosen, where), requires_grad)
 
 
 @composite()
@@ -609,7 +610,7 @@ def new_empty_strided(
     >>> tp.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    chosen, where = _like(input, dtype, device, "new_empty_strided")
+    chosen, where = like(input, dtype, device, "new_empty_strided")
     return empty_strided(size, stride, dtype=chosen, device=where, requires_grad=requires_grad)
 
 

@@ -23,6 +23,7 @@ from tensorplug.autograd import (
     set_grad_enabled,
 )
 from tensorplug.core import Tensor, plugins
+from tensorplug.core.explain import explain
 from tensorplug.core.creation import (
     as_tensor,
     asarray,
@@ -64,6 +65,15 @@ from tensorplug.core.formats import (
     memory_format,
     preserve_format,
     strided,
+)
+from tensorplug.core.generator import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
 )
 from tensorplug.core.kinds import default_device as get_default_device
 from tensorplug.core.kinds import set_default_device

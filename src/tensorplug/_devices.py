@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tensorplug.core import creation, device_members, plugins
 from tensorplug.core.devices import Device
+from tensorplug.core.generator import Generator, generator_of
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 from tensorplug.core.runtime import DeviceRuntime
@@ -176,6 +177,54 @@ class DeviceModule(types.ModuleType):
     def is_bf16_supported(self, including_emulation: bool = True) -> bool:
         """Return whether the devices compute in bfloat16."""
         return self.is_available() and "bfloat16" in self._runtime().capabilities
+
+    # --- random numbers ---
+
+    def _generators(self) -> list[Generator]:
+        count = self.device_count()
+        return [generator_of(Device(self._type, index)) for index in range(count)]
+
+    def manual_seed(self, seed: int) -> None:
+        """Start the random numbers of the current device at `seed`; nothing to do where none is."""
+        if self.is_available():
+            generator_of(Device(self._type)).manual_seed(seed)
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Start the random numbers of each device at `seed`."""
+        for generator in self._generators():
+            generator.manual_seed(seed)
+
+    def seed(self) -> None:
+        """Start the random numbers of the current device at a seed from the operating system."""
+        if self.is_available():
+            generator_of(Device(self._type)).seed()
+
+    def seed_all(self) -> None:
+        """Start the random numbers of each device at a seed from the operating system."""
+        for generator in self._generators():
+            generator.seed()
+
+    def initial_seed(self) -> int:
+        """Return the seed of the current device."""
+        self._runtime()
+        return generator_of(Device(self._type)).initial_seed()
+
+    def get_rng_state(self, device: Any = None) -> Any:
+        """Return the state of a device's random numbers as a tensor of bytes."""
+        return generator_of(Device(self._type, _index(device, self._runtime()))).get_state()
+
+    def get_rng_state_all(self) -> list[Any]:
+        """Return the states of all devices' random numbers."""
+        return [generator.get_state() for generator in self._generators()]
+
+    def set_rng_state(self, new_state: Any, device: Any = None) -> None:
+        """Make a device's random numbers go on from a state."""
+        generator_of(Device(self._type, _index(device, self._runtime()))).set_state(new_state)
+
+    def set_rng_state_all(self, new_states: Sequence[Any]) -> None:
+        """Make all devices' random numbers go on from states."""
+        for generator, state in zip(self._generators(), new_states, strict=True):
+            generator.set_state(state)
 
     # --- time and memory ---
 

@@ -12,7 +12,19 @@ from ._devices import DeviceModule, is_device_type
 
 #: Sub-packages and modules that are imported when they are first used.
 LAZY = frozenset(
-    {"amp", "backends", "data", "distributed", "nn", "onnx", "optim", "plugin", "testing", "utils"}
+    {
+        "amp",
+        "backends",
+        "data",
+        "distributed",
+        "nn",
+        "onnx",
+        "optim",
+        "plugin",
+        "random",
+        "testing",
+        "utils",
+    }
 )
 
 tensor_types = creation.legacy_types("cpu")
