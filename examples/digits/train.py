@@ -28,9 +28,9 @@ try:
     from model import DigitNet
     from picture import draw
 except ModuleNotFoundError as error:
-    raise SystemExit(
-        f"{error}; the example needs tensorplug, and: pip install scikit-learn matplotlib tqdm"
-    ) from None
+    if __name__ != "__main__":
+        raise
+    raise SystemExit(f"error: {error}; the example needs: pip install '.[demo]'") from None
 
 EPOCHS = 20
 BATCH = 64
