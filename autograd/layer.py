@@ -108,6 +108,8 @@ class Recorder:
             kept = other if only else input
             saved: Any = (kept,)
             if isinstance(kept, Tensor):
+                if kept._extra is not None and kept._extra.inference:
+                    raise inference_saved()
                 storage = kept._storage
                 versions: Any = (kept._version if storage is None else storage.version,)
             else:
@@ -144,6 +146,11 @@ class Recorder:
             if node is not None:
                 attach(node, outputs)
 
+    def note_unrecorded(self, output: Any) -> None:
+        """Mark what was made in inference mode."""
+        if recording.inference:
+            mark_inference(output)
+
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
         """Note a view, and record it if its source requires grad."""
         source = values[0]
@@ -166,11 +173,10 @@ class Recorder:
     def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
         """Refuse writes to leaves; return whether the write has to be recorded."""
         if target._extra is not None and target._extra.inference and not recording.inference:
-            if recording.enabled and _any_requires(values):
-                raise RuntimeError(
-                    f"{op.name}_(): inplace update to inference tensor outside InferenceMode is not "
-                    "allowed; make a normal tensor with clone()"
-                )
+            raise RuntimeError(
+                f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
+                "allowed. You can make a clone to get a normal tensor before doing inplace update."
+            )
         if dispatch.paused and not recording.enabled:
             return False
         own = requires_grad(target)
@@ -350,6 +356,8 @@ def save(
     value = values[position]
     if origin == ARGUMENT:
         if isinstance(value, TensorBase):
+            if value._extra is not None and value._extra.inference:
+                raise inference_saved()
             return value, version_of(value)
         if isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
             return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
@@ -463,6 +471,14 @@ def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
         else:
             output._node = node
         output._state = TRACKED
+
+
+def inference_saved() -> RuntimeError:
+    """Return the error for an inference tensor that a node would have to save."""
+    return RuntimeError(
+        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
+        "normal tensor and use it in autograd."
+    )
 
 
 def mark_inference(tensor: Any) -> None:

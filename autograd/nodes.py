@@ -230,6 +230,8 @@ class OpNode(Node):
         for reference in references:
             if reference is True or reference is False:
                 values.append(reference)
+            elif reference is None:
+                values.append(list(gradients))
             elif reference < 0:
                 values.append(gradients[-1 - reference])
             else:

@@ -11,6 +11,7 @@ gradient layer is reached directly where an input requires grad; any other makes
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, Protocol
 
 from . import operators
@@ -49,6 +50,9 @@ class GradientLayer(Protocol):
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Record any other op."""
+
+    def note_unrecorded(self, output: Any) -> None:
+        """Mark what was made in inference mode; called while some thread does not record."""
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
         """Note that `output` is a view of ``values[0]``, whether or not that requires grad."""
@@ -99,6 +103,8 @@ class _NoGradient:
     ) -> None: ...
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
+
+    def note_unrecorded(self, output: Any) -> None: ...
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None: ...
 
@@ -212,6 +218,8 @@ def make_unary(op: Op) -> Callable[[Any], Any]:
         output._extra = None
         if input._state and (not paused or gradient.enabled()):
             gradient.record_unary(op, output, input)
+        if paused:
+            gradient.note_unrecorded(output)
         return output
 
     return unary
@@ -271,6 +279,8 @@ def make_binary(op: Op, operator: bool = False) -> Callable[[Any, Any], Any]:
         output._extra = None
         if (left or right) and (not paused or gradient.enabled()):
             gradient.record_binary(op, output, input, other, left, right, shape is None)
+        if paused:
+            gradient.note_unrecorded(output)
         return output
 
     return binary
@@ -383,6 +393,8 @@ def execute(op: Op, spec: Spec) -> Any:
             gradient.record_view(op, spec.values, output)
         elif state and (not paused or gradient.enabled()):
             gradient.record(op, spec.values, (output,))
+        if paused:
+            gradient.note_unrecorded(output)
         return output
     if len(results) != len(outputs):
         raise _contract(op, kind, f"{len(results)} outputs", f"{len(outputs)}")
@@ -394,6 +406,9 @@ def execute(op: Op, spec: Spec) -> Any:
     )
     if state and (not paused or gradient.enabled()):
         gradient.record(op, spec.values, wrapped)
+    if paused:
+        for output in wrapped:
+            gradient.note_unrecorded(output)
     return wrapped
 
 
@@ -488,6 +503,8 @@ def meta_results(op: Op, spec: Spec, raw: list[Any]) -> Any:
 
 
 def _run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if type(op.index) is not int:
+        index(op.index)  # loads the extension that registers the op
     values = op.bind(args, kwargs)
     first = operators.first_tensor(values)
     if first is None:

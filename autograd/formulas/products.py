@@ -32,7 +32,6 @@ def _matmul_input(g: Any, other: Any, input_shape: tuple[int, ...]) -> Any:
         g = g.reshape((*g._shape, 1))
         return g * conjugate(other)
     if left == 1:
-        # (..., m) and (..., k, m)
         product = (conjugate(other) @ g.reshape((*g._shape, 1))).reshape(other._shape[:-1])
         return sum_to_shape(product, input_shape)
     return sum_to_shape(g @ adjoint(other), input_shape)
@@ -45,7 +44,6 @@ def _matmul_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     if left == 1:
         if right == 1:
             return g * conjugate(input)
-        # (k,) and (..., m)
         return conjugate(input).reshape(-1, 1) * g.reshape((*g._shape[:-1], 1, g._shape[-1]))
     if right <= 2:
         # The sum over the batch is one product of two tall matrices.
@@ -61,7 +59,7 @@ def _matmul_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
 DERIVATIVES = [
     derivative(
         "matmul",
-        input=lambda g, other, input_shape: _matmul_input(g, other, input_shape),
-        other=lambda g, input, other_shape: _matmul_other(g, input, other_shape),
+        input=_matmul_input,
+        other=_matmul_other,
     ),
 ]

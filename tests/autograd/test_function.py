@@ -1,0 +1,254 @@
+"""autograd.Function: the contract of forward, backward, setup_context and ctx."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.autograd import Function, gradcheck, gradgradcheck, once_differentiable
+
+
+def leaf(*values: float) -> tp.Tensor:
+    return tp.tensor(list(values), dtype=tp.float64, requires_grad=True)
+
+
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any, power: int = 1) -> Any:
+        ctx.save_for_backward(a, b)
+        ctx.power = power
+        return (a * b) ** power
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        inner = g * ctx.power * (a * b) ** (ctx.power - 1)
+        return inner * b, inner * a, None
+
+
+class ExpSaved(Function):
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+def test_first_and_second_derivatives() -> None:
+    assert gradcheck(lambda a, b: Multiply.apply(a, b, 3), (leaf(1.0, 2.0), leaf(0.5, -1.0)))
+    assert gradgradcheck(lambda a, b: Multiply.apply(a, b, 3), (leaf(1.0, 2.0), leaf(0.5, -1.0)))
+
+
+def test_setup_context_and_saved_output() -> None:
+    assert gradcheck(ExpSaved.apply, (leaf(0.1, -2.0),))
+    assert gradgradcheck(ExpSaved.apply, (leaf(0.1, -2.0),))
+
+
+def test_names_and_needs_input_grad() -> None:
+    seen = []
+
+    class Needs(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(ctx.needs_input_grad)
+            return g, None
+
+    y = Needs.apply(leaf(1.0), tp.ones(1, dtype=tp.float64))
+    assert y.grad_fn.name() == "NeedsBackward"
+    y.sum().backward()
+    assert seen == [(True, False)]
+
+
+def test_several_outputs_and_materialized_gradients() -> None:
+    seen: list[Any] = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, a: Any, b: Any) -> Any:
+            seen.append((a.tolist(), b.tolist()))
+            return a * 2 + b * 3
+
+    x = leaf(1.0, 1.0)
+    first, second = Two.apply(x)
+    assert (first.output_nr, second.output_nr) == (0, 1)
+    second.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert seen == [([0.0, 0.0], [1.0, 1.0])]
+
+
+def test_undefined_gradients_when_not_materialized() -> None:
+    class Two(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, a: Any, b: Any) -> Any:
+            assert a is None
+            return b * 3
+
+    x = leaf(1.0)
+    Two.apply(x)[1].sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_mark_non_differentiable() -> None:
+    class Order(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            rank = x * 0
+            ctx.mark_non_differentiable(rank)
+            return x * 2, rank
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            return g * 2
+
+    y, rank = Order.apply(leaf(1.0))
+    assert y.requires_grad
+    assert not rank.requires_grad
+
+
+def test_mark_dirty() -> None:
+    class Double(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    x = leaf(1.0)
+    y = x * 3
+    z = Double.apply(y)
+    assert z is y
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0]
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        Double.apply(leaf(1.0))
+
+
+def test_an_input_returned_as_it_is() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 5
+
+    x = leaf(1.0)
+    y = Same.apply(x)
+    assert y is not x
+    y.sum().backward()
+    assert x.grad.tolist() == [5.0]
+
+
+def test_once_differentiable() -> None:
+    class Square(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 2 * x
+
+    x = leaf(3.0)
+    Square.apply(x).sum().backward()
+    assert x.grad.tolist() == [6.0]
+    (first,) = tp.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+def _wrong(result: Any) -> type[Function]:
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return result
+
+    return Wrong
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        ((None, 1.0), RuntimeError, "incorrect number of gradients"),
+        (3.0, TypeError, "expected Variable or None"),
+        (tp.ones(7, dtype=tp.float64), RuntimeError, "invalid gradient at index 0"),
+    ],
+)
+def test_wrong_gradients(result: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        _wrong(result).apply(leaf(1.0, 2.0)).sum().backward()
+
+
+def test_misuse() -> None:
+    with pytest.raises(RuntimeError, match="should not be instantiated"):
+        Multiply()
+    with pytest.raises(NotImplementedError):
+
+        class Empty(Function):
+            pass
+
+        Empty.apply(leaf(1.0))
+    with pytest.raises(TypeError, match="save_for_backward"):
+
+        class SavesNumber(Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(3)
+                return x * 1
+
+        SavesNumber.apply(leaf(1.0))
+
+
+def test_writing_to_a_saved_tensor_is_noticed() -> None:
+    a, b = leaf(1.0) * 1, leaf(2.0)
+    y = Multiply.apply(a, b)
+    a.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_call_is_freed_without_the_collector() -> None:
+    gc.disable()
+    try:
+        y = ExpSaved.apply(leaf(1.0))
+        node, result = weakref.ref(y.grad_fn), weakref.ref(y)
+        del y
+        assert (node(), result()) == (None, None)
+    finally:
+        gc.enable()

@@ -1,0 +1,169 @@
+"""Hooks of tensors and nodes, retained gradients, saved-tensor hooks, anomaly mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tensorplug as tp
+
+
+def leaf(*values: float) -> tp.Tensor:
+    return tp.tensor(list(values), dtype=tp.float64, requires_grad=True)
+
+
+def test_tensor_hooks_run_in_order_and_replace() -> None:
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    y.register_hook(lambda g: g + 1)
+    x.register_hook(lambda g: g * 10)
+    y.sum().backward()
+    assert x.grad.tolist() == [(1 * 3 + 1) * 2 * 10]
+
+
+def test_a_leaf_hook_sees_the_sum_once() -> None:
+    x = leaf(1.0)
+    seen: list[Any] = []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    (x * 2 + x * 3).sum().backward()
+    assert seen == [[5.0]]
+
+
+def test_handles() -> None:
+    x = leaf(1.0)
+    handle = x.register_hook(lambda g: g * 0)
+    handle.remove()
+    handle.remove()
+    with x.register_hook(lambda g: g * 7):
+        x.sum().backward()
+    x.sum().backward()
+    assert x.grad.tolist() == [8.0]
+
+
+@pytest.mark.parametrize(
+    ("hook", "error"),
+    [(lambda g: "no", TypeError), (lambda g: g.reshape(1, 1), RuntimeError), (lambda g: g.float(), RuntimeError)],
+)
+def test_what_a_hook_may_not_return(hook: Any, error: type[Exception]) -> None:
+    x = leaf(1.0)
+    x.register_hook(hook)
+    with pytest.raises(error):
+        x.sum().backward()
+
+
+def test_hooks_need_a_gradient() -> None:
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        tp.ones(1).register_hook(print)
+    with pytest.raises(TypeError, match="callable"):
+        leaf(1.0).register_hook("no")  # type: ignore[arg-type]
+
+
+def test_retain_grad() -> None:
+    x = leaf(2.0)
+    y = x * x
+    y.retain_grad()
+    assert y.retains_grad
+    (y * 3).sum().backward()
+    assert y.grad.tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="requires_grad=False"):
+        tp.ones(1).retain_grad()
+
+
+def test_post_accumulate_hooks() -> None:
+    x = leaf(1.0)
+    seen: list[Any] = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+    (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    assert seen == [[2.0], [4.0]]
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+
+
+def test_node_hooks() -> None:
+    x = leaf(3.0)
+    y = x * x
+    log: list[Any] = []
+    y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 2,))
+    y.grad_fn.register_hook(lambda inputs, outputs: log.append((len(inputs), outputs[0].tolist())))
+    y.sum().backward()
+    assert x.grad.tolist() == [12.0]
+    assert log == [(2, [2.0])]
+
+
+def test_multi_grad_hook() -> None:
+    x, y = leaf(1.0), leaf(2.0)
+    seen: list[Any] = []
+    tp.autograd.graph.register_multi_grad_hook(
+        [x, y], lambda grads: seen.append([g.tolist() for g in grads])
+    )
+    (x * y).sum().backward()
+    assert seen == [[[2.0], [1.0]]]
+
+
+def test_graph_structure() -> None:
+    x = leaf(1.0)
+    y = (x * 2).exp()
+    node = y.grad_fn
+    assert node.name() == "ExpBackward0"
+    (inner, _), = node.next_functions
+    assert inner.name() == "MulBackward0"
+    assert inner.next_functions[0][0].variable is x
+    node.metadata["note"] = 1
+    assert y.grad_fn.metadata == {"note": 1}
+
+
+def test_saved_tensors_hooks() -> None:
+    x = leaf(2.0, 3.0)
+    packed: list[Any] = []
+
+    def pack(tensor: tp.Tensor) -> Any:
+        packed.append(tensor.shape)
+        return tensor.tolist()
+
+    with tp.autograd.graph.saved_tensors_hooks(
+        pack, lambda values: tp.tensor(values, dtype=tp.float64)
+    ):
+        y = (x.exp() * x).sum()
+    y.backward()
+    assert len(packed) == 3
+    expected = [(1 + v) * tp.tensor(v, dtype=tp.float64).exp().item() for v in (2.0, 3.0)]
+    assert x.grad.tolist() == pytest.approx(expected)
+
+
+def test_save_on_cpu() -> None:
+    x = leaf(2.0)
+    with tp.autograd.graph.save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [4.0]
+
+
+def test_anomaly_mode_names_the_op_and_the_line() -> None:
+    x = leaf(0.0)
+    with tp.autograd.detect_anomaly():
+        y = x.sqrt()  # the line that the message shows
+        with pytest.raises(RuntimeError, match="SqrtBackward0.*nan") as caught:
+            (y * 0).sum().backward()
+    assert "the line that the message shows" in str(caught.value)
+    assert not tp.autograd.is_anomaly_enabled()
+
+
+def test_gradcheck_finds_wrong_derivatives() -> None:
+    class Wrong(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 3
+
+    x = leaf(1.0, 2.0)
+    with pytest.raises(tp.autograd.GradcheckError, match="Jacobian mismatch"):
+        tp.autograd.gradcheck(Wrong.apply, (x,))
+    assert tp.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False) is False
+    with pytest.raises(ValueError, match="at least one input"):
+        tp.autograd.gradcheck(Wrong.apply, (x.detach(),))

@@ -1,0 +1,119 @@
+"""no_grad, enable_grad, set_grad_enabled, inference_mode; as contexts, decorators and calls."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import tensorplug as tp
+
+
+def leaf() -> tp.Tensor:
+    return tp.ones(2, requires_grad=True)
+
+
+def test_nesting() -> None:
+    x = leaf()
+    with tp.no_grad():
+        assert not (x * 2).requires_grad
+        with tp.enable_grad():
+            assert (x * 2).requires_grad
+        assert not tp.is_grad_enabled()
+    assert (x * 2).requires_grad
+
+
+def test_decorators() -> None:
+    x = leaf()
+
+    @tp.no_grad()
+    def with_call() -> tp.Tensor:
+        return x * 2
+
+    @tp.no_grad
+    def bare() -> tp.Tensor:
+        return x * 2
+
+    @tp.enable_grad()
+    def recording() -> tp.Tensor:
+        return x * 2
+
+    assert not with_call().requires_grad
+    assert not bare().requires_grad
+    with tp.no_grad():
+        assert recording().requires_grad
+
+
+def test_a_decorated_generator_leaves_its_consumer_alone() -> None:
+    x = leaf()
+
+    @tp.no_grad()
+    def values():  # type: ignore[no-untyped-def]
+        received = yield (x * 2).requires_grad
+        yield received, (x * 2).requires_grad
+
+    generator = values()
+    assert next(generator) is False
+    assert (x * 2).requires_grad
+    assert generator.send("sent") == ("sent", False)
+
+
+def test_set_grad_enabled_as_call_and_context() -> None:
+    x = leaf()
+    with tp.set_grad_enabled(False):
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+    tp.set_grad_enabled(False)
+    try:
+        assert not (x * 2).requires_grad
+    finally:
+        tp.set_grad_enabled(True)
+    assert (x * 2).requires_grad
+
+
+def test_an_exception_restores_the_mode() -> None:
+    with pytest.raises(KeyError), tp.no_grad():
+        raise KeyError
+    assert tp.is_grad_enabled()
+
+
+def test_modes_belong_to_threads() -> None:
+    x = leaf()
+    seen: list[bool] = []
+    with tp.no_grad():
+        thread = threading.Thread(target=lambda: seen.append((x * 2).requires_grad))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_a_leaf_may_be_written_to_without_recording() -> None:
+    x = leaf()
+    with tp.no_grad():
+        x.add_(1)
+        x[0] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+    assert x.is_leaf
+    assert x.requires_grad
+
+
+def test_inference_tensors() -> None:
+    x = leaf()
+    with tp.inference_mode():
+        y = x * 2
+        view = y[0]
+    assert y.is_inference()
+    assert view.is_inference()
+    assert not y.requires_grad
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        y.requires_grad_()
+    with pytest.raises(RuntimeError, match="[Ii]nference tensors? cannot be saved"):
+        (leaf() * y).sum()
+    with pytest.raises(RuntimeError, match="nplace update to inference tensor"):
+        y.add_(1)
+    assert not y.clone().is_inference()
+
+
+def test_inference_mode_off() -> None:
+    with tp.inference_mode(), tp.inference_mode(False):
+        assert (leaf() * 2).requires_grad
