@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
-from tensorplug.core import Generator, Tensor
+from tensorplug.core import Tensor
+from tensorplug.core.generator import Generator
 from tensorplug.core.ops import randperm
 
 T_co = TypeVar("T_co", covariant=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tensorplug.core import Generator
+from tensorplug.core.generator import Generator
 
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from tensorplug.core import Generator, Tensor
+from tensorplug.core import Tensor
 from tensorplug.core.creation import as_tensor
 from tensorplug.core.dtypes import float64, int64
+from tensorplug.core.generator import Generator
 from tensorplug.core.ops import multinomial, randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)

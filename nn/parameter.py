@@ -58,8 +58,8 @@ class Parameter(_Owned):
         """Make a parameter over the memory of `data`."""
         return cls._over(data, requires_grad)
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         attributes = self.__dict__ or None

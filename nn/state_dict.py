@@ -47,8 +47,6 @@ class IncompatibleKeys(NamedTuple):
             f"unexpected_keys={self.unexpected_keys!r})"
         )
 
-    __str__ = __repr__
-
 
 class ModuleStateDict(ModuleBase):
     """Saving to and loading from plain dictionaries."""

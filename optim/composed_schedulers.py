@@ -58,8 +58,8 @@ class SequentialLR(_Composed):
     >>> optimizer.param_groups[0]["lr"]
     0.5
     >>> optimizer.step()
-    ... scheduler.step()
-    ... optimizer.param_groups[0]["lr"]
+    >>> scheduler.step()
+    >>> optimizer.param_groups[0]["lr"]
     1.0
     """
 

@@ -211,7 +211,8 @@ class OneCycleLR(LRScheduler):
     ) -> None:
         check_optimizer(optimizer)
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
-        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+        share: Any = pct_start
+        if not isinstance(share, float) or not 0 <= share <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(

@@ -74,8 +74,8 @@ class LambdaLR(LRScheduler):
     >>> optimizer = tp.optim.SGD([tp.zeros(1)], lr=1.0)
     >>> scheduler = tp.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
     >>> optimizer.step()
-    ... scheduler.step()
-    ... optimizer.param_groups[0]["lr"]
+    >>> scheduler.step()
+    >>> optimizer.param_groups[0]["lr"]
     0.5
     """
 
@@ -362,8 +362,8 @@ class CosineAnnealingLR(_FactorLR):
     >>> optimizer = tp.optim.SGD([tp.zeros(1)], lr=1.0)
     >>> scheduler = tp.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
     >>> optimizer.step()
-    ... scheduler.step()
-    ... scheduler.get_last_lr()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
     [0.5]
     """
 

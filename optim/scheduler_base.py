@@ -75,7 +75,7 @@ class LRScheduler:
     ...         return [lr * 0.5**self.last_epoch for lr in self.base_lrs]
     >>> scheduler = Halving(tp.optim.SGD([tp.zeros(1)], lr=1.0))
     >>> scheduler.optimizer.step()
-    ... scheduler.step()
+    >>> scheduler.step()
     >>> scheduler.get_last_lr()
     [0.5]
     """

@@ -108,7 +108,8 @@ class ParameterList(_Members):
         TypeError
             If `values` is a single tensor or cannot be iterated.
         """
-        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+        given: Any = values
+        if isinstance(given, Tensor) or not isinstance(given, Iterable):
             raise TypeError(
                 "ParameterList.extend should be called with an iterable, but got "
                 f"{type(values).__name__}"

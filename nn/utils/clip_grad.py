@@ -19,7 +19,6 @@ def _gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-@no_grad()
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -54,9 +53,10 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not members:
         return tensor(0.0)
-    norms = [_norm(member, norm_type) for member in members]
-    device = norms[0].device
-    total = _norm(stack([norm.to(device) for norm in norms]), norm_type)
+    with no_grad():
+        norms = [_norm(member, norm_type) for member in members]
+        device = norms[0].device
+        total = _norm(stack([norm.to(device) for norm in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(float(total.item())):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -81,7 +81,6 @@ def _norm(values: Tensor, order: float) -> Tensor:
     return size.pow(order).sum().pow(1.0 / order)
 
 
-@no_grad()
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -105,9 +104,10 @@ def clip_grads_with_norm_(
     if not gradients:
         return
     # Multiplying by 1 where nothing is to be clipped avoids waiting for the device.
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for gradient in gradients:
-        gradient.mul_(factor.to(gradient.device))
+    with no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(factor.to(gradient.device))
 
 
 def clip_grad_norm_(
@@ -153,7 +153,6 @@ def clip_grad_norm_(
     return total
 
 
-@no_grad()
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor],
     clip_value: float,
@@ -180,5 +179,6 @@ def clip_grad_value_(
     tensor([-1.0000,  0.5000])
     """
     bound = float(clip_value)
-    for gradient in _gradients(_as_list(parameters)):
-        gradient.clamp_(-bound, bound)
+    with no_grad():
+        for gradient in _gradients(_as_list(parameters)):
+            gradient.clamp_(-bound, bound)
