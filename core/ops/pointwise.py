@@ -61,7 +61,7 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
     tensor([2., 3.])
     """
-    return elementwise("add", input, _scaled(other, alpha))
+    return elementwise("add", input, _scaled("add", input, other, alpha))
 
 
 @primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
@@ -85,21 +85,27 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use the "
                 "`^` or `logical_xor()` operator instead"
             )
-    return elementwise("sub", input, _scaled(other, alpha))
+    return elementwise("sub", input, _scaled("sub", input, other, alpha))
 
 
-def _scaled(other: Tensor | Number, alpha: Number) -> Tensor | Number:
-    if alpha == 1:
+def _scaled(
+    name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
+) -> Tensor | Number:
+    if alpha == 1 and not isinstance(alpha, bool):
         return other
-    if (
-        isinstance(alpha, float)
-        and isinstance(other, TensorBase)
-        and other._kind.dtype.category < 2
-    ):
+    compute = result_dtype((input, other))
+    if isinstance(alpha, bool) and compute.category != BOOL:
         raise RuntimeError(
-            f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
+            f"{name}(): Boolean alpha only supported for Boolean results, got {alpha}"
         )
-    return mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
+    if compute.category <= INTEGER and not isinstance(alpha, int):
+        raise RuntimeError(
+            f"{name}(): For integral input tensors, argument alpha must not be a floating point "
+            f"number, got {alpha}"
+        )
+    if compute.category == BOOL:
+        alpha = bool(alpha)
+    return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
 
 
 @composite()
@@ -179,8 +185,9 @@ def div(
         )
     if result_dtype((input, other)).category >= FLOATING:
         return _TRUNC.call(true_divide(input, other))  # type: ignore[no-any-return]
+    dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
     # What fmod leaves of the dividend is a multiple of the divisor.
-    return floor_divide(sub(input, fmod(input, other)), other)
+    return floor_divide(sub(dividend, fmod(dividend, divisor)), divisor)
 
 
 _TRUNC = handle("trunc")

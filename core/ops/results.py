@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "histogram", "histogramdd", "kthvalue", "max", "median", "min",
+    "aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "max", "median", "min",
     "mode", "nanmedian", "sort", "topk",
 ]  # fmt: skip
 
@@ -93,6 +93,16 @@ class aminmax(NamedTuple):
 
     min: Tensor
     max: Tensor
+
+    def __repr__(self) -> str:
+        return _fields(self, self._fields)
+
+
+class frexp(NamedTuple):
+    """What ``frexp`` returns."""
+
+    mantissa: Tensor
+    exponent: Tensor
 
     def __repr__(self) -> str:
         return _fields(self, self._fields)

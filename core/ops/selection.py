@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import dispatch, operators
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype, uint8
 from ..operators import Spec, composite, handle, primitive
 from ..tensor_base import TensorBase
@@ -20,12 +21,14 @@ __all__ = [
     "clamp_min",
     "clip",
     "fill",
+    "fill_",
     "fmax",
     "fmin",
     "masked_fill",
     "maximum",
     "minimum",
     "where",
+    "zero_",
 ]
 
 _NE = handle("ne")
@@ -223,11 +226,6 @@ def where(
     return choose(condition, input, other)
 
 
-def where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
-    """Return ``where(condition, self, other)``: Tensor's method has the values first."""
-    return where(condition, self, other)  # type: ignore[no-any-return]
-
-
 @composite(inplace=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """Return `input` with `value` where the mask is true, in the dtype of `input`.
@@ -270,9 +268,9 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
                 f"{name}(): only supports a 0-dimensional value tensor, but got a tensor with "
                 f"{len(value._shape)} dimension(s)"
             )
-        if value.dtype.category == COMPLEX != dtype.category:
-            raise RuntimeError(f"{name}(): a complex value does not fit into {dtype.name}")
         return cast(value, dtype)  # type: ignore[no-any-return]
+    if dtype.category == BOOL:
+        return bool(value)
     if isinstance(value, complex) and dtype.category != COMPLEX:
         if value.imag:
             raise RuntimeError(
@@ -280,9 +278,7 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
             )
         value = value.real
     if isinstance(value, float) and dtype.category < FLOATING:
-        return bool(value) if dtype.category == BOOL else int(value)
-    if dtype.category == BOOL:
-        return bool(value)
+        return int(value)
     return value
 
 
@@ -299,5 +295,40 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     check_tensor(input, "fill")
     return copy(input, _filling("fill", input, value))
 
+
+def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
+    """Write `value`, a number or 0-d tensor, into every element of `input`; return `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.zeros(2).fill_(7)
+    tensor([7., 7.])
+    """
+    check_tensor(input, "fill_")
+    return dispatch.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})  # type: ignore[no-any-return]
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Write zero into every element of `input`; return `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return fill_(input, 0)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> Any:
+    """Return ``where(condition, self, other)``: of the method the values come first."""
+    return where(condition, self, other)
+
+
+_COPY = handle("copy")
+operators.add_method("fill_", fill_)
+operators.add_method("zero_", zero_)
+operators.add_method("where", _where_method)
 
 clip = clamp

@@ -25,6 +25,7 @@ _UNIVERSAL = {
     "clamp_max": "minimum",
     "clamp_min": "maximum",
     "conj_physical": "conjugate",
+    "copysign": "copysign",
     "cos": "cos",
     "cosh": "cosh",
     "exp": "exp",
@@ -33,6 +34,7 @@ _UNIVERSAL = {
     "floor": "floor",
     "floor_divide": "floor_divide",
     "fmod": "fmod",
+    "gcd": "gcd",
     "log": "log",
     "log10": "log10",
     "log1p": "log1p",
@@ -41,6 +43,7 @@ _UNIVERSAL = {
     "minimum": "minimum",
     "mul": "multiply",
     "neg": "negative",
+    "nextafter": "nextafter",
     "power": "power",
     "remainder": "remainder",
     "rint": "rint",
@@ -92,6 +95,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     @table.kernel(out=True)
     def relu(input: Any, out: Any = None) -> Any:
         return xp.maximum(input, input.dtype.type(0), out=out)
+
+    @table.kernel()
+    def frexp_parts(input: Any) -> Any:
+        return xp.frexp(input)
 
     @table.kernel()
     def choose(condition: Any, input: Any, other: Any) -> Any:

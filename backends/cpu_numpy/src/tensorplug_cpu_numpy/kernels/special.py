@@ -1,0 +1,63 @@
+"""Special functions, from SciPy, in the precision of their arguments; half precision through float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin.array_kernels import ArrayNamespace
+
+
+def _lgamma(input: Any) -> Any:
+    # SciPy has -inf at minus infinity, C and the op's declaration inf.
+    return np.where(input == -np.inf, np.inf, special.gammaln(input)).astype(input.dtype)
+
+
+_UNIVERSAL = {
+    "digamma": special.digamma,
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "erfinv": special.erfinv,
+    "igamma": special.gammainc,
+    "igammac": special.gammaincc,
+    "lgamma": _lgamma,
+    "special_erfcx": special.erfcx,
+    "special_log_ndtr": special.log_ndtr,
+    "special_ndtr": special.ndtr,
+    "special_ndtri": special.ndtri,
+    "special_zeta": special.zeta,
+}
+
+_BESSEL = {
+    "airy_ai": lambda input: special.airy(input)[0],
+    "airy_ai_prime": lambda input: special.airy(input)[1],
+    "i0": special.i0,
+    "i0e": special.i0e,
+    "i1": special.i1,
+    "i1e": special.i1e,
+    "j0": special.j0,
+    "j1": special.j1,
+    "k0": special.k0,
+    "k0e": special.k0e,
+    "k1": special.k1,
+    "k1e": special.k1e,
+    "y0": special.y0,
+    "y1": special.y1,
+}
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add these kernels to `table`."""
+    halves = (dtype_named("float16"), dtype_named("bfloat16"))
+    for op, function in _UNIVERSAL.items():
+        table.add(op, function, accepts=lambda dtype: dtype.is_floating_point)
+        table.add(op, namespace.through_float32(function), dtypes=halves)
+
+    def bessel(input: Any, function: str) -> Any:
+        return np.asarray(_BESSEL[function](input), input.dtype)
+
+    table.add("bessel", bessel)
+    table.add("bessel", namespace.through_float32(bessel), dtypes=halves)

@@ -1,0 +1,413 @@
+"""Functions of the representation of numbers, and small compounds of elementary functions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    Number,
+    bfloat16,
+    complex128,
+    finfo,
+    float16,
+    float32,
+    float64,
+    int32,
+    result_dtype,
+)
+from ..operators import Spec, composite, handle, primitive, primitive_tuple
+from ..tensor_base import TensorBase
+from .bitwise import bitwise_or
+from .comparison import eq, ge, gt, isinf, lt, ne
+from .copying import copy
+from .elementary import atan2, exp, exp2, log, log1p, sin, sqrt
+from .pointwise import abs, add, floor_divide, mul, neg, power, sub, true_divide
+from . import results
+from .rules import cast, check_tensor, elementwise, to_floating
+from .selection import choose, maximum, minimum
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "angle",
+    "copysign",
+    "deg2rad",
+    "float_power",
+    "frexp",
+    "gcd",
+    "heaviside",
+    "hypot",
+    "lcm",
+    "ldexp",
+    "logaddexp",
+    "logaddexp2",
+    "nan_to_num",
+    "nextafter",
+    "rad2deg",
+    "signbit",
+    "sinc",
+    "xlogy",
+]
+
+_COMPLEX = handle("complex")
+_IMAG = handle("imag")
+_REAL = handle("real")
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def copysign(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return the magnitude of `input` with the sign of `other`, which zeros have too.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.copysign(tp.tensor([1.0, 2.0]), tp.tensor([-0.0, 3.0]))
+    tensor([-1.,  2.])
+    """
+    return elementwise("copysign", input, other, floating=True, without=(COMPLEX,))
+
+
+@composite()
+def signbit(input: Tensor) -> Tensor:
+    """Return where the sign bit of an element is set, as it is of ``-0.0``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.signbit(tp.tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
+    check_tensor(input, "signbit")
+    if input.dtype.category == COMPLEX:
+        raise RuntimeError("signbit() is not implemented for complex tensors")
+    return lt(copysign(1, input) if input.dtype.category == FLOATING else input, 0)
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def nextafter(input: Tensor, other: Tensor) -> Spec:
+    """Return the next number that the dtype can represent after `input` towards `other`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nextafter(tp.tensor([1.0]), tp.tensor([2.0])) - 1
+    tensor([1.1921e-07])
+    """
+    return elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
+
+
+@primitive_tuple("input", "mantissa, exponent")
+def frexp_parts(input: Tensor) -> Spec:
+    """Return (mantissa, exponent); what :func:`frexp` calls."""
+    check_tensor(input, "frexp")
+    if input.dtype.category != FLOATING:
+        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
+    shape = input._shape
+    return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
+
+
+@composite(outputs="mantissa, exponent")
+def frexp(input: Tensor) -> results.frexp:
+    """Return mantissa and exponent such that ``input = mantissa * 2 ** exponent``.
+
+    Returns
+    -------
+    mantissa : Tensor
+        Of magnitude in [0.5, 1), or 0.
+    exponent : Tensor
+        Of int32.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> mantissa, exponent = tp.frexp(tp.tensor([8.0, -3.0]))
+    ... mantissa
+    tensor([ 0.5000, -0.7500])
+    """
+    return results.frexp(*frexp_parts(input))
+
+
+@composite(inplace=True)
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``input * 2 ** other``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ldexp(tp.tensor([1.0]), tp.tensor([1, 2, 3]))
+    tensor([2., 4., 8.])
+    """
+    return mul(input, power(2.0, other))
+
+
+@composite(inplace=True)
+def hypot(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``sqrt(input**2 + other**2)`` without overflow in between.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.hypot(tp.tensor([3.0]), tp.tensor([4.0]))
+    tensor([5.])
+    """
+    first, second = elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
+    first, second = abs(first), abs(second)
+    large, small = maximum(first, second), minimum(first, second)
+    ratio = true_divide(small, choose(eq(large, 0), 1, large))
+    result = mul(large, sqrt(add(mul(ratio, ratio), 1)))
+    return choose(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
+
+
+@composite(inplace=True)
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """Return 0 where an element is negative (or nan), 1 where it is positive, else the one of `values`.
+
+    Raises
+    ------
+    RuntimeError
+        If the dtypes differ, or are complex.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.heaviside(tp.tensor([-1.5, 0.0, 2.0]), tp.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    check_tensor(input, "heaviside")
+    check_tensor(values, "heaviside", "values")
+    if input.dtype is not values.dtype or input.dtype.category == COMPLEX:
+        raise RuntimeError(
+            "heaviside() takes two real tensors of one dtype, got "
+            f"{input.dtype.name} and {values.dtype.name}"
+        )
+    return choose(eq(input, 0), values, cast(gt(input, 0), input.dtype))
+
+
+@composite(inplace=True)
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """Return `input` with nan and infinities replaced by numbers.
+
+    Parameters
+    ----------
+    input : Tensor
+        Integers and bool are returned as they are, in new memory.
+    nan : float, optional
+        What replaces nan; by default 0.
+    posinf, neginf : float, optional
+        What replaces the infinities; by default the dtype's largest and smallest number.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nan_to_num(tp.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    check_tensor(input, "nan_to_num")
+    dtype = input.dtype
+    if dtype.category <= INTEGER:
+        return copy(input, input)
+    if dtype.category == COMPLEX:
+        parts = [nan_to_num(part.call(input), nan, posinf, neginf) for part in (_REAL, _IMAG)]
+        return _COMPLEX.call(*parts)  # type: ignore[no-any-return]
+    limits = finfo(dtype)
+    result = choose(ne(input, input), 0.0 if nan is None else nan, input)
+    result = choose(eq(input, math.inf), limits.max if posinf is None else posinf, result)
+    return choose(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+
+
+@composite(inplace=True)
+def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return ``input ** exponent`` in float64, or in complex128 if either is complex.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.float_power(tp.tensor([2, 3]), 2).dtype
+    tensorplug.float64
+    """
+    compute = complex128 if result_dtype((input, exponent)).is_complex else float64
+    if isinstance(input, TensorBase):
+        input = cast(input, compute)
+    if isinstance(exponent, TensorBase):
+        exponent = cast(exponent, compute)
+    elif compute is complex128 and not isinstance(exponent, complex):
+        exponent = complex(exponent)
+    return power(input, exponent)
+
+
+@composite(inplace=True)
+def deg2rad(input: Tensor) -> Tensor:
+    """Return angles in degrees converted to radians.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.deg2rad(tp.tensor([180.0, 90.0]))
+    tensor([3.1416, 1.5708])
+    """
+    _refuse_complex(input, "deg2rad")
+    return mul(input, math.pi / 180)
+
+
+@composite(inplace=True)
+def rad2deg(input: Tensor) -> Tensor:
+    """Return angles in radians converted to degrees.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.rad2deg(tp.tensor([3.1416, 1.5708]))
+    tensor([180.0004,  90.0002])
+    """
+    _refuse_complex(input, "rad2deg")
+    return mul(input, 180 / math.pi)
+
+
+def _refuse_complex(input: Tensor, name: str) -> None:
+    check_tensor(input, name)
+    if input.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name}() is not supported on complex tensors")
+
+
+@composite()
+def angle(input: Tensor) -> Tensor:
+    """Return the angle in radians of each element: of real ones 0, pi of negative ones, nan of nan.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.angle(tp.tensor([1j, -1 + 0j])), tp.angle(tp.tensor([-2.0, 2.0]))
+    (tensor([1.5708, 3.1416]), tensor([3.1416, 0.0000]))
+    """
+    check_tensor(input, "angle")
+    if input.dtype.category == COMPLEX:
+        return atan2(_IMAG.call(input), _REAL.call(input))
+    input = cast(input, to_floating(input.dtype))
+    # Of the input itself only nan shows.
+    return choose(ne(input, input), input, choose(lt(input, 0), math.pi, copy(input, 0)))
+
+
+@composite(inplace=True)
+def sinc(input: Tensor) -> Tensor:
+    """Return ``sin(pi * x) / (pi * x)``, which is 1 at 0.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sinc(tp.tensor([0.0, 0.5, 1.5]))
+    tensor([ 1.0000,  0.6366, -0.2122])
+    """
+    check_tensor(input, "sinc")
+    dtype = to_floating(input.dtype)
+    scaled = mul(_wide(input), math.pi)
+    zero = eq(scaled, 0)
+    return cast(choose(zero, 1, true_divide(sin(scaled), choose(zero, 1, scaled))), dtype)  # type: ignore[no-any-return]
+
+
+def _wide(input: Tensor) -> Tensor:
+    """Return half precision as float32, for compounds in which its errors would add up."""
+    return cast(input, float32) if input.dtype in (float16, bfloat16) else input  # type: ignore[no-any-return]
+
+
+@composite()
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``log(exp(input) + exp(other))`` without overflow in between.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logaddexp(tp.tensor([-1000.0]), tp.tensor([-1000.0]))
+    tensor([-999.3069])
+    """
+    first, second = elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
+    if first.dtype.category == COMPLEX:
+        larger = ge(_REAL.call(first), _REAL.call(second))
+        first, second = choose(larger, first, second), choose(larger, second, first)
+        return add(first, log(add(exp(sub(second, first)), 1)))
+    dtype, first, second = first.dtype, _wide(first), _wide(second)
+    large = maximum(first, second)
+    sum_of_both = add(large, log1p(exp(neg(abs(sub(first, second))))))
+    # Both may be the same infinity, whose difference is nan.
+    return cast(choose(isinf(large), large, sum_of_both), dtype)  # type: ignore[no-any-return]
+
+
+@composite()
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``log2(2**input + 2**other)`` without overflow in between.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logaddexp2(tp.tensor([3.0]), tp.tensor([3.0]))
+    tensor([4.])
+    """
+    first, second = elementwise("logaddexp2", input, other, without=(BOOL, INTEGER, COMPLEX)).values
+    dtype, first, second = first.dtype, _wide(first), _wide(second)
+    large = maximum(first, second)
+    ratio = exp2(neg(abs(sub(first, second))))
+    sum_of_both = add(large, mul(log1p(ratio), 1 / math.log(2)))
+    return cast(choose(isinf(large), large, sum_of_both), dtype)  # type: ignore[no-any-return]
+
+
+@composite(inplace=True)
+def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Return ``input * log(other)``, 0 where `input` is 0, nan where `other` is nan.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.xlogy(tp.tensor([0.0, 2.0]), tp.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    return times_log("xlogy", input, other, log)
+
+
+def times_log(name: str, input: Tensor | Number, other: Tensor | Number, logarithm: Any) -> Tensor:
+    """Return ``input * logarithm(other)`` with the limit 0 where `input` is 0."""
+    spec = elementwise(name, input, other, floating=True, without=(COMPLEX,))
+    first, second = spec.values
+    if not isinstance(second, TensorBase):
+        second = copy(first, second)
+    if not isinstance(first, TensorBase):
+        first = copy(second, first)
+    product = mul(first, logarithm(second))
+    return choose(ne(second, second), second, choose(eq(first, 0), 0, product))
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def gcd(input: Tensor, other: Tensor) -> Spec:
+    """Return the greatest common divisor of integers; of 0 and 0 it is 0.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.gcd(tp.tensor([12, -9]), tp.tensor([8, 6]))
+    tensor([4, 3])
+    """
+    return elementwise("gcd", input, other, without=(BOOL, FLOATING, COMPLEX))
+
+
+@composite(inplace=True)
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """Return the least common multiple of integers; where either is 0 it is 0.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.lcm(tp.tensor([4, 0]), tp.tensor([6, 5]))
+    tensor([12,  0])
+    """
+    first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
+    divisor = gcd(first, second)
+    return abs(mul(floor_divide(first, choose(eq(divisor, 0), 1, divisor)), second))
