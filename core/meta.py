@@ -163,7 +163,9 @@ def _expand(array: MetaArray, shape: Shape) -> MetaArray:
     return MetaArray(shape, array.dtype, tuple(strides), array.offset)
 
 
-def _as_strided(array: MetaArray, shape: Shape, strides: Shape, offset: int) -> MetaArray:
+def _as_strided(
+    array: MetaArray, shape: Shape, strides: Shape, offset: int, layout: Any = None
+) -> MetaArray:
     return MetaArray(shape, array.dtype, strides, offset)
 
 
@@ -191,6 +193,30 @@ def _basic_index(array: MetaArray, key: tuple[Any, ...]) -> MetaArray:
     return MetaArray(tuple(shape), array.dtype, tuple(strides), offset)
 
 
+def _unfold(array: MetaArray, dim: int, size: int, step: int) -> MetaArray:
+    if not array.shape:
+        return MetaArray((size,), array.dtype, (1,), array.offset)
+    shape, strides = list(array.shape), list(array.strides)
+    shape[dim] = (shape[dim] - size) // step + 1
+    strides[dim] *= step
+    strides.append(array.strides[dim])
+    return MetaArray((*shape, size), array.dtype, tuple(strides), array.offset)
+
+
+def _diagonal(array: MetaArray, offset: int, dim1: int, dim2: int) -> MetaArray:
+    rows, columns = array.shape[dim1], array.shape[dim2]
+    length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    rest = [d for d in range(len(array.shape)) if d not in (dim1, dim2)]
+    down, across = array.strides[dim1], array.strides[dim2]
+    start = array.offset + (offset * across if offset >= 0 else -offset * down) * (length > 0)
+    return MetaArray(
+        (*[array.shape[d] for d in rest], length),
+        array.dtype,
+        (*[array.strides[d] for d in rest], down + across),
+        start,
+    )
+
+
 def _view_as_real(array: MetaArray) -> MetaArray:
     strides = tuple([2 * stride for stride in array.strides])
     return MetaArray((*array.shape, 2), array.dtype.to_real(), (*strides, 1), 2 * array.offset)
@@ -215,6 +241,8 @@ _VIEWS: dict[str, Callable[..., MetaArray]] = {
     "permute": _permute,
     "expand": _expand,
     "as_strided": _as_strided,
+    "unfold": _unfold,
+    "diagonal": _diagonal,
     "basic_index": _basic_index,
     "view_as_real": _view_as_real,
     "view_as_complex": _view_as_complex,

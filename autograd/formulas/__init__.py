@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
+    rearranging,
+    strided,
+    gathering,
     comparison,
     copying,
     creation,
@@ -25,6 +28,7 @@ from . import (
     sorting,
     special,
     statistics,
+    fourier,
 )
 
 ALL: tuple[Any, ...] = (
@@ -34,6 +38,9 @@ ALL: tuple[Any, ...] = (
     *pointwise.DERIVATIVES,
     *reductions.DERIVATIVES,
     *shape.DERIVATIVES,
+    *rearranging.DERIVATIVES,
+    *strided.DERIVATIVES,
+    *gathering.DERIVATIVES,
     *numeric.DERIVATIVES,
     *indexing.DERIVATIVES,
     *joining.DERIVATIVES,
@@ -48,4 +55,5 @@ ALL: tuple[Any, ...] = (
     *linalg_factors.DERIVATIVES,
     *linalg_spectra.DERIVATIVES,
     *special.DERIVATIVES,
+    *fourier.DERIVATIVES,
 )

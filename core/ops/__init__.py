@@ -11,11 +11,7 @@ from .. import (
 )
 from ..operators import Op
 from . import (
-    polynomials,
     bessel,
-    gamma,
-    error_functions,
-    numeric,
     bitwise,
     comparison,
     contractions,
@@ -26,14 +22,26 @@ from . import (
     distances,
     distributions,
     elementary,
+    error_functions,
+    fourier,
+    gamma,
+    gathering,
     histograms,
     indexing,
     joining,
+    linalg_factors,
+    linalg_functions,
+    linalg_norms,
+    linalg_solvers,
+    linalg_spectra,
     norms,
+    numeric,
     pointwise,
+    polynomials,
     products,
     quantiles,
     random,
+    rearranging,
     reductions,
     rounding,
     searching,
@@ -42,13 +50,11 @@ from . import (
     shape,
     softmaxes,
     sorting,
+    splitting,
     statistics,
-    linalg_factors,
-    linalg_functions,
-    linalg_norms,
-    linalg_solvers,
-    linalg_spectra,
+    strided,
 )
+from .bessel import *
 from .bitwise import *
 from .comparison import *
 from .contractions import *
@@ -59,33 +65,37 @@ from .differences import *
 from .distances import *
 from .distributions import *
 from .elementary import *
+from .error_functions import *
+from .fourier import *
+from .gamma import *
+from .gathering import *
 from .histograms import *
 from .indexing import *
 from .joining import *
+from .linalg_factors import *
+from .linalg_functions import *
+from .linalg_norms import *
+from .linalg_solvers import *
+from .linalg_spectra import *
 from .norms import *
+from .numeric import *
 from .pointwise import *
+from .polynomials import *
 from .products import *
 from .quantiles import *
 from .random import *
+from .rearranging import *
 from .reductions import *
 from .rounding import *
 from .searching import *
 from .selection import *
 from .sets import *
 from .shape import *
-from .polynomials import *
-from .bessel import *
-from .gamma import *
-from .error_functions import *
-from .numeric import *
 from .softmaxes import *
 from .sorting import *
+from .splitting import *
 from .statistics import *
-from .linalg_factors import *
-from .linalg_functions import *
-from .linalg_norms import *
-from .linalg_solvers import *
-from .linalg_spectra import *
+from .strided import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     copying,
@@ -95,6 +105,10 @@ FAMILIES: tuple[ModuleType, ...] = (
     pointwise,
     reductions,
     shape,
+    splitting,
+    rearranging,
+    strided,
+    gathering,
     polynomials,
     bessel,
     gamma,
@@ -125,42 +139,12 @@ FAMILIES: tuple[ModuleType, ...] = (
     linalg_norms,
     linalg_solvers,
     linalg_spectra,
+    fourier,
 )
 
-# What `from tensorplug.core.ops import *` gives; type checkers read this form.
-__all__: list[str] = []
-__all__ += copying.__all__
-__all__ += creation.__all__
-__all__ += contractions.__all__
-__all__ += products.__all__
-__all__ += pointwise.__all__
-__all__ += reductions.__all__
-__all__ += shape.__all__
-__all__ += joining.__all__
-__all__ += indexing.__all__
-__all__ += softmaxes.__all__
-__all__ += cumulative.__all__
-__all__ += sorting.__all__
-__all__ += statistics.__all__
-__all__ += norms.__all__
-__all__ += elementary.__all__
-__all__ += rounding.__all__
-__all__ += selection.__all__
-__all__ += comparison.__all__
-__all__ += bitwise.__all__
-__all__ += sets.__all__
-__all__ += searching.__all__
-__all__ += histograms.__all__
-__all__ += quantiles.__all__
-__all__ += differences.__all__
-__all__ += distances.__all__
-__all__ += random.__all__
-__all__ += distributions.__all__
-__all__ += linalg_factors.__all__
-__all__ += linalg_functions.__all__
-__all__ += linalg_norms.__all__
-__all__ += linalg_solvers.__all__
-__all__ += linalg_spectra.__all__
+# What `from tensorplug.core.ops import *` gives. Type checkers follow the lines with `*` above; an `__all__`
+# that is put together from others, said openly, would hide all of it from them.
+globals()["__all__"] = [name for family in FAMILIES for name in family.__all__]
 
 
 def declared_in(module: ModuleType) -> list[Op]:

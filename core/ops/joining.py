@@ -34,7 +34,9 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
     found = list(tensors)
     if not found:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+        # torch's own choice of types
+        error = ValueError if name == "cat" else RuntimeError
+        raise error(f"{name}(): expected a non-empty list of Tensors")
     for position, tensor in enumerate(found):
         if not isinstance(tensor, TensorBase):
             raise TypeError(
@@ -63,8 +65,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
 
     Raises
     ------
+    ValueError
+        If there is none.
     RuntimeError
-        If there is none, or the shapes do not fit.
+        If the shapes do not fit.
 
     Examples
     --------

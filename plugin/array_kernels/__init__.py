@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from ..tables import KernelTable
 from . import (
-    bessel,
+    rearranging,
+    strided,
+    gathering,
     bitwise,
     comparison,
     copying,
     creation,
     cumulative,
-    error_functions,
-    gamma,
     indexing,
     joining,
-    numeric,
     pointwise,
     polynomials,
     products,
@@ -27,6 +26,7 @@ from . import (
     shape,
     softmaxes,
     sorting,
+    fourier,
 )
 from .namespace import ArrayNamespace
 
@@ -40,11 +40,10 @@ _FAMILIES = (
     random,
     reductions,
     shape,
+    rearranging,
+    strided,
+    gathering,
     polynomials,
-    bessel,
-    gamma,
-    error_functions,
-    numeric,
     joining,
     indexing,
     softmaxes,
@@ -52,6 +51,7 @@ _FAMILIES = (
     sorting,
     comparison,
     bitwise,
+    fourier,
 )
 
 

@@ -19,10 +19,15 @@ class ArrayNamespace:
         The device type its arrays belong to.
     natives : mapping
         The library's dtype object for each of our dtypes that it has.
+    checks_bounds : bool
+        Whether positions that gather and scatter take are checked first, which waits for the device.
     """
 
-    def __init__(self, xp: Any, device: str, natives: Mapping[DType, Any]) -> None:
+    def __init__(
+        self, xp: Any, device: str, natives: Mapping[DType, Any], *, checks_bounds: bool = True
+    ) -> None:
         self.xp = xp
+        self.checks_bounds = checks_bounds
         self.device = device
         self.natives = dict(natives)
         self.dtypes = {native: dtype for dtype, native in natives.items()}

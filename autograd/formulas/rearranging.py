@@ -1,0 +1,13 @@
+"""Derivatives of rearranged copies."""
+
+from __future__ import annotations
+
+from tensorplug.core.ops.rearranging import flip, tril, triu
+
+from ..derivatives import derivative
+
+DERIVATIVES = [
+    derivative("flip", input=lambda g, dims: flip(g, dims)),
+    derivative("tril", input=lambda g, diagonal: tril(g, diagonal)),
+    derivative("triu", input=lambda g, diagonal: triu(g, diagonal)),
+]

@@ -1,0 +1,88 @@
+"""Derivatives of views by strides, and of splitting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorplug.core.ops.creation import fill_new
+from tensorplug.core.ops.joining import cat, stack
+from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
+from tensorplug.core.operators import handle
+from tensorplug.core.shapes import contiguous_strides
+
+from ..derivatives import derivative, not_differentiable, on_tensors
+from .indexing import zeros
+
+_ARANGE = handle("arange")
+
+
+def _positions(g: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """Return, in one dimension, where in the storage each element of a strided tensor is."""
+    total = fill_new((), offset, _ARANGE.call(0).dtype, g.device)
+    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = _ARANGE.call(size, device=g.device) * stride
+        total = total + steps.reshape([size if n == d else 1 for n in range(len(shape))])
+    return total.expand(shape).reshape(math.prod(shape))
+
+
+@on_tensors
+def _as_strided(
+    g: Any,
+    input_shape: tuple[int, ...],
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int,
+    layout: tuple[tuple[int, ...], int],
+) -> Any:
+    own = _positions(g, input_shape, *layout)
+    shown = _positions(g, size, stride, storage_offset)
+    if not math.prod(input_shape) or not math.prod(size):
+        return zeros(g, input_shape)
+    extent = 1 + max(
+        offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+        for shape, strides, offset in ((input_shape, *layout), (size, stride, storage_offset))
+    )
+    storage = zeros(g, (extent,)).index_put((shown,), g.reshape(math.prod(size)), True)
+    gradient = storage[own]
+    if layout[0] != contiguous_strides(input_shape):
+        # Elements of the input that share memory share its gradient.
+        ones = fill_new((math.prod(input_shape),), 1, g.dtype, g.device)
+        gradient = gradient / zeros(g, (extent,)).index_put((own,), ones, True)[own]
+    return gradient.reshape(input_shape)
+
+
+@on_tensors
+def _unfold(g: Any, input_shape: tuple[int, ...], dimension: int, size: int, step: int) -> Any:
+    if not input_shape:
+        return g.sum()
+    windows = g.shape[dimension]
+    starts = _ARANGE.call(windows, device=g.device) * step
+    places = starts.reshape(windows, 1) + _ARANGE.call(size, device=g.device)
+    # Windows and the places in them, side by side in the dimension that they were taken from.
+    merged = g.movedim(-1, dimension + 1).flatten(dimension, dimension + 1)
+    return zeros(g, input_shape).index_add(dimension, places.flatten(), merged)
+
+
+@on_tensors
+def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Any:
+    result = zeros(g, input_shape)
+    diagonal(result, offset, dim1, dim2).copy_(g)
+    return result
+
+
+DERIVATIVES = [
+    derivative("as_strided", input=_as_strided),
+    derivative("diagonal", input=_diagonal),
+    derivative("unfold", input=_unfold),
+    derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
+    derivative("view_as_complex", input=lambda g: view_as_real(g)),
+    *not_differentiable("view_dtype"),
+    derivative(
+        "unbind",
+        input=lambda gs, input_shape, input_dtype, input_device, dim: (
+            stack(gs, dim) if gs else fill_new(input_shape, 0, input_dtype, input_device)
+        ),
+    ),
+    derivative("split_with_sizes", input=lambda gs, dim: cat(gs, dim)),
+]

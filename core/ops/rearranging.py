@@ -1,0 +1,585 @@
+"""Reversed, rotated, repeated and triangular copies; grids."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import operators
+from ..devices import Device
+from ..dtypes import DType, bool_, int32, int64
+from ..kinds import kind_of
+from ..operators import Spec, composite, primitive
+from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
+from ..tensor_base import TensorBase, new_tensor
+from .copying import cast, clone
+from .creation import fill_new, options
+from .gathering import index_select
+from .indexing import part, place
+from .joining import cat, stack
+from .rules import check_tensor
+from .shape import expand, permuted, reshape, shown_as
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "block_diag",
+    "cartesian_prod",
+    "combinations",
+    "flip",
+    "fliplr",
+    "flipud",
+    "meshgrid",
+    "repeat",
+    "repeat_interleave",
+    "roll",
+    "rot90",
+    "tile",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+]
+
+_ARANGE = operators.handle("arange")
+_CUMSUM = operators.handle("cumsum")
+_NONZERO = operators.handle("nonzero")
+_SEARCHSORTED = operators.handle("searchsorted")
+
+
+# --- reversed and rotated -----------------------------------------------------------------------
+
+
+@primitive("input, dims")
+def flip(input: Tensor, *axes: Any, dims: Sequence[int] | None = None) -> Spec:
+    """Return a copy of `input` with some dimensions in reverse order.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    *axes : int, or one sequence of int
+        The dimensions; ``dims=`` takes them too.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.flip(tp.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
+    check_tensor(input, "flip")
+    if not axes and dims is None:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
+    given = as_shape(axes if dims is None else (dims,), "flip")
+    found = normalize_dims(given, len(input._shape), "flip", empty_is_all=False)
+    return Spec((input, found), input._shape, input.dtype)
+
+
+@composite()
+def fliplr(input: Tensor) -> Tensor:
+    """Return a copy of `input` with its second dimension in reverse order.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.fliplr(tp.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    if len(input._shape) < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@composite()
+def flipud(input: Tensor) -> Tensor:
+    """Return a copy of `input` with its first dimension in reverse order.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.flipud(tp.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    if not input._shape:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@composite()
+def roll(
+    input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
+) -> Tensor:
+    """Return a copy of `input` with its elements moved along dimensions, around the end to the start.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    shifts : int or sequence of int
+        How far, for each of `dims`.
+    dims : int or sequence of int, optional
+        Along which dimensions; by default `input` is rolled as if it were flat.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.roll(tp.tensor([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
+    """
+    check_tensor(input, "roll")
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not steps:
+        raise RuntimeError("`shifts` required")
+    shape = input._shape
+    if not axes and len(steps) == 1:
+        return reshape(roll(reshape(input, (math.prod(shape),)), steps, 0), shape)
+    if len(axes) != len(steps):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
+        )
+    result: Any = input
+    for step, axis in zip(steps, axes, strict=True):
+        if not shape:
+            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
+        dim = normalize_dim(axis, len(shape), "roll")
+        size = shape[dim]
+        cut = (size - step) % size if size else 0
+        if cut:
+            result = cat([part(result, dim, cut, size), part(result, dim, 0, cut)], dim)
+    return clone(result) if result is input else result  # type: ignore[no-any-return]
+
+
+@composite()
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Return a copy of `input` turned by `k` right angles, from the first of two dimensions to the second.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.rot90(tp.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    check_tensor(input, "rot90")
+    ndim = len(input._shape)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    first, second = (normalize_dim(dim, ndim, "rot90") for dim in dims)
+    if first == second:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    turns = k % 4
+    if turns == 0:
+        return clone(input)
+    if turns == 2:
+        return flip(input, (first, second))
+    order = list(range(ndim))
+    order[first], order[second] = second, first
+    if turns == 1:
+        return clone(permuted(flip(input, (second,)), tuple(order)))
+    return flip(permuted(input, tuple(order)), (second,))
+
+
+# --- repeated -----------------------------------------------------------------------------------
+
+
+@composite()
+def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> Tensor:
+    """Return copies of `input` side by side, so many along each dimension.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    *sizes : int, or one sequence of int
+        How often along each dimension; further ones in front make new dimensions.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    check_tensor(input, "repeat")
+    if not sizes and repeats is None:
+        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
+    times = as_shape(sizes if repeats is None else (repeats,), "repeat")
+    shape = input._shape
+    lead = len(times) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor, "
+            f"got {list(times)} for {list(shape)}"
+        )
+    own = (1,) * lead + shape
+    final = tuple([n * size for n, size in zip(times, own, strict=True)])
+    if min(times, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(final)}")
+    spread: list[int] = []
+    wide: list[int] = []
+    for n, size in zip(times, own, strict=True):
+        spread.extend((1, size))
+        wide.extend((n, size))
+    copies = clone(expand(shown_as(input, tuple(spread)), tuple(wide)))
+    return shown_as(copies, final)  # type: ignore[no-any-return]
+
+
+@composite()
+def tile(input: Tensor, *sizes: Any, dims: Sequence[int] | None = None) -> Tensor:
+    """Return copies of `input` side by side; where fewer numbers than dimensions are given, 1 is added.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tile(tp.tensor([[1, 2]]), (2,))
+    tensor([[1, 2, 1, 2]])
+    """
+    check_tensor(input, "tile")
+    times = as_shape(sizes if dims is None else (dims,), "tile")
+    return repeat(input, (1,) * (len(input._shape) - len(times)) + times)
+
+
+@composite()
+def repeat_interleave(
+    input: Tensor,
+    repeats: int | Tensor | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Tensor:
+    """Return a copy of `input` with each of its elements, or slices along `dim`, repeated in place.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype. Alone, it is taken as the repeats of 0, 1, 2, …
+    repeats : int or Tensor
+        How often: one number, or one for each position.
+    dim : int, optional
+        By default `input` is taken as flat.
+    output_size : int, optional
+        The sum of the repeats, if known.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.repeat_interleave(tp.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    >>> tp.repeat_interleave(tp.tensor([1, 2]), tp.tensor([0, 3]))
+    tensor([2, 2, 2])
+    """
+    check_tensor(input, "repeat_interleave")
+    if repeats is None:
+        return _repeated_positions(input, output_size)
+    if dim is None:
+        input, dim = reshape(input, (math.prod(input._shape),)), 0
+    elif not input._shape:
+        input, dim = reshape(input, (1,)), normalize_dim(dim, 0, "repeat_interleave")
+    else:
+        dim = normalize_dim(dim, len(input._shape), "repeat_interleave")
+    shape = input._shape
+    if isinstance(repeats, TensorBase):
+        if repeats._kind.dtype not in (int32, int64):
+            raise RuntimeError("repeats has to be Long or Int tensor")
+        if len(repeats._shape) > 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        if math.prod(repeats._shape) != 1:
+            if repeats._shape[0] != shape[dim]:
+                raise RuntimeError(
+                    "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                    f"{repeats._shape[0]} and input.size({dim}) = {shape[dim]}"
+                )
+            return index_select(input, dim, _repeated_positions(repeats, output_size))
+        times = int(repeats.item())
+    elif isinstance(repeats, int):
+        times = repeats
+    else:
+        raise TypeError(
+            f"repeat_interleave(): repeats must be an int or a tensor, got {type(repeats).__name__}"
+        )
+    if times < 0:
+        raise RuntimeError(f"Repeats must be non-negative, got {times}")
+    wide = (*shape[: dim + 1], times, *shape[dim + 1 :])
+    copies = clone(expand(shown_as(input, (*shape[: dim + 1], 1, *shape[dim + 1 :])), wide))
+    return shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+
+
+def _repeated_positions(repeats: Any, output_size: int | None) -> Any:
+    """Return 0 as often as the first number says, 1 as the second, and so on."""
+    if len(repeats._shape) != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats._kind.dtype not in (int32, int64):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if not repeats._shape[0]:
+        return repeats
+    if bool((repeats < 0).any().item()):
+        raise RuntimeError("repeats can not be negative")
+    ends = _CUMSUM.call(repeats, 0)
+    total = int(ends[-1].item())
+    if output_size is not None and output_size != total:
+        raise RuntimeError(
+            f"repeat_interleave(): allocated size does not match required size: output_size is "
+            f"{output_size}, the repeats sum to {total}"
+        )
+    steps = _ARANGE.call(total, device=repeats.device)
+    positions = _SEARCHSORTED.call(cast_to(ends, int64), steps, right=True)
+    return cast_to(positions, repeats.dtype)
+
+
+def cast_to(tensor: Any, dtype: DType) -> Any:
+    """Return `tensor` as `dtype`."""
+    return tensor if tensor._kind.dtype is dtype else cast(tensor, dtype)
+
+
+# --- triangles ----------------------------------------------------------------------------------
+
+
+def _triangle(input: Any, diagonal: int, name: str) -> Spec:
+    check_tensor(input, name)
+    if len(input._shape) < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return Spec((input, int(diagonal)), input._shape, input.dtype)
+
+
+@primitive("input, diagonal", inplace=True)
+def tril(input: Tensor, diagonal: int = 0) -> Spec:
+    """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tril(tp.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return _triangle(input, diagonal, "tril")
+
+
+@primitive("input, diagonal", inplace=True)
+def triu(input: Tensor, diagonal: int = 0) -> Spec:
+    """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.triu(tp.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    return _triangle(input, diagonal, "triu")
+
+
+def _triangle_indices(
+    function: Any, row: int, col: int, offset: int, dtype: Any, device: Any
+) -> Any:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
+    chosen, where = options(dtype, device, int64)
+    mask = function(fill_new((row, col), 1, bool_, where), offset)
+    return cast_to(clone(permuted(_NONZERO.call(mask), (1, 0))), chosen)
+
+
+@composite(method=False)
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    layout: Any = None,
+) -> Tensor:
+    """Return the positions of the lower triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _triangle_indices(tril, row, col, offset, dtype, device)  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    layout: Any = None,
+) -> Tensor:
+    """Return the positions of the upper triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return _triangle_indices(triu, row, col, offset, dtype, device)  # type: ignore[no-any-return]
+
+
+# --- grids and products -------------------------------------------------------------------------
+
+
+def _listed(tensors: tuple[Any, ...]) -> list[Any]:
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return list(tensors[0])
+    return list(tensors)
+
+
+@composite(method=False)
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Return the coordinates of a grid: each vector expanded along the dimensions of the others.
+
+    Parameters
+    ----------
+    *tensors : Tensor
+        Vectors or numbers of one dtype.
+    indexing : {"ij", "xy"}
+        Whether the first vector runs along the first dimension ("ij", the default) or the second.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> rows, columns = tp.meshgrid(tp.tensor([1, 2]), tp.tensor([3, 4]), indexing="ij")
+    >>> rows
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    found = _listed(tensors)
+    if not found:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for tensor in found:
+        check_tensor(tensor, "meshgrid", "tensors")
+        if len(tensor._shape) > 1:
+            raise RuntimeError(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
+                f"{list(tensor._shape)}"
+            )
+        if tensor._kind.dtype is not found[0]._kind.dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(
+            f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    swap = indexing == "xy" and len(found) > 1
+    if swap:
+        found[0], found[1] = found[1], found[0]
+    shape = tuple([math.prod(tensor._shape) for tensor in found])
+    grids = []
+    for d, tensor in enumerate(found):
+        own = tuple([size if d == n else 1 for n, size in enumerate(shape)])
+        grids.append(expand(shown_as(tensor, own), shape))
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite(method=False)
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Return all combinations of one element from each vector, as rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cartesian_prod(tp.tensor([1, 2]), tp.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    found = _listed(tensors)
+    for tensor in found:
+        check_tensor(tensor, "cartesian_prod", "tensors")
+        if len(tensor._shape) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
+    if len(found) == 1:
+        return found[0]  # type: ignore[no-any-return]
+    return stack([reshape(grid, -1) for grid in meshgrid(found, indexing="ij")], 1)
+
+
+@composite()
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Return all combinations of `r` elements of a vector, as rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.combinations(tp.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    check_tensor(input, "combinations")
+    if len(input._shape) != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return fill_new((0,), 0, input.dtype, input.device)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input._shape[0]), r))
+    positions = _positions([n for row in rows for n in row], input)
+    return reshape(index_select(input, 0, positions), (len(rows), r))
+
+
+def _positions(values: list[int], like: Any) -> Any:
+    """Return ints as an int64 tensor on the device of another."""
+    from ..host import from_data
+
+    kind = kind_of(like._kind.device, int64)
+    array, _ = from_data(values, int64, "combinations")
+    shape: Shape = (len(values),)
+    return new_tensor(kind.runtime.from_host(array, int64, kind.device.index or 0), kind, shape)
+
+
+@composite(method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Return a matrix with the given ones along its diagonal; vectors are rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.block_diag(tp.tensor([[1, 2]]), tp.tensor([[3]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    found = _listed(tensors)
+    matrices: list[Any] = []
+    for position, tensor in enumerate(found):
+        check_tensor(tensor, "block_diag", "tensors")
+        shape = tensor._shape
+        if len(shape) > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{position} has {len(shape)} dimensions"
+            )
+        wide = (1,) * (2 - len(shape)) + shape
+        matrices.append(tensor if shape == wide else shown_as(tensor, wide))
+    if not matrices:
+        chosen, where = options(None, None)
+        return fill_new((1, 0), 0, chosen, where)
+    columns = sum([matrix._shape[1] for matrix in matrices])
+    rows = []
+    start = 0
+    for matrix in matrices:
+        height, width = matrix._shape
+        key = (slice(None), slice(start, start + width))
+        rows.append(place(matrix, (height, columns), key))
+        start += width
+    return cat(rows, 0)

@@ -1,0 +1,444 @@
+"""Views by strides: windows, diagonals, complex numbers as pairs, other dtypes; and what writes to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import operators
+from ..dispatch import inplace, show
+from ..dtypes import DType, as_dtype, float32, float64
+from ..operators import Spec, composite, primitive
+from ..shapes import Shape, as_shape, normalize_dim
+from .copying import clone
+from .creation import fill_new
+from .indexing import select, sliced_shape
+from .rules import check_tensor
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "as_strided",
+    "as_strided_scatter",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
+    "select_scatter",
+    "slice_scatter",
+    "unfold",
+    "view_as_complex",
+    "view_as_real",
+    "view_dtype",
+]
+
+_BASIC_INDEX = operators.handle("basic_index")
+_COPY = operators.handle("copy")
+
+
+# --- windows and diagonals ----------------------------------------------------------------------
+
+
+@primitive("input, size, stride, storage_offset, layout", view=True)
+def as_strided(
+    input: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+    layout: tuple[Shape, int] | None = None,
+) -> Spec:
+    """Return a view with sizes, strides and offset of one's choice into the input's storage.
+
+    Parameters
+    ----------
+    input : Tensor
+        Whose storage is shown.
+    size, stride : sequence of int
+        The view's sizes, and the step in elements along each dimension.
+    storage_offset : int, optional
+        How many elements of the storage lie before the first; by default as for `input`.
+    layout : tuple, optional
+        For internal use: the strides and offset of `input`, which the derivative needs.
+
+    Raises
+    ------
+    RuntimeError
+        If the view would reach beyond the storage, or a stride is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.as_strided(tp.arange(5), (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    check_tensor(input, "as_strided")
+    shape, strides = as_shape((size,), "as_strided"), as_shape((stride,), "as_strided")
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"as_strided(): mismatch in length of strides and shape: {list(strides)} and {list(shape)}"
+        )
+    if min(strides, default=0) < 0:
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(strides)}"
+        )
+    if layout is None:
+        layout = (input.stride(), input.storage_offset())
+    offset = layout[1] if storage_offset is None else int(storage_offset)
+    return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+
+
+@primitive("input, dimension, size, step", view=True)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Spec:
+    """Return a view of all windows of `size` positions along a dimension, `step` apart.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    dimension : int
+        Along which the windows lie; it counts them in the result.
+    size, step : int
+        Positions in a window, and from one window to the next.
+
+    Returns
+    -------
+    Tensor
+        With one more dimension, the last: the position in the window.
+
+    Raises
+    ------
+    RuntimeError
+        If a window is larger than the dimension, or `step` is not positive.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
+    check_tensor(input, "unfold")
+    shape = input._shape
+    dim = normalize_dim(dimension, len(shape), "unfold")
+    length = shape[dim] if shape else 1
+    if size < 0:
+        raise RuntimeError(f"unfold(): size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dim} is {length} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"unfold(): step is {step} but must be > 0")
+    if not shape:
+        return Spec((input, 0, size, step), (size,), input.dtype)
+    windows = (length - size) // step + 1
+    return Spec(
+        (input, dim, size, step), (*shape[:dim], windows, *shape[dim + 1 :], size), input.dtype
+    )
+
+
+@primitive("input, offset, dim1, dim2", view=True)
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Spec:
+    """Return a view of a diagonal, as the last dimension in place of two others.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least two dimensions.
+    offset : int
+        Which diagonal: 0 the main one, above 0 those above it, below 0 those below.
+    dim1, dim2 : int
+        Rows and columns.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.diagonal(tp.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    check_tensor(input, "diagonal")
+    shape = input._shape
+    first = normalize_dim(dim1, len(shape), "diagonal")
+    second = normalize_dim(dim2, len(shape), "diagonal")
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = shape[first], shape[second]
+    length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    rest = [size for d, size in enumerate(shape) if d not in (first, second)]
+    return Spec((input, int(offset), first, second), (*rest, length), input.dtype)
+
+
+@composite()
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return zeros with the last dimension of `input` laid along the diagonals of two new ones.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.diag_embed(tp.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    check_tensor(input, "diag_embed")
+    ndim = len(input._shape) + 1
+    first, second = (
+        normalize_dim(dim1, ndim, "diag_embed"),
+        normalize_dim(dim2, ndim, "diag_embed"),
+    )
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    side = input._shape[-1] + abs(offset)
+    rest = iter(input._shape[:-1])
+    shape = tuple([side if d in (first, second) else next(rest) for d in range(ndim)])
+    result = fill_new(shape, 0, input.dtype, input.device)
+    _write(diagonal(result, offset, first, second), input)
+    return result
+
+
+@composite()
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a new vector.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.diag(tp.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    check_tensor(input, "diag")
+    ndim = len(input._shape)
+    if ndim == 1:
+        return diag_embed(input, diagonal)
+    if ndim != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    return clone(_diagonal(input, diagonal))
+
+
+@composite()
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """Return a matrix with all elements of `input` on a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.diagflat(tp.tensor([[1], [2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    check_tensor(input, "diagflat")
+    return diag_embed(input.reshape(math.prod(input._shape)), offset)
+
+
+_diagonal = diagonal  # `diag` has an argument of that name
+
+
+# --- the same bytes as other numbers ------------------------------------------------------------
+
+
+@primitive("input", view=True)
+def view_as_real(input: Tensor) -> Spec:
+    """Return a view of complex numbers as pairs (real, imaginary) in a new last dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.view_as_real(tp.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    check_tensor(input, "view_as_real")
+    if not input.dtype.is_complex:
+        raise RuntimeError(
+            f"view_as_real is only supported for complex tensors, got dtype {input.dtype.name}"
+        )
+    return Spec((input,), (*input._shape, 2), input.dtype.to_real())
+
+
+@primitive("input", view=True)
+def view_as_complex(input: Tensor) -> Spec:
+    """Return a view of pairs (real, imaginary), the last dimension, as complex numbers.
+
+    Raises
+    ------
+    RuntimeError
+        If the last dimension is not of size 2 and stride 1, or the dtype is not float32 or float64.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.view_as_complex(tp.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
+    check_tensor(input, "view_as_complex")
+    if input.dtype not in (float32, float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for float and double tensors, but got a tensor of dtype "
+            f"{input.dtype.name}"
+        )
+    if not input._shape:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input._shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(input._shape)}")
+    strides = input.stride()
+    if strides[-1] != 1:
+        raise RuntimeError(f"Tensor must have a last dimension with stride 1, got {strides[-1]}")
+    if any([stride % 2 for stride in strides[:-1]]):
+        raise RuntimeError(
+            f"Tensor must have a stride divisible by 2 for all but last dimension, got {strides}"
+        )
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return Spec((input,), input._shape[:-1], input.dtype.to_complex())
+
+
+@primitive("input, dtype", view=True, method=False)
+def view_dtype(input: Tensor, dtype: DType) -> Spec:
+    """Return a view of the bytes of `input` as another dtype: what ``input.view(dtype)`` calls.
+
+    Raises
+    ------
+    RuntimeError
+        If the element sizes differ and the last dimension is not contiguous or not divisible.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([1.0]).view(tp.int32)
+    tensor([1065353216], dtype=int32)
+    """
+    check_tensor(input, "view")
+    dtype = as_dtype(dtype)
+    old, new = input.dtype.itemsize, dtype.itemsize
+    shape = input._shape
+    names = f"{input.dtype.name} as {dtype.name} (different element sizes)"
+    if old != new:
+        if not shape:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {names}")
+        strides = input.stride()
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 to view {names}, but got {strides[-1]}")
+        if shape[-1] * old % new:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {new // old} to view {names}, but got {shape[-1]}"
+            )
+        if new > old:
+            ratio = new // old
+            if input.storage_offset() % ratio or any([s % ratio for s in strides[:-1]]):
+                raise RuntimeError(
+                    f"self.storage_offset() and the strides of self must be divisible by {ratio} to "
+                    f"view {names}, but got {input.storage_offset()} and {strides}"
+                )
+        shape = (*shape[:-1], shape[-1] * old // new)
+    return Spec((input, dtype), shape, dtype)
+
+
+# --- copies with a view written to --------------------------------------------------------------
+
+
+def _write(view: Any, src: Any) -> None:
+    inplace(_COPY, "copy_", view, (src,), {})
+
+
+def _check_source(src: Any, shape: Shape) -> None:
+    if src._shape != shape:
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src._shape)}, slice size = {list(shape)}"
+        )
+
+
+@composite()
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Return a copy of `input` that holds `src` at one position along a dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.select_scatter(tp.zeros(2, 2), tp.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    result = clone(input)
+    target = select(result, dim, index)
+    _check_source(src, target._shape)
+    _write(target, src)
+    return result
+
+
+@composite()
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """Return a copy of `input` that holds `src` at a slice of a dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.slice_scatter(tp.zeros(4), tp.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
+    result = clone(input)
+    dim = normalize_dim(dim, len(input._shape), "slice_scatter")
+    if step <= 0:
+        raise ValueError(f"slice_scatter(): step must be greater than zero, got {step}")
+    bounds = slice(start, end, step).indices(input._shape[dim])
+    key = ((*((slice(None),) * dim), slice(*bounds)),)
+    target = show(_BASIC_INDEX, result, key, sliced_shape(input._shape, key[0]))
+    _check_source(src, target._shape)
+    _write(target, src)
+    return result
+
+
+@composite()
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """Return a copy of `input` that holds `src` along a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.diagonal_scatter(tp.zeros(2, 2), tp.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    result = clone(input)
+    target = diagonal(result, offset, dim1, dim2)
+    _check_source(src, target._shape)
+    _write(target, src)
+    return result
+
+
+@composite()
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Tensor:
+    """Return a copy of `input` that holds `src` at a view by strides.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.as_strided_scatter(tp.zeros(4), tp.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    result = clone(input)
+    target = as_strided(result, size, stride, storage_offset)
+    _check_source(src, target._shape)
+    _write(target, src)
+    return result

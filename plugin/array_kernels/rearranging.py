@@ -1,0 +1,38 @@
+"""Kernels that rearrange elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.shapes import Shape
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+
+    @table.kernel()
+    def flip(input: Any, dims: Shape) -> Any:
+        backwards = slice(None, None, -1)
+        key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
+        return xp.array(input[key], order="C", copy=True)
+
+    def tril(input: Any, diagonal: int, out: Any = None) -> Any:
+        result = xp.tril(input, diagonal)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    def triu(input: Any, diagonal: int, out: Any = None) -> Any:
+        result = xp.triu(input, diagonal)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    table.add("tril", tril, out=True)
+    table.add("triu", triu, out=True)

@@ -1,0 +1,69 @@
+"""Kernels that show memory by strides, or as other numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import DType
+from tensorplug.core.shapes import Shape
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+    native = namespace.native
+    strided = xp.lib.stride_tricks.as_strided
+
+    @table.kernel()
+    def as_strided(
+        input: Any, size: Shape, stride: Shape, storage_offset: int, layout: Any = None
+    ) -> Any:
+        owner = input
+        while isinstance(owner.base, type(input)):
+            owner = owner.base
+        if not owner.flags.c_contiguous:
+            owner = owner.T  # memory in Fortran's order; nothing else owns memory
+        memory = owner.reshape(-1).view(input.dtype)
+        last = storage_offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+        if 0 not in size and (last >= memory.size or storage_offset < 0):
+            raise RuntimeError(
+                f"as_strided(): sizes {list(size)}, strides {list(stride)}, storage offset "
+                f"{storage_offset}, and itemsize {input.itemsize} requiring a storage size of "
+                f"{(last + 1) * input.itemsize} are out of bounds for storage of size {memory.nbytes}"
+            )
+        steps = tuple([step * input.itemsize for step in stride])
+        return strided(memory[min(storage_offset, memory.size) :], size, steps)
+
+    @table.kernel()
+    def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+        if not input.ndim:
+            return input.reshape(1)[:size]
+        shape, strides = list(input.shape), list(input.strides)
+        shape[dimension] = (shape[dimension] - size) // step + 1
+        strides.append(strides[dimension])
+        strides[dimension] *= step
+        return strided(input, (*shape, size), tuple(strides))
+
+    @table.kernel()
+    def diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
+        result = xp.diagonal(input, offset, dim1, dim2)
+        # NumPy marks diagonals as read-only, for reasons of its history.
+        if not getattr(result.flags, "writeable", True) and input.flags.writeable:
+            result.flags.writeable = True
+        return result
+
+    @table.kernel()
+    def view_as_real(input: Any) -> Any:
+        return input[..., None].view(input.real.dtype)
+
+    @table.kernel()
+    def view_as_complex(input: Any) -> Any:
+        double = input.dtype.itemsize == 8
+        return input.view("complex128" if double else "complex64")[..., 0]
+
+    @table.kernel()
+    def view_dtype(input: Any, dtype: DType) -> Any:
+        return input.view(native(dtype))
