@@ -11,7 +11,6 @@ gradient layer is reached directly where an input requires grad; any other makes
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import index
 from typing import Any, Protocol
 
 from . import operators
@@ -504,7 +503,7 @@ def meta_results(op: Op, spec: Spec, raw: list[Any]) -> Any:
 
 def _run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if type(op.index) is not int:
-        index(op.index)  # loads the extension that registers the op
+        op.index.__index__()  # loads the extension that registers the op
     values = op.bind(args, kwargs)
     first = operators.first_tensor(values)
     if first is None:
@@ -650,10 +649,13 @@ def write(op: Op, spec: Spec, target: Any) -> None:
     if target._kind is result:
         writer = None if preferences else kind.writers[op.index]
         if writer is not None:
-            writer(*raw, out=target._array)
+            with kind.runtime.quiet():
+                writer(*raw, out=target._array)
             bump_version(target)
             return
-    store(target, kernel(*raw), result)
+    with kind.runtime.quiet():
+        array = kernel(*raw)
+    store(target, array, result)
     bump_version(target)
 
 

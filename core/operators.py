@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Spec:
@@ -96,12 +97,17 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
 
 
 class _Unregistered:
-    """The index of an op that no plugin has handed over yet: using it says so."""
+    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __index__(self) -> int:
+        # Whoever imports an extension's package may call its ops before anything else loads it.
+        find_missing(self.name)
+        op = _OPS.get(self.name)
+        if op is not None and type(op.index) is int:
+            return op.index
         raise RegistrationError(
             f"op {self.name!r} is declared but not registered; return it from the "
             "tensorplug_ops hook of a plugin, and register that plugin"
@@ -154,6 +160,8 @@ class Op:
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.inplace: str | None = None
+        # Of a composite: writes into its first argument, where that is better than computing aside.
+        self.inplace_body: Callable[..., Any] | None = None
         self.method: str | None = None
         self.aliases: tuple[str, ...] = ()
         self.owner = ""
@@ -221,7 +229,10 @@ def handle(name: str) -> Op:
 
 def _claim(name: str) -> Op:
     op = _HANDLES.get(name)
-    return op if op is not None and not op.declared else Op(name)
+    if op is None or op.declared:
+        op = Op(name)
+        _HANDLES.setdefault(name, op)  # for handles asked for between declaration and registration
+    return op
 
 
 def primitive(
@@ -315,6 +326,19 @@ def composite(
     return declare
 
 
+def in_place(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a composite declared with ``inplace=True`` a body of its own for the in-place variant.
+
+    Without one, the result is computed aside and copied in.
+    """
+
+    def declare(body: F) -> F:
+        function.op.inplace_body = body  # type: ignore[attr-defined]
+        return body
+
+    return declare
+
+
 def _declare(
     function: Callable[..., Any],
     sort: Sort,
@@ -344,6 +368,7 @@ def _declare(
     op.pointwise = pointwise
     op.view = view
     op.outputs = outputs
+    op.overridden = sort == "composite"  # until it is registered, see the dispatcher
     short = op.name.rpartition(".")[2]
     op.method = short if method else None
     op.inplace = f"{short}_" if inplace else None
@@ -375,6 +400,7 @@ def register_op(op: Op, owner: str) -> None:
         for kind in kinds.known_kinds():
             kinds.extend_tables(kind)
         op.index = len(_ORDER) - 1  # from here on it can be called
+        op.overridden = op.rule is not None
         _OPS[op.name] = op
 
 

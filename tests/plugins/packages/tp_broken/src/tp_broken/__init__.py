@@ -1,0 +1,5 @@
+"""Breaks while it is imported."""
+
+from tp_broken.driver import load
+
+plugin = load()
