@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from . import dispatch, operators, tensor_base
+from .conversions import Conversions
 from .devices import Device
 from .dispatch import as_operand, is_operand, make_binary, make_unary
 from .dtypes import DType, as_dtype
 from .kinds import canonical_device
-from .shapes import Size, is_contiguous
+from .shapes import Size, as_shape, is_contiguous
 from .tensor_base import (
     TRACKED,
     TensorBase,
@@ -24,15 +25,15 @@ from .tensor_base import (
     storage_of,
     version_of,
 )
-from .tensor_methods import TensorMethods
 
 _handle = operators.handle
 ABS = _handle("abs")
 ADD = _handle("add")
+ADJOINT = _handle("adjoint")
 AND = _handle("bitwise_and")
 CAST = _handle("cast")
 COPY = _handle("copy")
-DIV = _handle("div")
+DIV = _handle("true_divide")
 EQ = _handle("eq")
 FLOOR_DIVIDE = _handle("floor_divide")
 GE = _handle("ge")
@@ -42,18 +43,25 @@ LE = _handle("le")
 LSHIFT = _handle("bitwise_left_shift")
 LT = _handle("lt")
 MATMUL = _handle("matmul")
+MATRIX_H = _handle("matrix_H")
 MUL = _handle("mul")
 NE = _handle("ne")
+REAL = _handle("real")
+IMAG = _handle("imag")
 NEG = _handle("neg")
 OR = _handle("bitwise_or")
+PERMUTE = _handle("permute")
 POW = _handle("pow")
 REMAINDER = _handle("remainder")
 RSHIFT = _handle("bitwise_right_shift")
 SUB = _handle("sub")
 TO_DEVICE = _handle("to_device")
+TRANSPOSE = _handle("transpose")
+VIEW = _handle("view")
+VIEW_DTYPE = _handle("view_dtype")
 XOR = _handle("bitwise_xor")
 
-class Tensor(TensorMethods):
+class Tensor(Conversions):
     """A multi-dimensional array on a device that records operations for differentiation.
 
     Tensors are made by ``tp.tensor``, ``tp.zeros`` and the like, or as results of ops.
@@ -195,6 +203,68 @@ class Tensor(TensorMethods):
 
     def _is_view(self) -> bool:
         return self._base is not None
+
+    # --- views ---
+
+    def view(self, *shape: Any, dtype: DType | None = None, size: Any = None) -> Tensor:
+        """Return the same memory in another shape, ``view(2, -1)``, or as another dtype, ``view(tp.int32)``.
+
+        Raises
+        ------
+        RuntimeError
+            If the sizes do not fit, or no strides show the memory so; ``reshape`` copies then.
+        """
+        if dtype is None and len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
+            if isinstance(shape[0], DType):
+                dtype = shape[0]
+        if dtype is not None:
+            return VIEW_DTYPE.call(self, dtype)  # type: ignore[no-any-return]
+        return VIEW.call(self, as_shape(shape if size is None else (size,), "view"))  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Tensor:
+        """A view with all dimensions in reverse order."""
+        return PERMUTE.call(self, tuple(range(len(self._shape) - 1, -1, -1)))  # type: ignore[no-any-return]
+
+    @property
+    def mT(self) -> Tensor:
+        """A view with the last two dimensions exchanged."""
+        if len(self._shape) < 2:
+            raise RuntimeError(
+                "tensor.mT is only supported on matrices or batches of matrices. Got "
+                f"{len(self._shape)}-D tensor."
+            )
+        return TRANSPOSE.call(self, -2, -1)  # type: ignore[no-any-return]
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        return MATRIX_H.call(self)  # type: ignore[no-any-return]
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of a matrix or of each matrix of a batch."""
+        return ADJOINT.call(self)  # type: ignore[no-any-return]
+
+    # --- parts of complex numbers ---
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, a view; the tensor itself if it is real."""
+        return REAL.call(self)  # type: ignore[no-any-return]
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(value)  # type: ignore[attr-defined]
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, a view."""
+        return IMAG.call(self)  # type: ignore[no-any-return]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(value)  # type: ignore[attr-defined]
 
     # --- differentiation ---
 
@@ -448,13 +518,9 @@ class Tensor(TensorMethods):
         return bool((self == element).any().item())
 
     def __getitem__(self, key: Any) -> Tensor:
-        from .indexing import get_item
-
         return get_item(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        from .indexing import set_item
-
         set_item(self, key, value)
 
     # --- Python values ---
