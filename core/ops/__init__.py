@@ -53,6 +53,8 @@ from . import (
     splitting,
     statistics,
     strided,
+    complex_numbers,
+    windows,
 )
 from .bessel import *
 from .bitwise import *
@@ -96,6 +98,8 @@ from .sorting import *
 from .splitting import *
 from .statistics import *
 from .strided import *
+from .complex_numbers import *
+from .windows import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     copying,
@@ -140,6 +144,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     linalg_solvers,
     linalg_spectra,
     fourier,
+    complex_numbers,
+    windows,
 )
 
 # What `from tensorplug.core.ops import *` gives. Type checkers follow the lines with `*` above; an `__all__`

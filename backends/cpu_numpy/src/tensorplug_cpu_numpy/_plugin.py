@@ -10,6 +10,7 @@ import numpy as np
 from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
+from .kernels import linalg, special
 from .runtime import NATIVES, NumpyRuntime
 
 # Division by zero and the like are no event in tensor code, and asking NumPy to ignore them costs more
@@ -30,7 +31,11 @@ class NumpyPlugin:
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels."""
-        return all_kernels(ArrayNamespace(np, "cpu", NATIVES))
+        namespace = ArrayNamespace(np, "cpu", NATIVES)
+        table = all_kernels(namespace)
+        linalg.build(table)
+        special.build(namespace, table)
+        return table
 
 
 plugin = NumpyPlugin()

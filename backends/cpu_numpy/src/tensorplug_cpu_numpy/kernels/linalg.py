@@ -1,0 +1,327 @@
+"""Linear algebra through NumPy's stacked LAPACK routines, and SciPy's for what NumPy lacks.
+
+SciPy's wrappers take one matrix at a time; :func:`_each` runs them over a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError as NumpyError
+
+from tensorplug.plugin import KernelTable, LinAlgError, dtype_named
+
+Array = np.ndarray[Any, Any]
+
+
+# SciPy takes longer to import than NumPy, and few programs call what is only there.
+def get_lapack_funcs(names: tuple[str, ...], arrays: tuple[Array, ...]) -> Any:
+    """Return LAPACK's routines of these names for the arrays' dtype."""
+    from scipy.linalg.lapack import get_lapack_funcs as find
+
+    return find(names, arrays)
+
+
+def build(table: KernelTable) -> None:
+    """Add these kernels to `table`."""
+    for op, kernel in _KERNELS.items():
+        table.add(op, kernel)
+    table.add(
+        "matrix_exponential",
+        _half_exponential,
+        dtypes=[dtype_named("float16"), dtype_named("bfloat16")],
+    )
+
+
+def _each(*stacks: Array) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of a batch with the matrices (or vectors) there of each array."""
+    batch = stacks[0].shape[:-2]
+    for place in np.ndindex(*batch):
+        yield place, *[stack[place] for stack in stacks]
+
+
+def _converging(what: str, routine: Callable[[], Any], *inputs: Array) -> Any:
+    """Return what a NumPy routine returns, or raise our error for its own."""
+    try:
+        return routine()
+    except NumpyError:
+        finite = all(bool(np.isfinite(item).all()) for item in inputs)
+        reason = "has too many repeated values" if finite else "contained non-finite values"
+        raise LinAlgError(
+            f"{what}: The algorithm failed to converge because the input matrix {reason}."
+        ) from None
+
+
+# --- factorizations ---------------------------------------------------------------------------
+
+
+def cholesky_factor(A: Array) -> tuple[Array, Array]:
+    """Return L and info."""
+    info = np.zeros(A.shape[:-2], np.int32)
+    if np.isfinite(A).all():
+        try:
+            return np.linalg.cholesky(A), info
+        except NumpyError:
+            pass  # which one it was, LAPACK says of each
+    result = np.zeros(A.shape, A.dtype)
+    (potrf,) = get_lapack_funcs(("potrf",), (A,))
+    for place, matrix in _each(A):
+        result[place], info[place] = potrf(matrix, lower=1, clean=1)
+        missing = np.isnan(np.diagonal(result[place]))
+        if not info[place] and missing.any():  # not every LAPACK notices a NaN
+            info[place] = missing.argmax() + 1
+    return np.tril(result), info
+
+
+def qr_factor(A: Array, mode: str) -> tuple[Array, Array]:
+    """Return Q and R."""
+    if mode == "r":
+        return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
+    Q, R = np.linalg.qr(A, mode)
+    return Q, R
+
+
+def householder_qr(A: Array) -> tuple[Array, Array]:
+    """Return LAPACK's compact form, which NumPy hands over transposed, and its factors."""
+    compact, tau = np.linalg.qr(A, "raw")
+    return np.ascontiguousarray(np.swapaxes(compact, -1, -2)), tau
+
+
+def lu_factor(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
+    """Return L and U in one matrix, the pivots from 1, and info."""
+    if not pivot:
+        raise RuntimeError(
+            "linalg.lu_factor: LU without pivoting is not implemented on the CPU; leave pivot=True"
+        )
+    *batch, m, n = A.shape
+    result = np.array(A, order="C", copy=True)
+    pivots = np.zeros((*batch, min(m, n)), np.int32)
+    info = np.zeros(batch, np.int32)
+    if A.size:
+        (getrf,) = get_lapack_funcs(("getrf",), (A,))
+        for place, matrix in _each(A):
+            result[place], chosen, info[place] = getrf(matrix)
+            pivots[place] = chosen + 1
+    return result, pivots, info
+
+
+def ldl_factor(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """Return the Bunch-Kaufman factors in LAPACK's form."""
+    result = np.zeros(A.shape, A.dtype)
+    pivots = np.zeros(A.shape[:-1], np.int32)
+    info = np.zeros(A.shape[:-2], np.int32)
+    if A.size:
+        (factor,) = get_lapack_funcs((_symmetric("trf", A, hermitian),), (A,))
+        for place, matrix in _each(A):
+            factors, chosen, info[place] = factor(matrix, lower=1)
+            result[place] = np.tril(factors)
+            pivots[place] = chosen
+    return result, pivots, info
+
+
+def _symmetric(routine: str, A: Array, hermitian: bool) -> str:
+    return ("he" if hermitian and A.dtype.kind == "c" else "sy") + routine
+
+
+# --- spectra ----------------------------------------------------------------------------------
+
+
+def eigh(A: Array, UPLO: str) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors of Hermitian matrices."""
+    values, vectors = _converging("linalg.eigh", lambda: np.linalg.eigh(A, UPLO), A)
+    return values, vectors
+
+
+def hermitian_eigenvalues(A: Array, UPLO: str) -> Array:
+    """Return eigenvalues of Hermitian matrices."""
+    return _converging("linalg.eigvalsh", lambda: np.linalg.eigvalsh(A, UPLO), A)  # type: ignore[no-any-return]
+
+
+def eig(A: Array) -> tuple[Array, Array]:
+    """Return complex eigenvalues and eigenvectors."""
+    values, vectors = _general("linalg.eig", np.linalg.eig, A)
+    complex_ = np.result_type(A.dtype, np.complex64)
+    return values.astype(complex_, copy=False), vectors.astype(complex_, copy=False)
+
+
+def eigenvalues(A: Array) -> Array:
+    """Return complex eigenvalues."""
+    values = _general("linalg.eigvals", np.linalg.eigvals, A)
+    return values.astype(np.result_type(A.dtype, np.complex64), copy=False)  # type: ignore[no-any-return]
+
+
+def _general(what: str, routine: Callable[[Array], Any], A: Array) -> Any:
+    if not np.isfinite(A).all():
+        raise RuntimeError(f"{what}: input tensor should not contain infs or NaNs.")
+    return _converging(what, lambda: routine(A), A)
+
+
+def singular_decomposition(A: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
+    """Return U, S and V^H."""
+    U, S, Vh = _converging("linalg.svd", lambda: np.linalg.svd(A, full_matrices), A)
+    return U, S, Vh
+
+
+def singular_values(A: Array) -> Array:
+    """Return the singular values."""
+    return _converging("linalg.svdvals", lambda: np.linalg.svd(A, compute_uv=False), A)  # type: ignore[no-any-return]
+
+
+# --- equations --------------------------------------------------------------------------------
+
+
+def solve(A: Array, B: Array) -> tuple[Array, Array]:
+    """Return X with A X = B, and info."""
+    info = np.zeros(A.shape[:-2], np.int32)
+    try:
+        return np.linalg.solve(A, B), info
+    except NumpyError:
+        pass  # which one was singular, LAPACK says of each
+    result = np.empty(B.shape, B.dtype)
+    getrf, getrs = get_lapack_funcs(("getrf", "getrs"), (A, B))
+    for place, matrix, right in _each(A, B):
+        factors, pivots, info[place] = getrf(matrix)
+        result[place], _ = getrs(factors, pivots, right)
+    return result, info
+
+
+def matrix_inverse(A: Array) -> tuple[Array, Array]:
+    """Return the inverse and info."""
+    try:
+        return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+    except NumpyError:
+        return solve(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
+
+
+def solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
+    """Return X with A X = B; a zero on the diagonal gives infinities, as in BLAS."""
+    result = np.empty(B.shape, B.dtype)
+    if B.size:
+        from scipy.linalg.blas import get_blas_funcs
+
+        (trsm,) = get_blas_funcs(("trsm",), (A, B))
+        for place, matrix, right in _each(A, B):
+            result[place] = trsm(1.0, matrix, right, lower=not upper, diag=unitriangular)
+    return result
+
+
+def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
+    """Return X with A X = B from LDL factors."""
+    result = np.empty(B.shape, B.dtype)
+    if B.size:
+        (solver,) = get_lapack_funcs((_symmetric("trs", LD, hermitian),), (LD, B))
+        for place, matrix, right in _each(LD, B):
+            result[place], _ = solver(matrix, pivots[place], right, lower=1)
+    return result
+
+
+def least_squares(
+    A: Array, B: Array, rcond: float, driver: str
+) -> tuple[Array, Array, Array, Array]:
+    """Return solution, residuals, rank and singular values, as far as the driver finds them."""
+    *batch, m, n = A.shape
+    k = min(m, n)
+    real = np.zeros((), A.dtype).real.dtype
+    solution = np.zeros((*batch, n, B.shape[-1]), A.dtype)
+    ranks = np.zeros(batch, np.int64)
+    values = np.zeros((*batch, k), real)
+    if A.size and B.size:
+        for place, matrix, right in _each(A, B):
+            solution[place], ranks[place], values[place] = _minimise(matrix, right, rcond, driver)
+    residuals = np.zeros((0,), real)
+    if m > n and (driver == "gels" or (driver != "gelsy" and bool((ranks == n).all()))):
+        error = B - A @ solution
+        residuals = (error.real**2 + error.imag**2).sum(-2).astype(real)
+    empty = np.zeros((0,), real)
+    return (
+        solution,
+        residuals,
+        ranks if driver != "gels" else np.zeros((0,), np.int64),
+        values if driver in ("gelsd", "gelss") else empty,
+    )
+
+
+def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int, Any]:
+    m, n = A.shape
+    tall = np.zeros((max(m, n), B.shape[1]), A.dtype)
+    tall[:m] = B
+    if driver == "gels":
+        (gels,) = get_lapack_funcs(("gels",), (A, B))
+        _, x, _ = gels(A, tall)
+        return x[:n], min(m, n), 0
+    if driver == "gelsy":
+        gelsy, query = get_lapack_funcs(("gelsy", "gelsy_lwork"), (A, B))
+        size, _ = query(m, n, B.shape[1], rcond)
+        pivots = np.zeros(n, np.int32)
+        _, x, _, rank, _ = gelsy(A, tall, pivots, rcond, int(size.real), False, False)
+        return x[:n], rank, 0
+    from scipy.linalg import lstsq
+
+    x, _, rank, values = lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
+    return x, rank, values
+
+
+# --- functions --------------------------------------------------------------------------------
+
+
+def determinant(A: Array) -> Array:
+    """Return determinants."""
+    return np.linalg.det(A)  # type: ignore[no-any-return]
+
+
+def log_determinant(A: Array) -> tuple[Array, Array]:
+    """Return sign and logarithm of determinants."""
+    sign, logarithm = np.linalg.slogdet(A)
+    return sign, logarithm
+
+
+def matrix_exponential(A: Array) -> Array:
+    """Return exponentials by scaling and squaring (Al-Mohy and Higham, 2009)."""
+    if not A.size:
+        return np.zeros(A.shape, A.dtype)
+    from scipy.linalg import expm
+
+    return expm(A).astype(A.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def _half_exponential(A: Array) -> Array:
+    return matrix_exponential(A.astype(np.float32)).astype(A.dtype)
+
+
+def pivots_to_permutation(pivots: Array, m: int) -> Array:
+    """Return the order of rows after LAPACK's exchanges."""
+    order = np.broadcast_to(np.arange(m, dtype=pivots.dtype), (*pivots.shape[:-1], m)).copy()
+    for place in np.ndindex(*pivots.shape[:-1]):
+        rows = order[place]
+        for i, other in enumerate((pivots[place] - 1).tolist()):
+            rows[i], rows[other] = rows[other], rows[i]
+    return order
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {
+    kernel.__name__: kernel
+    for kernel in (
+        cholesky_factor,
+        determinant,
+        eig,
+        eigenvalues,
+        eigh,
+        hermitian_eigenvalues,
+        householder_qr,
+        ldl_factor,
+        ldl_solve,
+        least_squares,
+        log_determinant,
+        lu_factor,
+        matrix_exponential,
+        matrix_inverse,
+        pivots_to_permutation,
+        qr_factor,
+        singular_decomposition,
+        singular_values,
+        solve,
+        solve_triangular,
+    )
+}

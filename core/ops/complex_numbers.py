@@ -1,0 +1,115 @@
+"""Complex numbers from their parts, and their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import operators
+from ..dtypes import float32, float64
+from ..operators import composite
+from .rules import check_tensor
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["complex", "imag", "polar", "real"]
+
+_STACK = operators.handle("stack")
+_VIEW_AS_COMPLEX = operators.handle("view_as_complex")
+_VIEW_AS_REAL = operators.handle("view_as_real")
+_BROADCAST = operators.handle("broadcast_tensors")
+
+
+def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) -> None:
+    for value, label in zip((first, second), labels, strict=True):
+        check_tensor(value, name, label)
+        if value._kind.dtype not in (float32, float64):
+            raise RuntimeError(
+                f"{name}(): Expected both inputs to be Float or Double tensors but got "
+                f"{first.dtype.name} and {getattr(second, 'dtype', type(second))}"
+            )
+    if first._kind.dtype is not second._kind.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected object of dtype {first.dtype.name} but got dtype {second.dtype.name} for "
+            "second argument"
+        )
+
+
+@composite(method=False)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Return complex numbers from their real and imaginary parts.
+
+    Parameters
+    ----------
+    real, imag : Tensor
+        float32, or float64, both; they broadcast.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.complex(tp.tensor([1.0]), tp.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    _check_parts("complex", real, imag, ("real", "imag"))
+    pair: Any = (real, imag) if real._shape == imag._shape else _BROADCAST.call(real, imag)
+    return _VIEW_AS_COMPLEX.call(_STACK.call(list(pair), -1))  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Return complex numbers from their absolute values and angles.
+
+    Parameters
+    ----------
+    abs, angle : Tensor
+        float32, or float64, both; they broadcast.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.polar(tp.tensor([2.0]), tp.tensor([0.0]))
+    tensor([2.+0.j])
+    """
+    _check_parts("polar", abs, angle, ("abs", "angle"))
+    size: Any = abs
+    turn: Any = angle
+    return complex(size * turn.cos(), size * turn.sin())
+
+
+@composite(method=False)
+def real(input: Tensor) -> Tensor:
+    """Return a view of the real parts; of a real tensor, the tensor itself.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.real(tp.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    check_tensor(input, "real")
+    if not input._kind.dtype.is_complex:
+        return input
+    return _VIEW_AS_REAL.call(input).select(-1, 0)  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def imag(input: Tensor) -> Tensor:
+    """Return a view of the imaginary parts.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is real.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.imag(tp.tensor([1 + 2j]))
+    tensor([2.])
+    """
+    check_tensor(input, "imag")
+    if not input._kind.dtype.is_complex:
+        raise RuntimeError(
+            f"imag is not implemented for tensors with non-complex dtypes, got {input.dtype.name}"
+        )
+    return _VIEW_AS_REAL.call(input).select(-1, 1)  # type: ignore[no-any-return]
