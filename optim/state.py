@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import float32, float64, get_default_dtype
-from tensorplug.core.ops import full
+from tensorplug.core.ops import full, view_as_real
 
 
 def pack_groups(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[str, Any]:
@@ -93,8 +93,6 @@ def number(value: float | Tensor) -> float:
 
 def as_real(tensors: Iterable[Tensor | None]) -> list[Any]:
     """Return complex tensors as real ones with a last dimension of 2, over the same memory."""
-    from tensorplug.core.ops import view_as_real
-
     return [
         view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor
         for tensor in tensors

@@ -304,6 +304,23 @@ def test_devices():
     assert weight.requires_grad
 
 
+def test_every_device_type_of_tensors_is_a_method_of_modules(monkeypatch):
+    from tensorplug.core import device_members
+
+    net = nn.Linear(1, 1)
+    assert not hasattr(net, "elsewhere")
+    device_members.add("elsewhere")
+    try:
+        moved = []
+        monkeypatch.setattr(nn.Linear, "to", lambda self, device: moved.append(str(device)) or self)
+        assert net.elsewhere() is net
+        net.elsewhere(1)
+        net.elsewhere("elsewhere:2")
+        assert moved == ["elsewhere", "elsewhere:1", "elsewhere:2"]
+    finally:
+        del tp.Tensor.elsewhere, tp.Tensor.is_elsewhere
+
+
 def test_complex_modules_warn():
     with pytest.warns(UserWarning, match="Complex modules"):
         net = nn.Linear(1, 1).to(tp.complex64)
