@@ -1,11 +1,10 @@
 """Learning-rate schedulers."""
 
 from .composed_schedulers import ChainedScheduler, SequentialLR
+from .cosine_schedulers import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cyclic_schedulers import CyclicLR, OneCycleLR
 from .factor_schedulers import (
     ConstantLR,
-    CosineAnnealingLR,
-    CosineAnnealingWarmRestarts,
     ExponentialLR,
     LambdaLR,
     LinearLR,
