@@ -21,6 +21,7 @@ from .operators import Op, Spec
 from .runtime import RemovedRuntime
 from .shapes import Shape
 from .tensor_base import (
+    TRACKED,
     TensorBase,
     bump_version,
     new_tensor,
@@ -61,6 +62,9 @@ class GradientLayer(Protocol):
 
     def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
         """Record that `target`, at `version` before, now holds the op's result."""
+
+    def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
+        """Turn a tensor into the view of itself that `show` makes, for the op called `name`."""
 
     def requires_grad(self, tensor: Any) -> bool:
         """Return whether a view of a tensor that required no grad does so by now."""
@@ -113,6 +117,10 @@ class _NoGradient:
     def record_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...], version: int
     ) -> None: ...
+
+    def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
+        result = show(target)
+        target._array, target._shape = result._array, result._shape
 
     def requires_grad(self, tensor: Any) -> bool:
         return False
@@ -540,7 +548,9 @@ def _run_kernel_or_body(
 def _any_tracked(values: tuple[Any, ...]) -> bool:
     for value in values:
         if isinstance(value, TensorBase):
-            if value._state:
+            # A view has to ask: it requires grad if its base has come to by now.
+            state = value._state
+            if state and (state == TRACKED or gradient.requires_grad(value)):
                 return True
         elif isinstance(value, (list, tuple)) and _any_tracked(tuple(value)):
             return True

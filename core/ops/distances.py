@@ -10,13 +10,14 @@ from ..shapes import broadcast_shapes, normalize_dim
 from .norms import _vector_norm, vector_norm
 from .reductions import sum
 from .rules import cast, check_tensor
+from .searching import _positions
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = ["cdist", "dist", "pdist", "renorm"]
 
-_TRIU_INDICES = handle("triu_indices")
+_ARANGE = handle("arange")
 _ZEROS = handle("zeros")
 
 _MODES = {
@@ -162,7 +163,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError(f"pdist(): only supports non-negative p values, got {p}")
     rows = input._shape[0]
-    first, second = _TRIU_INDICES.call(rows, rows, 1, device=input.device).unbind(0)
+    # Pair k belongs to the last row whose pairs start at or before k.
+    numbers = _ARANGE.call(rows, device=input.device)
+    starts = numbers * (2 * rows - 1 - numbers) // 2
+    pair = _ARANGE.call(rows * (rows - 1) // 2, device=input.device)
+    first = _positions(starts, pair, True) - 1
+    second = pair - starts.index_select(0, first) + first + 1
     difference = input.index_select(0, first) - input.index_select(0, second)
     return _vector_norm(difference, float(p), (1,), False)
 

@@ -84,9 +84,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def _finite_range(
-    name: str, values: Tensor, low: Number | None, high: Number | None
+    name: str, values: Tensor, low: Number | None, high: Number | None, margin: float
 ) -> tuple[float, float]:
-    """Return the range of the bins: the one asked for, or that of the values."""
+    """Return the range of the bins: the one asked for, or that of the values.
+
+    A range of no width is widened by `margin` on each side.
+    """
     if low is None or high is None:
         low, high = 0.0, 0.0
         if values.numel():
@@ -96,7 +99,7 @@ def _finite_range(
     if low > high:  # type: ignore[operator]
         raise RuntimeError(f"{name}(): max must be larger than min, got [{low}, {high}]")
     if low == high:
-        low, high = low - 0.5, high + 0.5  # type: ignore[operator]
+        low, high = low - margin, high + margin  # type: ignore[operator]
     return low, high  # type: ignore[return-value]
 
 
@@ -149,13 +152,8 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     _check_bins("histc", bins)
     wide = input if input.dtype in (float32, float64) else cast(input, float32)
     flat = wide.detach().reshape(-1)
-    if min == max:
-        low, high = (None, None) if min == 0 else (min, max)
-        low, high = _finite_range("histc", flat, low, high)
-        if low + 0.5 == high - 0.5:
-            low, high = low - 0.5, high + 0.5  # histc widens by one on each side
-    else:
-        low, high = _finite_range("histc", flat, min, max)
+    bounds = (None, None) if min == max == 0 else (min, max)
+    low, high = _finite_range("histc", flat, *bounds, 1.0)
     edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
     return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)
 
@@ -176,7 +174,7 @@ def _edges(
             )
         return bins  # type: ignore[return-value]
     _check_bins(name, bins)
-    low, high = _finite_range(name, values, *bounds)
+    low, high = _finite_range(name, values, *bounds, 0.5)
     return _LINSPACE.call(low, high, bins + 1, dtype=values.dtype, device=values.device)  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import BOOL, bool_, int64, promote_types
+from ..dtypes import BOOL, bool_, int64, promote_types, result_dtype
 from ..operators import composite, handle
 from ..shapes import normalize_dim
 from ..tensor_base import TensorBase
@@ -202,7 +202,8 @@ def isin(
         found = elements == test_elements
         return ~found if invert else found
     if not isinstance(elements, TensorBase):
-        elements = _FULL.call((), elements, device=device)
+        dtype = result_dtype((test_elements, elements))
+        elements = _FULL.call((), elements, dtype=dtype, device=device)
     tests = test_elements.detach().reshape(-1)
     dtype = promote_types(elements.dtype, tests.dtype)
     elements, tests = cast(elements.detach(), dtype), cast(tests, dtype)

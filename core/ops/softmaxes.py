@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..dtypes import FLOATING, DType, as_dtype
+from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import Spec, composite, primitive
 from ..shapes import Shape, normalize_dim, normalize_dims
 from .reductions import amax, sum
@@ -124,13 +124,10 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 @composite(method=False)
 def _logsumexp(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
     """Return :func:`logsumexp` for canonical arguments."""
-    if 0 in input._shape:
-        return sum(input.exp(), dim, keepdim).log()
-    if input.is_complex():
-        real = input.real
-        peak = amax(real, dim, True)
-    else:
-        peak = amax(input, dim, True)
+    wide = cast(input, float32) if input.dtype in (float16, bfloat16) else input
+    if 0 in wide._shape:
+        return cast(sum(wide.exp(), dim, keepdim).log(), input.dtype)
+    peak = amax(wide.real if wide.is_complex() else wide, dim, True)
     peak = peak.masked_fill(peak.abs() == float("inf"), 0)
-    total = sum((input - peak).exp(), dim, keepdim).log()
-    return total + (peak if keepdim else peak.reshape(total._shape))
+    total = sum((wide - peak).exp(), dim, keepdim).log()
+    return cast(total + (peak if keepdim else peak.reshape(total._shape)), input.dtype)

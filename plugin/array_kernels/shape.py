@@ -24,7 +24,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def expand(input: Any, shape: Shape) -> Any:
-        return xp.broadcast_to(input, shape)
+        if 0 in shape or input.shape == shape:
+            # Nothing is repeated: the library's view would be read-only without need.
+            return input[...] if input.shape == shape else xp.empty(shape, input.dtype)
+        # What a library broadcasts is read-only, but where there is no element one may "write".
+        return xp.broadcast_to(input, shape) if 0 not in shape else xp.empty(shape, input.dtype)
 
     # Of the composite, for replayed formulas, whose arrays may be strided otherwise than the first time.
     @table.kernel()
