@@ -57,8 +57,10 @@ class GradientLayer(Protocol):
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
         """Note that `output` is a view of ``values[0]``, whether or not that requires grad."""
 
-    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
-        """Refuse what may not be written to; return whether the write has to be recorded."""
+    def before_inplace(
+        self, op: Op, target: Any, values: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        """Refuse what may not be written to; return the values to record with, None to record nothing."""
 
     def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
         """Record that `target`, at `version` before, now holds the op's result."""
@@ -111,8 +113,10 @@ class _NoGradient:
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None: ...
 
-    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
-        return False
+    def before_inplace(
+        self, op: Op, target: Any, values: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        return None
 
     def record_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...], version: int
@@ -341,7 +345,10 @@ def _again(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
     if isinstance(error, Warning):
         with spec.kind.runtime.quiet():
             return execute(op, spec)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # its traceback has this frame: a cycle would keep the tensors
 
 
 def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
@@ -713,7 +720,7 @@ def run_inplace(
     _check_out(op, target, dtype, spec.kind)
     if spec.values[0] is not target or spec.kind.with_dtype(dtype) is not target._kind:
         return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
-    tracked = gradient.before_inplace(op, target, spec.values)
+    recorded = gradient.before_inplace(op, target, spec.values)
     storage = target._storage
     version = target._version if storage is None else storage.version
     try:
@@ -725,8 +732,8 @@ def run_inplace(
                 "to a single memory location. Please clone() the tensor before performing the operation."
             ) from None
         raise
-    if tracked:
-        gradient.record_inplace(op, target, spec.values, version)
+    if recorded is not None:
+        gradient.record_inplace(op, target, recorded, version)
     return target
 
 

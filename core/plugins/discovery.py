@@ -74,20 +74,19 @@ class Quarantined:
     found : Found
         The plugin: ``found.label`` names it with package and version.
     error : BaseException or None
-        What it raised, with its traceback.
+        What it raised.
     reason, fix : str
         Why it is not used, and what would help.
+    traceback : str
+        The original traceback. It is kept as text, and as a note of `error`: a traceback object would
+        keep alive the variables of everything that was running when the plugin was first needed.
     """
 
     found: Found
     error: BaseException | None
     reason: str
     fix: str
-
-    @property
-    def traceback(self) -> str:
-        """The original traceback as text."""
-        return "" if self.error is None else "".join(traceback.format_exception(self.error))
+    traceback: str
 
 
 _found: list[Found] | None = None
@@ -217,7 +216,16 @@ def _other_version(found: Found) -> tuple[str, str]:
 
 
 def _set_aside(found: Found, error: BaseException | None, reason: str, fix: str) -> Quarantined:
-    entry = _quarantine[found.package, found.name] = Quarantined(found, error, reason, fix)
+    text = ""
+    if error is not None:
+        text = "".join(traceback.format_exception(error))
+        chained: BaseException | None = error
+        while chained is not None and chained.__traceback__ is not None:
+            chained.__traceback__ = None
+            chained = chained.__cause__ or chained.__context__
+        error.add_note(f"Its traceback, from when the plugin was loaded:\n{text}")
+    entry = Quarantined(found, error, reason, fix, text)
+    _quarantine[found.package, found.name] = entry
     return entry
 
 

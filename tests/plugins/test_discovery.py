@@ -98,6 +98,8 @@ def test_what_fails_is_set_aside_and_the_rest_goes_on(install, error):
     (entry,) = tp.plugins.quarantined()
     assert entry.error is error
     assert "in load\n" in entry.traceback
+    assert error.__traceback__ is None, "it would keep the variables of this function alive"
+    assert entry.traceback in error.__notes__[0]
     assert f"{type(error).__name__}" in entry.reason
     tp.plugins.load_all()
     assert (bad.loads, good.loads) == (1, 1)
