@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import dispatch
+from tensorplug.core import dispatch, operators
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op
@@ -28,6 +28,9 @@ from .hooks import RemovableHandle
 from .views import edge_of, refresh, requires_grad
 
 _new = object.__new__
+
+
+CLONE = operators.handle("clone")
 
 
 class Recorder:
@@ -170,15 +173,17 @@ class Recorder:
 
     # --- writing in place ---
 
-    def before_inplace(self, op: Op, target: Any, values: tuple[Any, ...]) -> bool:
-        """Refuse writes to leaves; return whether the write has to be recorded."""
+    def before_inplace(
+        self, op: Op, target: Any, values: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        """Refuse writes to leaves; return what to record the write with, or None if it needs none."""
         if target._extra is not None and target._extra.inference and not recording.inference:
             raise RuntimeError(
                 f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
                 "allowed. You can make a clone to get a normal tensor before doing inplace update."
             )
         if dispatch.paused and not recording.enabled:
-            return False
+            return None
         own = requires_grad(target)
         view = None if target._extra is None else target._extra.view
         if own and target._node is None:
@@ -196,21 +201,29 @@ class Recorder:
                 )
             if not view.recorded and requires_grad(base):
                 raise RuntimeError(
-                    f"{op.name}_(): a view was created in no_grad mode and is being modified inplace "
-                    "with grad mode enabled; make the view while recording, or write under no_grad"
+                    f"{op.name}_(): a view was created in no_grad mode, or by a function that returns "
+                    "multiple views, and is being modified inplace with grad mode enabled; make the view "
+                    "alone and while recording, or write under no_grad"
                 )
         if not tracked:
-            return False
+            return None
         if not target._kind.is_differentiable:
-            return False
+            return None
         if op.rule is None:
             missing(op)
-        return True
+        return _with_old_value(op, target, values)
 
     def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
         """Make the op the maker of what `target` now holds."""
         rule: Rule = op.rule
-        node = build(op, values, (target,), versions_before={id(target): version})
+        storage = target._storage
+        before = {
+            id(value): version
+            for value in values
+            if value is target
+            or (isinstance(value, TensorBase) and storage is not None and value._storage is storage)
+        }
+        node = build(op, values, (target,), versions_before=before)
         if node is None:
             # The new value depends on nothing that requires grad.
             node = OpNode((), target._kind, target._shape, rule.plan(0), (), ())
@@ -222,6 +235,21 @@ class Recorder:
             target._state = TRACKED
         if extra is not None and extra.retains_grad:
             node_extra(node_of(target)).retains = weakref.ref(target)
+
+    def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
+        """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
+        if (not dispatch.paused or recording.enabled) and requires_grad(target):
+            if target._node is None:
+                raise RuntimeError(
+                    f"{name}(): a leaf Variable that requires grad is being used in an in-place "
+                    f"operation; use {name[:-1]}(), which returns another view"
+                )
+            if target._is_view() and target._base._node is None:
+                raise RuntimeError(
+                    f"{name}(): a view of a leaf Variable that requires grad is being used in an "
+                    "in-place operation"
+                )
+        views.relayout(target, show)
 
     # --- attributes of tensors ---
 
@@ -332,6 +360,27 @@ def missing(op: Op) -> Any:
         f"not_differentiable({op.name!r}); call detach() on the inputs, or use `with tp.no_grad():`, if "
         "no gradient is wanted"
     )
+
+
+def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an op's arguments, with a copy in place of the target if a formula needs its old value."""
+    mask = 0
+    for position, value in enumerate(values):
+        if isinstance(value, TensorBase):
+            mask |= (value._state and requires_grad(value)) << position
+        elif isinstance(value, (list, tuple)):
+            mask |= _any_requires(value) << position
+    plan = op.rule.plans.get(mask) or op.rule.plan(mask)
+    for _, origin, position in plan.saves:
+        if origin == ARGUMENT and values[position] is target:
+            kind = target._kind
+            array = kind.kernels[CLONE.index](target._array)
+            kept = new_tensor(array, kind, target._shape)
+            if target._state and requires_grad(target):
+                kept._node = edge_of(target)
+                kept._state = TRACKED
+            return tuple([kept if value is target else value for value in values])
+    return values
 
 
 def _any_requires(values: Any) -> bool:

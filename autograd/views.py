@@ -7,15 +7,19 @@ notice that their base's node is another and rebuild their own the next time the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import dispatch
+from tensorplug.core import dispatch, operators
 from tensorplug.core.layers import gradient_off, recording
 from tensorplug.core.operators import Op
-from tensorplug.core.tensor_base import TRACKED, VIEW, extra_of, new_tensor
+from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
 
 from .nodes import Node
 from .modes import enable_grad
+
+
+AS_STRIDED = operators.handle("as_strided")
 
 
 class View:
@@ -53,6 +57,11 @@ def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
     from tensorplug.core.operators import Spec
 
     for op, values in steps:
+        if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
+            raise RuntimeError(
+                "as_strided(): the view was made of a tensor laid out in another way than the gradient; "
+                "make it of a contiguous tensor"
+            )
         shape, dtype = _result_of(op, tensor, values)
         tensor = dispatch.execute(op, Spec((tensor, *values), shape, dtype))
     return tensor
@@ -78,15 +87,24 @@ def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> View
     if outer is None:
         view = View(source, step, recording.enabled)
     else:
-        view = View(outer.base, outer.steps + step, recording.enabled and outer.recorded)
+        view = View(base_of(outer), outer.steps + step, recording.enabled and outer.recorded)
     extra_of(output).view = view
     return view
+
+
+def base_of(view: View) -> Any:
+    """Return the view's base, found anew if :func:`relayout` has made a view of what was the base."""
+    base = view.base
+    extra = base._extra
+    if extra is not None and extra.view is not None:
+        base = view.base = extra.view.base
+    return base
 
 
 def refresh(tensor: Any) -> None:
     """Give a view the node that fits its base's present one."""
     view = tensor._extra.view
-    base = view.base
+    base = base_of(view)
     if view.seen is base._node:
         return
     with enable_grad():
@@ -99,11 +117,40 @@ def refresh(tensor: Any) -> None:
 def rebase(tensor: Any, node: Node) -> None:
     """Make `node` the maker of a view's present value, and let the base and its views know."""
     view = tensor._extra.view
-    base = view.base
+    base = base_of(view)
     base_edge = edge_of(base) if requires_grad(base) else None
     base._node = ScatterView(base_edge, node, base, view.steps)
     base._state = TRACKED
     refresh(tensor)
+
+
+def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
+    """Turn a tensor into a view of what it was, as ``unsqueeze_`` does.
+
+    Where the tensor may have views, a new tensor takes its place as their base.
+    """
+    extra = tensor._extra
+    shared = tensor._storage
+    source = tensor
+    if shared is not None and (extra is None or extra.view is None):
+        source = new_tensor(tensor._array, tensor._kind, tensor._shape)
+        source._storage = shared
+        source._node = tensor._node
+        source._state = tensor._state
+    result = show(source)
+    tensor._array = result._array
+    tensor._shape = result._shape
+    if shared is None:
+        tensor._version = tensor._storage.version
+        tensor._storage = None
+        if result._node is not None:
+            tensor._node = result._node
+            tensor._state = TRACKED
+    else:
+        extra_of(tensor).view = result._extra.view
+        tensor._node = result._node
+        tensor._state = result._state
+    bump_version(tensor)
 
 
 def requires_grad(tensor: Any) -> bool:
@@ -149,6 +196,8 @@ class ScatterView(Node):
         return [(None if t is None else t._array, fresh) for t, fresh in results]
 
     def _gradients(self, gradient: Any) -> list[tuple[Any, bool]]:
+        if any([op is AS_STRIDED for op, _ in self.steps]):
+            gradient = gradient.clone()  # strides are meant for a contiguous base
         written = replay(self.steps, gradient).clone()
         if self.edges[0] is None:
             return [(None, False), (written, True)]

@@ -290,6 +290,8 @@ def fill(op: Op, kind: Kind) -> None:
             kind.kernels[op.index] = kernel
             return
         compute, result = pointwise_kinds(op, kind)
+        if kind.is_meta:
+            compute = kind  # nothing is computed, so nothing needs to be converted first
         kernel = raw_callable(op, compute)
         if contracts.every_call:
             kernel = contracts.checking(op, compute, kernel, result.dtype)

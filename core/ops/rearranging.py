@@ -20,7 +20,7 @@ from .gathering import index_select
 from .indexing import part, place
 from .joining import cat, stack
 from .rules import check_tensor
-from .shape import expand, permuted, reshape, shown_as
+from .shape import copy_shown_as, expand, permuted, reshape, shown_as
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -231,7 +231,7 @@ def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> 
         spread.extend((1, size))
         wide.extend((n, size))
     copies = clone(expand(shown_as(input, tuple(spread)), tuple(wide)))
-    return shown_as(copies, final)  # type: ignore[no-any-return]
+    return copy_shown_as(copies, final)  # type: ignore[no-any-return]
 
 
 @composite()
@@ -311,7 +311,7 @@ def repeat_interleave(
         raise RuntimeError(f"Repeats must be non-negative, got {times}")
     wide = (*shape[: dim + 1], times, *shape[dim + 1 :])
     copies = clone(expand(shown_as(input, (*shape[: dim + 1], 1, *shape[dim + 1 :])), wide))
-    return shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+    return copy_shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
 
 
 def _repeated_positions(repeats: Any, output_size: int | None) -> Any:

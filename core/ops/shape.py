@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import dispatch
 from ..dispatch import show
-from ..operators import Spec, composite, handle, primitive
+from ..operators import Spec, composite, handle, in_place, primitive
 from ..shapes import (
     Shape,
     as_shape,
@@ -17,7 +18,7 @@ from ..shapes import (
     normalize_dims,
     view_strides,
 )
-from ..tensor_base import TensorBase
+from ..tensor_base import PLAIN, VIEW, TensorBase
 from .copying import clone
 from .rules import check_tensor
 
@@ -61,6 +62,18 @@ _VIEW = handle("view")
 def shown_as(input: Any, shape: Shape) -> Any:
     """Return a view in a shape that is known to fit, such as one with sizes of 1 more or fewer."""
     return show(_VIEW, input, (shape,), shape)
+
+
+def copy_shown_as(copy: Any, shape: Shape) -> Any:
+    """Return a fresh copy in another shape, which is no view: nobody else has the memory."""
+    result = show(_VIEW, copy, (shape,), shape)
+    extra = result._extra
+    if extra is not None and extra.view is not None:
+        extra.view = None
+        result._storage = None
+        if result._state == VIEW:
+            result._state = PLAIN
+    return result
 
 
 def permuted(input: Any, order: Shape) -> Any:
@@ -144,9 +157,9 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
         math.prod(input._shape),
         "reshape",
     )
-    if not viewable(input, target):
-        input = clone(input)
-    return show(_VIEW, input, (target,), target)  # type: ignore[no-any-return]
+    if viewable(input, target):
+        return show(_VIEW, input, (target,), target)  # type: ignore[no-any-return]
+    return copy_shown_as(clone(input), target)  # type: ignore[no-any-return]
 
 
 @composite()
@@ -264,7 +277,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 # --- sizes of 1 ---------------------------------------------------------------------------------
 
 
-@composite(view=True)
+@composite(view=True, inplace=True)
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Return a view of `input` without its dimensions of size 1, or without those among `dim`.
 
@@ -291,7 +304,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return shown_as(input, kept)  # type: ignore[no-any-return]
 
 
-@composite(view=True)
+@composite(view=True, inplace=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view of `input` with a new dimension of size 1 at `dim`.
 
@@ -403,7 +416,7 @@ def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Sp
     return Spec((input, found), tuple([input._shape[dim] for dim in found]), input.dtype)
 
 
-@composite(view=True, aliases=("swapaxes", "swapdims"))
+@composite(view=True, inplace=True, aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view of `input` with two dimensions exchanged.
 
@@ -426,7 +439,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 swapaxes = swapdims = transpose
 
 
-@composite(view=True)
+@composite(view=True, inplace=True)
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a vector or number stays as it is.
 
@@ -634,3 +647,33 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if not dims:
         return input
     return input.sum(dims, keepdim=False).reshape(shape)
+
+
+# --- a tensor made a view of itself -------------------------------------------------------------
+
+
+def _relayout(name: str, input: Any, function: Any, *args: Any) -> Any:
+    """Apply a view op in place: the tensor shows its memory in the new way, other views stay."""
+    check_tensor(input, name)
+    dispatch.gradient.relayout(name, input, lambda source: function(source, *args))
+    return input
+
+
+@in_place(squeeze)
+def _squeeze(input: Any, dim: Any = None) -> Any:
+    return _relayout("squeeze_", input, squeeze, dim)
+
+
+@in_place(unsqueeze)
+def _unsqueeze(input: Any, dim: int) -> Any:
+    return _relayout("unsqueeze_", input, unsqueeze, dim)
+
+
+@in_place(transpose)
+def _transpose(input: Any, dim0: int, dim1: int) -> Any:
+    return _relayout("transpose_", input, transpose, dim0, dim1)
+
+
+@in_place(t)
+def _t(input: Any) -> Any:
+    return _relayout("t_", input, t)

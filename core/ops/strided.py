@@ -287,7 +287,7 @@ def view_as_complex(input: Tensor) -> Spec:
     if input._shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(input._shape)}")
     strides = input.stride()
-    if strides[-1] != 1:
+    if strides[-1] != 1 and input.numel():
         raise RuntimeError(f"Tensor must have a last dimension with stride 1, got {strides[-1]}")
     if any([stride % 2 for stride in strides[:-1]]):
         raise RuntimeError(

@@ -50,6 +50,10 @@ class NumpyRuntime(DeviceRuntime):
         itemsize = array.itemsize
         return tuple([stride // itemsize for stride in array.strides])
 
+    def is_contiguous(self, array: np.ndarray[Any, Any]) -> bool:
+        """Return whether the elements lie in memory row by row without gaps."""
+        return array.flags.c_contiguous
+
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
         owner = array

@@ -1,0 +1,88 @@
+"""Tensor methods that give a tensor other memory: ``resize_``, ``resize_as_``, ``set_``.
+
+A tensor here owns the memory that its array shows, so ``resize_`` finds no spare elements behind a view:
+a larger size always gets new memory, to which the elements are copied. No history is kept of any of this;
+tensors that require grad are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import operators
+from .shapes import as_shape, check_sizes
+from .tensor_base import TensorBase, bump_version
+
+
+def _refuse(tensor: Any, name: str) -> None:
+    if tensor.requires_grad:
+        raise RuntimeError(f"{name}(): cannot resize variables that require grad")
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Give the tensor another shape; elements, in row order, are kept as far as there is room.
+
+    Parameters
+    ----------
+    *sizes : int, or one sequence of int
+        The shape. Elements beyond those that the tensor had may hold anything.
+    """
+    shape = check_sizes(as_shape(sizes, "resize_"), "resize_")
+    if shape == self._shape:
+        return self
+    _refuse(self, "resize_")
+    kind = self._kind
+    flat = self.detach().reshape(-1) if math.prod(self._shape) else None
+    count = math.prod(shape)
+    if flat is not None and count <= flat._shape[0] and self.is_contiguous():
+        array = flat[:count].view(shape)._array
+    else:
+        array = kind.runtime.empty(shape, kind.dtype, kind.device.index or 0)
+        if flat is not None and count:
+            made = tensor_over(array, self).view(-1)
+            kept = min(count, flat._shape[0])
+            made[:kept].copy_(flat[:kept])
+    self._array, self._shape = array, shape
+    bump_version(self)
+    return self
+
+
+def tensor_over(array: Any, like: Any) -> Any:
+    """Return a tensor over an array of the kind of another tensor."""
+    from .tensor_base import new_tensor
+
+    return new_tensor(array, like._kind, tuple(array.shape))
+
+
+def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
+    """Give the tensor the shape of another: see :meth:`resize_`."""
+    return resize_(self, the_template._shape)
+
+
+def set_(self: Any, source: Any = None) -> Any:
+    """Make the tensor show the memory of another of its dtype and device, in the same way.
+
+    Without `source` the tensor becomes empty.
+    """
+    _refuse(self, "set_")
+    kind = self._kind
+    if source is None:
+        self._array = kind.runtime.empty((0,), kind.dtype, kind.device.index or 0)
+        self._shape = (0,)
+        self._storage = None
+        return self
+    if not isinstance(source, TensorBase):
+        raise TypeError(f"set_(): source must be a tensor, got {type(source).__name__}")
+    if source._kind is not kind:
+        raise RuntimeError(
+            f"set_(): expected a source of {kind.dtype.name} on {kind.device}, got "
+            f"{source.dtype.name} on {source.device}"
+        )
+    other = source.detach()
+    self._array, self._shape, self._storage = other._array, other._shape, other._storage
+    return self
+
+
+for _method in (resize_, resize_as_, set_):
+    operators.add_method(_method.__name__, _method)

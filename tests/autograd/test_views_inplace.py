@@ -1,0 +1,434 @@
+"""Writing in place through views, and views of views, against torch: values, gradients, errors."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+import tensorplug as tp
+
+torch = pytest.importorskip("torch", reason="compares with torch")
+
+# Each program gets the library, a leaf `w` (3, 4) that requires grad, and a leaf `u` (4,) that does; it
+# returns the tensors whose values are compared, and from whose sum the gradients are taken.
+
+
+def through_index(L, w, u):
+    y = w * 2
+    y[0] *= 3
+    return (y,)
+
+
+def through_slice(L, w, u):
+    y = w * 2
+    y[1:, ::2].mul_(u[:2])
+    return (y,)
+
+
+def through_view_of_view(L, w, u):
+    y = w * 2
+    y[1:][0].mul_(u)
+    return (y,)
+
+
+def through_transpose(L, w, u):
+    y = w * 2
+    y.t()[1].add_(w[:, 0])
+    return (y,)
+
+
+def through_reshape(L, w, u):
+    y = w * 2
+    y.view(2, 6)[1].mul_(3.0)
+    return (y,)
+
+
+def through_unsqueeze(L, w, u):
+    y = w * 2
+    y.unsqueeze(0).squeeze(0)[2].mul_(u)
+    return (y,)
+
+
+def through_diagonal(L, w, u):
+    y = w * 2
+    y.diagonal(1).mul_(u[:3])
+    return (y,)
+
+
+def through_unfold(L, w, u):
+    y = w * 2
+    y.unfold(1, 2, 2).mul_(3.0)
+    return (y,)
+
+
+def through_as_strided(L, w, u):
+    y = w * 2
+    y.as_strided((2, 2), (4, 1), 1).mul_(u[:2])
+    return (y,)
+
+
+def through_narrow_and_select(L, w, u):
+    y = w * 2
+    y.narrow(0, 1, 2).select(1, 3).mul_(5.0)
+    return (y,)
+
+
+def through_movedim(L, w, u):
+    y = w * 2
+    y.movedim(0, 1)[2].copy_(w[:, 1] * 3)
+    return (y,)
+
+
+def through_flatten(L, w, u):
+    y = w * 2
+    y.flatten()[3:7].mul_(u)
+    return (y,)
+
+
+def setitem_row(L, w, u):
+    y = w * 2
+    y[1] = u * 3
+    return (y,)
+
+
+def setitem_number(L, w, u):
+    y = w * 2
+    y[:, 1] = 7.0
+    return (y,)
+
+
+def setitem_index_tensor(L, w, u):
+    y = w * 2
+    y[L.tensor([0, 2])] = u
+    return (y,)
+
+
+def setitem_mixed(L, w, u):
+    y = w * 2
+    y[1:, L.tensor([0, 3])] = u[:2]
+    return (y,)
+
+
+def setitem_mask(L, w, u):
+    y = w * 2
+    y[L.tensor([True, False, True])] = u
+    return (y,)
+
+
+def setitem_full_mask(L, w, u):
+    y = w * 2
+    y[y > 1] = 0.5
+    return (y,)
+
+
+def setitem_in_plain_tensor(L, w, u):
+    y = L.zeros(3, 4)
+    y[1] = u * 2
+    y[2, 1:3] = w[0, :2]
+    return (y,)
+
+
+def setitem_view_of_plain(L, w, u):
+    y = L.zeros(3, 4)
+    v = y[1]
+    v[2:] = u[:2] * 3
+    return (y, v)
+
+
+def base_written_view_read(L, w, u):
+    y = w * 2
+    v = y[0]
+    y.mul_(3.0)
+    return (v, y)
+
+
+def view_written_other_view_read(L, w, u):
+    y = w * 2
+    a, b = y[0], y[:, 1]
+    a.mul_(u)
+    return (a, b, y)
+
+
+def two_writes_through_two_views(L, w, u):
+    y = w * 2
+    a, b = y[0], y.t()
+    a.mul_(u)
+    b[0].mul_(2.0)
+    return (a, b, y)
+
+
+def write_chain(L, w, u):
+    y = w * 2
+    v = y[1:]
+    x = v[0]
+    x.mul_(2.0)
+    v.mul_(3.0)
+    y.add_(1.0)
+    return (x, v, y)
+
+
+def view_before_base_is_tracked(L, w, u):
+    y = L.ones(3, 4)
+    v = y[1]
+    y.mul_(w)
+    return (v, y)
+
+
+def index_put_accumulate(L, w, u):
+    y = w * 2
+    y.index_put_((L.tensor([0, 0, 2]),), u, accumulate=True)
+    return (y,)
+
+
+def index_add(L, w, u):
+    y = w * 2
+    y.index_add_(0, L.tensor([1, 1]), w[:2] * 3, alpha=2)
+    return (y,)
+
+
+def index_copy(L, w, u):
+    y = w * 2
+    y[:, 1:].index_copy_(1, L.tensor([2, 0]), w[:, :2])
+    return (y,)
+
+
+def index_fill(L, w, u):
+    y = w * 2
+    y.index_fill_(1, L.tensor([0, 3]), 5.0)
+    return (y,)
+
+
+def scatter(L, w, u):
+    y = w * 2
+    y.t().scatter_(0, L.tensor([[0, 1, 2]]), w[:1, :3])
+    return (y,)
+
+
+def scatter_add(L, w, u):
+    y = w * 2
+    y.scatter_add_(1, L.tensor([[0, 0], [1, 1]]), w[1:, 1:3])
+    return (y,)
+
+
+def scatter_number(L, w, u):
+    y = w * 2
+    y[1:].scatter_(1, L.tensor([[0, 1], [3, 1]]), 9.0)
+    return (y,)
+
+
+def masked_scatter(L, w, u):
+    y = w * 2
+    y[0].masked_scatter_(L.tensor([True, False, True, True]), u * 2)
+    return (y,)
+
+
+def put(L, w, u):
+    y = w * 2
+    y.put_(L.tensor([0, 5, 11]), u[:3])
+    return (y,)
+
+
+def lower_triangle(L, w, u):
+    y = w * 2
+    y[:, 1:].tril_()
+    return (y,)
+
+
+def turned_in_place(L, w, u):
+    y = w * 2
+    y.t_()
+    y[1].mul_(2.0)
+    return (y,)
+
+
+def turned_after_view(L, w, u):
+    y = w * 2
+    v = y[1]
+    y.transpose_(0, 1).unsqueeze_(0)
+    v.mul_(u)
+    return (y, v)
+
+
+def squeezed_view(L, w, u):
+    y = w * 2
+    v = y[1:2]
+    v.squeeze_(0)
+    return (v * u, y)
+
+
+def write_to_leaf_view(L, w, u):
+    w[0].mul_(2.0)
+    return (w,)
+
+
+def write_to_leaf(L, w, u):
+    w[0] = 1.0
+    return (w,)
+
+
+def turn_leaf(L, w, u):
+    w.t_()
+    return (w,)
+
+
+def write_after_saving(L, w, u):
+    y = w * 2
+    z = y * y
+    y[0].mul_(3.0)
+    return (z,)
+
+
+def write_view_after_saving_view(L, w, u):
+    y = w * 2
+    v = y[1]
+    z = v.exp() * v
+    y[0] = 0.0
+    return (z,)
+
+
+def write_to_one_of_several_views(L, w, u):
+    y = w * 2
+    a, _, _ = y.unbind(0)
+    a.mul_(2.0)
+    return (y,)
+
+
+def write_to_chunk(L, w, u):
+    y = w * 2
+    y.chunk(2, 1)[0].mul_(2.0)
+    return (y,)
+
+
+def view_made_without_recording(L, w, u):
+    y = w * 2
+    with L.no_grad():
+        v = y[0]
+    v.mul_(2.0)
+    return (y,)
+
+
+def write_to_expanded(L, w, u):
+    y = (u * 2).expand(3, 4)
+    y.mul_(w)
+    return (y,)
+
+
+def write_without_recording(L, w, u):
+    with L.no_grad():
+        w[0] = 1.0
+        w[:, 1].mul_(2.0)
+    return (w * w,)
+
+
+def detached_view(L, w, u):
+    y = w * 2
+    y.detach()[0].zero_() if L is torch else y.detach()[0].mul_(0.0)
+    return (y * 1.0,)
+
+
+def unbound(L, w, u):
+    a, b, c = (w * 2).unbind(0)
+    return (a * b, c * u)
+
+
+def split_in_parts(L, w, u):
+    a, b = (w * 2).split([1, 3], dim=1)
+    return (a * b, a)
+
+
+PROGRAMS = [
+    value
+    for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", None) == __name__ and name != "PROGRAMS"
+]
+
+
+def run(L, program):
+    """Return values and gradients, or the type of the error, of a program in one of the libraries."""
+    w = (L.arange(12.0).reshape(3, 4) / 7 + 0.25).requires_grad_()
+    u = (L.arange(4.0) / 3 - 0.5).requires_grad_()
+    before = L.tensor(w.detach().tolist())
+    try:
+        outputs = program(L, w, u)
+        total = 0.0
+        for weight, output in enumerate(outputs, 2):
+            total = total + (output * output * weight).sum()
+        total.backward()
+    except Exception as error:
+        return type(error), w.detach().tolist() == before.tolist()
+    return (
+        [output.detach().tolist() for output in outputs],
+        [None if x.grad is None else x.grad.tolist() for x in (w, u)],
+        [(output.is_leaf, output.requires_grad, output._is_view()) for output in outputs],
+    )
+
+
+# A tensor turned in place after it was viewed is a view here, see `relayout`.
+VIEW_DIFFERS = {"turned_after_view", "turned_in_place"}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_as_torch(program):
+    with contextlib.suppress(AttributeError):
+        torch.manual_seed(0)
+    ours, theirs = run(tp, program), run(torch, program)
+    assert len(ours) == len(theirs), (ours, theirs)
+    if len(theirs) == 2:
+        assert issubclass(ours[0], theirs[0]), (ours, theirs)
+        assert ours[1] == theirs[1]
+        return
+    for mine, its in zip(ours[:2], theirs[:2], strict=True):
+        for a, b in zip(mine, its, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                torch.testing.assert_close(torch.tensor(a), torch.tensor(b))
+    if program.__name__ not in VIEW_DIFFERS:
+        assert ours[2] == theirs[2]
+
+
+def test_base():
+    x = tp.zeros(2, 3)
+    v = x[0]
+    assert x._base is None
+    assert v._base is x
+    assert v[1:]._base is x
+    assert x.t().unsqueeze(0)._base is x
+    assert x.reshape(3, 2)._base is x
+    assert x.t().reshape(6)._base is None
+    assert x[...]._base is x
+    assert x[[0, 1]]._base is None
+    for part in (*x.unbind(), *x.chunk(2), *x.split(1), x.T, x.mT, x.expand(2, 2, 3), x.flatten()):
+        assert part._base is x
+
+
+def test_views_share_memory_and_version():
+    x = tp.zeros(2, 3)
+    before = x._version_counter
+    x[0][1:] = 5.0
+    x.t()[0].add_(1.0)
+    x.view(-1)[5:].mul_(2.0)
+    assert x.tolist() == [[1.0, 5.0, 5.0], [1.0, 0.0, 0.0]]
+    assert x._version_counter == before + 3
+    assert x.diagonal()._version_counter == x._version_counter
+
+
+def test_old_views_of_a_turned_base():
+    w = tp.ones(2, 3).requires_grad_()
+    y = w * 2
+    row = y[0]
+    y.t_()
+    row.mul_(3.0)
+    (y * tp.arange(6.0).reshape(3, 2)).sum().backward()
+    assert w.grad.tolist() == [[0.0, 12.0, 24.0], [2.0, 6.0, 10.0]]
+    assert row.tolist() == [6.0, 6.0, 6.0]
+    assert y.shape == (3, 2)
+
+
+def test_saved_tensor_turned_in_place():
+    w = tp.ones(2, 3).requires_grad_()
+    y = w * 2
+    z = y * y
+    y.t_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
