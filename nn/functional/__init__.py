@@ -1,0 +1,11 @@
+"""The functions behind the modules, as ``torch.nn.functional``."""
+
+from __future__ import annotations
+
+from .activation import *
+from .convolution import *
+from .dropout import *
+from .linear import *
+from .loss import *
+from .normalization import *
+from .pooling import *

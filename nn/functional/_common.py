@@ -1,0 +1,84 @@
+"""Checks that the functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor_base import TensorBase
+
+
+def tensor(value: Any, name: str, argument: str = "input") -> Any:
+    """Return `value`, or raise TypeError if it is no tensor."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+        )
+    return value
+
+
+def per_dimension(
+    value: int | Sequence[int], count: int, name: str, argument: str, least: int = 0
+) -> Shape:
+    """Return one int per spatial dimension, from one int or a sequence.
+
+    Raises
+    ------
+    TypeError, RuntimeError
+        If a value is no int, there are too many or too few, or one is below `least`.
+    """
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    if len(values) == 1:
+        values = values * count
+    if len(values) != count:
+        raise RuntimeError(
+            f"{name}(): {argument} must be an int or have {count} of them, got {list(values)}"
+        )
+    for item in values:
+        if isinstance(item, bool) or not hasattr(item, "__index__"):
+            raise TypeError(f"{name}(): {argument} must be made of ints, got {item!r}")
+        if item < least:
+            raise RuntimeError(f"{name}(): {argument} must be at least {least}, got {list(values)}")
+    return tuple([int(item) for item in values])
+
+
+def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
+    """Return the input as (N, C, *spatial), and whether a batch dimension had to be added."""
+    tensor(input, name)
+    ndim = len(input._shape)
+    if ndim == count + 2:
+        return input, False
+    if ndim == count + 1:
+        return input.unsqueeze(0), True
+    raise RuntimeError(
+        f"{name}(): expected {count + 1}D (unbatched) or {count + 2}D (batched) input, but got input of "
+        f"size: {list(input._shape)}"
+    )
+
+
+def unbatched(output: Any, added: bool) -> Any:
+    """Take the batch dimension away again."""
+    return output.squeeze(0) if added else output
+
+
+def reduce(loss: Any, reduction: str, name: str) -> Any:
+    """Return a loss's mean, its sum, or the loss as it is."""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{name}(): {reduction!r} is not a valid value for reduction: none, mean, sum")
+
+
+def legacy_reduction(
+    size_average: bool | None, reduce_: bool | None, reduction: str
+) -> str:
+    """Return the reduction that torch's old pair of flags stands for."""
+    if size_average is None and reduce_ is None:
+        return reduction
+    if reduce_ is False:
+        return "none"
+    return "sum" if size_average is False else "mean"

@@ -1,0 +1,251 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.autograd import no_grad
+from tensorplug.core import Tensor
+from tensorplug.core.dtypes import finfo
+
+from ..ops.normalization import standardize
+from ._common import tensor
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
+
+
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any) -> Tensor:
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float | None = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `input` standardised per channel over the batch and all positions.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *).
+    running_mean, running_var : Tensor, optional
+        (C,): used in evaluation, updated in training with the unbiased variance.
+    weight, bias : Tensor, optional
+        (C,).
+    training : bool
+        Whether the batch's own statistics are used.
+    momentum : float
+        The weight of the new statistics in the running ones.
+    eps : float
+        Added to the variance.
+
+    Raises
+    ------
+    ValueError
+        If a channel has only one value in training.
+    """
+    tensor(input, "batch_norm")
+    if input.ndim < 2:
+        raise ValueError(f"batch_norm(): expected at least 2D input, got {input.ndim}D")
+    channels = input.shape[1]
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(
+                f"{name} should contain {channels} elements not {value.numel()}"
+            )
+    shape = (1, channels, *[1] * (input.ndim - 2))
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("Expected running_mean and running_var to be defined when training=False")
+        scale = (running_var + eps).rsqrt()
+        if weight is not None:
+            scale = scale * weight
+        shift = -running_mean * scale
+        if bias is not None:
+            shift = shift + bias
+        return input * scale.reshape(shape) + shift.reshape(shape)
+    count = input.numel() // max(channels, 1)
+    if count <= 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
+        )
+    dims = (0, *range(2, input.ndim))
+    output, mean, rstd = standardize(input, dims, eps)
+    if running_mean is not None and running_var is not None and momentum is not None:
+        with no_grad():
+            variance = (rstd.reshape(-1) ** -2 - eps) * (count / (count - 1))
+            running_mean.mul_(1 - momentum).add_(mean.reshape(-1).to(running_mean.dtype) * momentum)
+            running_var.mul_(1 - momentum).add_(variance.to(running_var.dtype) * momentum)
+    return _affine(output, weight, bias, shape)
+
+
+def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[int, ...]:
+    tensor(input, name)
+    wanted = tuple(normalized_shape)
+    if not wanted:
+        raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional")
+    if tuple(input.shape[-len(wanted) :]) != wanted or input.ndim < len(wanted):
+        raise RuntimeError(
+            f"Given normalized_shape={list(wanted)}, expected input with shape "
+            f"[*, {', '.join(map(str, wanted))}], but got input of size{list(input.shape)}"
+        )
+    return tuple(range(input.ndim - len(wanted), input.ndim))
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `input` standardised over its last dimensions.
+
+    Parameters
+    ----------
+    input : Tensor
+        (*, *normalized_shape).
+    normalized_shape : sequence of int
+        The sizes of those dimensions.
+    weight, bias : Tensor, optional
+        Of that shape.
+
+    Raises
+    ------
+    RuntimeError
+        If the input's last dimensions are others.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> layer_norm(tp.tensor([1.0, 2.0, 3.0]), (3,))
+    tensor([-1.2247,  0.0000,  1.2247])
+    """
+    dims = _last_dims(input, normalized_shape, "layer_norm")
+    return _affine(standardize(input, dims, eps)[0], weight, bias, tuple(normalized_shape))
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Return `input` divided by its root mean square over its last dimensions (Zhang and Sennrich 2019).
+
+    `eps` is the dtype's epsilon unless given.
+    """
+    dims = _last_dims(input, normalized_shape, "rms_norm")
+    small = finfo(input.dtype).eps if eps is None else eps
+    output = input * ((input * input).mean(dims, keepdim=True) + small).rsqrt()
+    return output if weight is None else output * weight
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `input` (N, C, *) standardised over each of `num_groups` groups of channels (Wu and He 2018)."""
+    tensor(input, "group_norm")
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, channels = input.shape[:2]
+    if num_groups <= 0 or channels % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    grouped = input.reshape(n, num_groups, -1)
+    output = standardize(grouped, (2,), eps)[0].reshape(input.shape)
+    return _affine(output, weight, bias, (1, channels, *[1] * (input.ndim - 2)))
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `input` (N, C, *) standardised over the positions of each channel of each sample."""
+    tensor(input, "instance_norm")
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n, channels = input.shape[:2]
+    count = math.prod(input.shape[2:])
+    if count <= 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {list(input.shape)}"
+        )
+    dims = tuple(range(2, input.ndim))
+    output, mean, rstd = standardize(input, dims, eps)
+    if running_mean is not None and running_var is not None:
+        with no_grad():
+            means = mean.reshape(n, channels).mean(0)
+            variances = ((rstd.reshape(n, channels) ** -2 - eps) * (count / (count - 1))).mean(0)
+            running_mean.mul_(1 - momentum).add_(means.to(running_mean.dtype) * momentum)
+            running_var.mul_(1 - momentum).add_(variances.to(running_var.dtype) * momentum)
+    return _affine(output, weight, bias, (1, channels, *[1] * (input.ndim - 2)))
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Return `input` divided by a power of the mean square over neighbouring channels.
+
+    Krizhevsky et al. 2012, section 3.3, with the mean rather than the sum, as in torch.
+    """
+    tensor(input, "local_response_norm")
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input
+    before = size // 2
+    from .pooling import avg_pool3d
+
+    squares = (input * input).reshape(input.shape[0], 1, input.shape[1], -1, 1)
+    from ..ops.windows import pad_zeros
+
+    padded = pad_zeros(squares, (before, 0, 0), (size - 1 - before, 0, 0))
+    means = avg_pool3d(padded, (size, 1, 1), 1).reshape(input.shape)
+    return input / (means * alpha + k) ** beta
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
+    """Return `input` divided by its p-norm over `dim`, which counts as at least `eps`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> normalize(tp.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    tensor(input, "normalize")
+    result = input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return result if out is None else out.copy_(result)

@@ -1,0 +1,53 @@
+"""Standardisation, which all normalisation layers share."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.operators import composite
+from tensorplug.core.shapes import Shape
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+@composite(method=False, outputs="output, mean, rstd")
+def standardize(input: Tensor, dim: Shape, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `input` with mean 0 and variance 1 over the dimensions `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating point.
+    dim : tuple of int
+        Not negative.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    output : Tensor
+        Of the input's shape.
+    mean, rstd : Tensor
+        The mean and 1 / sqrt(biased variance + eps), with the reduced dimensions kept at size 1.
+    """
+    mean = input.mean(dim, True)
+    centred = input - mean
+    rstd = ((centred * centred).mean(dim, True) + eps).rsqrt()
+    return centred * rstd, mean, rstd
+
+
+def _gradient(
+    g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape, input_shape: Shape
+) -> Any:
+    # With x^ the output and n the elements per mean:
+    # dx = rstd (g - mean(g) - x^ mean(g x^)) + g_mean / n - g_rstd rstd^2 x^ / n
+    n = math.prod([input_shape[d] for d in dim])
+    along = (g_output * output).mean(dim, True) * rstd + g_rstd * (rstd * rstd) / n
+    constant = g_output.mean(dim, True) * rstd - g_mean / n
+    return g_output * rstd - output * along - constant
+
+
+DERIVATIVES = [derivative("standardize", input=_gradient)]
