@@ -55,8 +55,8 @@ def _recurrence(factor: Any, term: Any) -> Any:
 def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int) -> Any:
     """Return the sum over k >= i of ``g[k] * exp(x[i] - result[k])``.
 
-    The weight is ``exp(x[i] - result[i])`` times ``exp(result[j - 1] - result[j])`` for all j up to k. No
-    factor is above one, so nothing overflows, and the whole is linear in g.
+    The weight is ``exp(x[i] - result[i])`` times ``exp(result[j - 1] - result[j])`` for all j up
+    to k. No factor is above one, so nothing overflows, and the whole is linear in g.
     """
     if not input_shape:
         return g

@@ -159,7 +159,8 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     check_tensor(input, "cummin")
     refuse_complex(input, "cummin")
     dim = normalize_dim(dim, len(input._shape), "cummin")
-    # The order turned around: bits of integers and bool are inverted, as -x has no place for the least.
+    # The order turned around: bits of integers and bool are inverted, as -x has no place for the
+    # least.
     plain = input.detach()
     mirror = -plain if input.dtype.category == FLOATING else ~plain
     places = _last_places(mirror, _running_maximum(mirror, dim), dim)

@@ -125,8 +125,8 @@ def gradient(
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise RuntimeError(
-            "gradient(): expected spacing to be unspecified, a scalar, or a sequence as long as dim, "
-            f"got {len(spacings)} spacings for {len(dims)} dimensions"
+            "gradient(): expected spacing to be unspecified, a scalar, or a sequence as long as "
+            f"dim, got {len(spacings)} spacings for {len(dims)} dimensions"
         )
     for d in dims:
         if input._shape[d] < edge_order + 1:
@@ -219,8 +219,8 @@ def _trapezoids(
     if len(x._shape) == 1:
         if x._shape[0] != y._shape[dim]:
             raise RuntimeError(
-                f"{name}(): there must be one `x` value for each sample point, got {x._shape[0]} for "
-                f"{y._shape[dim]}"
+                f"{name}(): there must be one `x` value for each sample point, got {x._shape[0]} "
+                f"for {y._shape[dim]}"
             )
         shape = [1] * len(y._shape)
         shape[dim] = -1
@@ -267,7 +267,7 @@ trapz = trapezoid
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1
 ) -> Tensor:
-    """Return the integrals up to each point along `dim`; the arguments are those of :func:`trapezoid`.
+    """Return the integrals up to each point along `dim`; see :func:`trapezoid` for the arguments.
 
     Examples
     --------

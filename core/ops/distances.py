@@ -25,7 +25,8 @@ _MODES = {
     "use_mm_for_euclid_dist": True,
     "donot_use_mm_for_euclid_dist": False,
 }
-# From this many vectors on, a matrix product is worth its loss of precision (torch's documented number).
+# From this many vectors on, a matrix product is worth its loss of precision (torch's documented
+# number).
 _MANY = 25
 
 
@@ -71,8 +72,8 @@ def cdist(
         The order of the norm, from 0 to infinity.
     compute_mode : str
         Whether Euclidean distances come from a matrix product, which is fast but loses digits where
-        points are close: ``"use_mm_for_euclid_dist"``, ``"donot_use_mm_for_euclid_dist"``, or by default
-        if P or R is above 25.
+        points are close: ``"use_mm_for_euclid_dist"``, ``"donot_use_mm_for_euclid_dist"``, or by
+        default if P or R is above 25.
 
     Returns
     -------
@@ -99,7 +100,8 @@ def cdist(
     columns = x1._shape[-1]
     if x2._shape[-1] != columns:
         raise RuntimeError(
-            f"cdist(): X1 and X2 must have the same number of columns. X1: {columns} X2: {x2._shape[-1]}"
+            f"cdist(): X1 and X2 must have the same number of columns. X1: {columns} X2: "
+            f"{x2._shape[-1]}"
         )
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"cdist(): X1 and X2 must have one dtype, got {x1.dtype} and {x2.dtype}")

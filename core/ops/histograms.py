@@ -194,8 +194,8 @@ def _check_weight(name: str, input: Tensor, weight: Tensor | None, shape: Any) -
         return
     if weight.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the "
-            f"same dtype, got {input.dtype} and {weight.dtype}"
+            f"{name}(): if weight tensor is provided, input tensor and weight tensor should have "
+            f"the same dtype, got {input.dtype} and {weight.dtype}"
         )
     if weight._shape != tuple(shape):
         raise RuntimeError(
@@ -291,8 +291,8 @@ def histogramdd(
     each = [bins] * size if isinstance(bins, int) else list(bins)
     if len(each) != size:
         raise RuntimeError(
-            f"histogramdd(): the size of bins should be equal to the innermost dimension of the input "
-            f"tensor, got {len(each)} and {size}"
+            "histogramdd(): the size of bins should be equal to the innermost dimension of the "
+            f"input tensor, got {len(each)} and {size}"
         )
     if range is not None and len(range) != 2 * size:
         raise RuntimeError(

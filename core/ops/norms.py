@@ -61,8 +61,8 @@ def vector_norm(
     order = float(ord)
     if (order < 0 or order == math.inf) and 0 in [input._shape[d] for d in dims]:
         raise RuntimeError(
-            f"{name}(): cannot compute the {ord} norm over no elements because the operation does not "
-            f"have an identity; got shape {list(input._shape)}"
+            f"{name}(): cannot compute the {ord} norm over no elements because the operation "
+            f"does not have an identity; got shape {list(input._shape)}"
         )
     return _vector_norm(input, order, dims, bool(keepdim))
 
@@ -82,8 +82,8 @@ def norm(
     input : Tensor
         Of a floating-point or complex dtype.
     p : number, inf, -inf, "fro" or "nuc"
-        A number takes ``sum(abs(input) ** p) ** (1 / p)``, also over several dimensions; "fro" is 2;
-        "nuc" is the sum of the singular values of matrices.
+        A number takes ``sum(abs(input) ** p) ** (1 / p)``, also over several dimensions; "fro" is
+        2; "nuc" is the sum of the singular values of matrices.
     dim : int or sequence of int, optional
         The dimensions to reduce.
     keepdim : bool
@@ -93,8 +93,8 @@ def norm(
 
     Notes
     -----
-    Where torch deprecates this in favour of ``linalg.vector_norm`` and ``linalg.matrix_norm``, much code
-    uses it.
+    Where torch deprecates this in favour of ``linalg.vector_norm`` and ``linalg.matrix_norm``,
+    much code uses it.
 
     Examples
     --------

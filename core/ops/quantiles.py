@@ -50,8 +50,8 @@ def _quantile(
         )
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}(): interpolation must be one of linear, lower, higher, midpoint or nearest, but "
-            f"got {interpolation!r}"
+            f"{name}(): interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation!r}"
         )
     if 0 in input._shape:
         raise RuntimeError(

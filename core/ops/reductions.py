@@ -148,8 +148,8 @@ def mean(
     chosen = input.dtype if dtype is None else as_dtype(dtype)
     if chosen.category < FLOATING:
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} dtype "
-            f"must be either a floating point or complex dtype. Got: {chosen}; pass "
+            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
+            f"dtype must be either a floating point or complex dtype. Got: {chosen}; pass "
             "dtype=tp.float32"
         )
     dims = normalize_dims(dim, len(input._shape), "mean")
@@ -172,7 +172,8 @@ def nanmean(
     check_tensor(input, "nanmean")
     if input.dtype.category < FLOATING:
         raise RuntimeError(
-            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}"
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype}"
         )
     count = sum(input == input, dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
@@ -349,14 +350,14 @@ def _position(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Spec:
     check_flag(keepdim, name)
     if input.dtype.category in (BOOL, COMPLEX):
         raise RuntimeError(
-            f"{name}(): does not support {'bool' if input.dtype is bool_ else 'complex'} input, got "
-            f"{input.dtype}; convert it first"
+            f"{name}(): does not support {'bool' if input.dtype is bool_ else 'complex'} input, "
+            f"got {input.dtype}; convert it first"
         )
     if dim is None:
         if 0 in input._shape:
             raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0, got shape "
-                f"{list(input._shape)}"
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0, got "
+                f"shape {list(input._shape)}"
             )
         shape: Shape = (1,) * len(input._shape) if keepdim else ()
     else:

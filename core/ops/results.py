@@ -1,19 +1,19 @@
-"""The named tuples that ops with several outputs return, under the names of ``torch.return_types``."""
+"""The named tuples that ops with several outputs return, named as in ``torch.return_types``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "max", "median", "min",
-    "mode", "nanmedian", "sort", "topk",
+    "aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "max", "median",
+    "min", "mode", "nanmedian", "sort", "topk",
 ]  # fmt: skip
 
 
-def _fields(result: tuple[Tensor, ...], names: tuple[str, ...]) -> str:
+def _fields(result: tuple[Any, ...], names: tuple[str, ...]) -> str:
     parts = [f"{name}={value!r}" for name, value in zip(names, result, strict=True)]
     return f"tensorplug.return_types.{type(result).__name__}(\n" + ",\n".join(parts) + ")"
 

@@ -99,8 +99,8 @@ def searchsorted(
             )
         if side == "left" and right:
             raise RuntimeError(
-                "searchsorted(): side and right can't be set to opposites, got side of left while right "
-                "was True"
+                "searchsorted(): side and right can't be set to opposites, got side of left "
+                "while right was True"
             )
         right = side == "right"
     shape = sorted_sequence._shape
@@ -111,25 +111,27 @@ def searchsorted(
     if isinstance(input, TensorBase):
         if len(shape) > 1 and input._shape[:-1] != shape[:-1]:
             raise RuntimeError(
-                "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
-                f"{list(shape)} and input value tensor {list(input._shape)}"
+                "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+                "dimensions of "
+                "boundaries tensor and input value tensor must match, but we got boundaries "
+                f"tensor {list(shape)} and input value tensor {list(input._shape)}"
             )
     elif len(shape) > 1:
         raise RuntimeError(
-            "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "
-            f"but we got boundaries of shape {list(shape)}"
+            "searchsorted(): input value can be a scalar only when boundaries tensor dimension "
+            f"is 1, but we got boundaries of shape {list(shape)}"
         )
     if sorter is not None:
         check_tensor(sorter, "searchsorted", "sorter")
         if sorter._shape != shape:
             raise RuntimeError(
-                f"searchsorted(): boundary and sorter must have the same size, but got {list(shape)} "
-                f"and {list(sorter._shape)}"
+                "searchsorted(): boundary and sorter must have the same size, but got "
+                f"{list(shape)} and {list(sorter._shape)}"
             )
         if sorter.dtype is not int64:
             raise RuntimeError(
-                f"searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}"
+                "searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{sorter.dtype}"
             )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     return _search("searchsorted", sorted_sequence, input, right, out_int32)
@@ -139,7 +141,7 @@ def searchsorted(
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """Return the number of the bucket, between sorted `boundaries`, that each of `input` falls into.
+    """Return the number of the bucket, between `boundaries`, that each of `input` falls into.
 
     Parameters
     ----------
@@ -161,6 +163,7 @@ def bucketize(
     check_tensor(boundaries, "bucketize", "boundaries")
     if len(boundaries._shape) != 1:
         raise RuntimeError(
-            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({len(boundaries._shape)})"
+            "bucketize(): boundaries tensor must be 1 dimension, but got "
+            f"dim({len(boundaries._shape)})"
         )
     return _search("bucketize", boundaries, input, right, out_int32)

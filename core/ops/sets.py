@@ -28,7 +28,7 @@ _ZEROS = handle("zeros")
 
 @composite(method=False)
 def _row_order(input: Tensor) -> Tensor:
-    """Return the indices that sort the rows of a matrix by their first element, then the second, …"""
+    """Return the indices that sort the rows of a matrix, by the first element first."""
     rows, columns = input._shape
     order = _ARANGE.call(rows, device=input.device)
     for column in range(columns - 1, -1, -1):
@@ -69,8 +69,8 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
     others = [size for d, size in enumerate(input._shape) if d != dim]
     if 0 in others:
         raise RuntimeError(
-            f"{name}(): there are dimensions of size 0 besides dim {dim}, so unique cannot be applied; "
-            f"got shape {list(input._shape)}"
+            f"{name}(): there are dimensions of size 0 besides dim {dim}, so unique cannot be "
+            f"applied; got shape {list(input._shape)}"
         )
     return input.movedim(dim, 0).reshape(input._shape[dim], math.prod(others)), dim
 

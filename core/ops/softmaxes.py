@@ -25,7 +25,8 @@ def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> Spec
     input = cast(input, input.dtype if dtype is None else as_dtype(dtype))
     if input.dtype.category != FLOATING:
         raise NotImplementedError(
-            f"{name}(): not implemented for {input.dtype}; pass dtype=tp.float32 or convert the input"
+            f"{name}(): not implemented for {input.dtype}; pass dtype=tp.float32 or convert the "
+            "input"
         )
     return Spec((input, dim), input._shape, input.dtype)
 

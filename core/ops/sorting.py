@@ -192,7 +192,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> res
     size = input._shape[dim] if input._shape else 1
     if not 1 <= k <= size:
         raise RuntimeError(
-            f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
+            f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size "
+            f"{size}"
         )
     order = _order(input, dim, False)
     place = order.narrow(dim, k - 1, 1) if input._shape else order

@@ -31,7 +31,8 @@ def _canonical(
     check_tensor(input, name)
     if input.dtype.category < FLOATING:
         raise RuntimeError(
-            f"{name}(): std and var only support floating point and complex dtypes, got {input.dtype}"
+            f"{name}(): std and var only support floating point and complex dtypes, got "
+            f"{input.dtype}"
         )
     if isinstance(dim, bool):
         if unbiased is not None:
@@ -48,7 +49,7 @@ def _canonical(
 def degrees_of_freedom(shape: Shape, dim: Shape, correction: float) -> float:
     """Return the divisor of a variance, not below zero."""
     freedom = math.prod([shape[d] for d in dim]) - correction
-    return freedom if freedom > 0 else 0
+    return max(freedom, 0)
 
 
 def reciprocal(value: float) -> float:
@@ -96,8 +97,8 @@ def var(
     keepdim : bool
         Whether the reduced dimensions stay, with size 1.
     correction : number, optional
-        The sum of squared distances from the mean is divided by the number of elements less this; by
-        default 1 (Bessel's correction).
+        The sum of squared distances from the mean is divided by the number of elements less this;
+        by default 1 (Bessel's correction).
 
     Examples
     --------
@@ -183,8 +184,8 @@ def _check_weights(weights: Tensor, label: str, count: int) -> None:
         )
     if weights.numel() != count:
         raise RuntimeError(
-            f"cov(): expected {label} to have the same numel as there are observations in the input "
-            f"but got {weights.numel()} != {count}"
+            f"cov(): expected {label} to have the same numel as there are observations in the "
+            f"input but got {weights.numel()} != {count}"
         )
     if count and not weights.is_meta and amin(weights).item() < 0:
         raise RuntimeError(f"cov(): {label} cannot be negative")

@@ -14,8 +14,8 @@ from .namespace import ArrayNamespace
 def scan(xp: Any, combine: Callable[[Any, Any], Any], input: Any, dim: int) -> Any:
     """Return the running results of an associative function, in log2(n) whole-array steps.
 
-    W. D. Hillis and G. L. Steele, "Data parallel algorithms", CACM 29 (1986). A backend whose library
-    accumulates natively registers that instead.
+    W. D. Hillis and G. L. Steele, "Data parallel algorithms", CACM 29 (1986). A backend whose
+    library accumulates natively registers that instead.
     """
     array = xp.array(input, copy=True)
     if array.ndim == 0:
@@ -35,11 +35,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def cumsum(input: Any, dim: int) -> Any:
-        return xp.cumsum(input, axis=dim, dtype=input.dtype) if input.ndim else xp.array(input, copy=True)
+        if not input.ndim:
+            return xp.array(input, copy=True)
+        return xp.cumsum(input, axis=dim, dtype=input.dtype)
 
     @table.kernel()
     def cumprod(input: Any, dim: int) -> Any:
-        return xp.cumprod(input, axis=dim, dtype=input.dtype) if input.ndim else xp.array(input, copy=True)
+        if not input.ndim:
+            return xp.array(input, copy=True)
+        return xp.cumprod(input, axis=dim, dtype=input.dtype)
 
     @table.kernel()
     def _running_maximum(input: Any, dim: int) -> Any:

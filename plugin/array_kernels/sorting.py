@@ -24,7 +24,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             return zero_index()
         if not descending:
             return xp.argsort(input, axis=dim, kind="stable")
-        # Turned around twice: the ascending order of the mirrored array keeps equal elements in order.
+        # Turned around twice: the ascending order of the mirrored array keeps equal elements in
+        # order.
         mirrored = xp.argsort(xp.flip(input, dim), axis=dim, kind="stable")
         return (input.shape[dim] - 1) - xp.flip(mirrored, dim)
 

@@ -26,8 +26,10 @@ INEXACT = (*FLOATS, *COMPLEXES)
 ORDERED = tuple(dtype for dtype in ALL_DTYPES if not dtype.is_complex)
 NUMBERED = (*INTEGRAL, *FLOATS)  # ordered, and no truth values
 
-# Sums of a few numbers up to 9 cancel: their error is one of the terms, not of the result. Half precision
-# is summed in single and rounded once; an intermediate rounding remains where an op is composed of others.
+# Sums of a few numbers up to 9 cancel: their error is one of the terms, not of the result. Half
+# precision
+# is summed in single and rounded once; an intermediate rounding remains where an op is composed of
+# others.
 CANCELLATION = {"float16": 2e-2, "bfloat16": 2e-1, "float32": 2e-5, "complex64": 2e-5}
 
 
@@ -138,7 +140,7 @@ def _prod_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def zeroed(make: Any, *keep: int) -> Any:
-    """Return a vector with zeros at some places, where a gradient must not divide by the elements."""
+    """Return a vector with zeros at some places, by which a gradient must not divide."""
     vector = make(len(keep), low=1, high=2)
     return vector * tensor(keep, dtype=bool_, device=vector.device)
 
