@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import linalg, special
+from .kernels import indexing, linalg, special
 from .runtime import NATIVES, NumpyRuntime
 
 # Division by zero and the like are no event in tensor code, and asking NumPy to ignore them costs more
@@ -33,6 +33,7 @@ class NumpyPlugin:
         """Return the kernels."""
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
+        indexing.build(table)
         linalg.build(table)
         special.build(namespace, table)
         return table

@@ -1,0 +1,116 @@
+"""Views and accumulation by ways of NumPy's and SciPy's own that are faster than the shared ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from tensorplug.plugin import KernelTable, Shape
+
+_PRIORITY = 10
+_new = np.ndarray.__new__
+# Fewer elements than this are added one by one sooner than a sparse matrix is built.
+_FEW = 4096
+
+Array = np.ndarray[Any, Any]
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("expand", expand, priority=_PRIORITY)
+    table.add("index_put", index_put, out=True, priority=_PRIORITY)
+
+
+def expand(input: Array, shape: Shape) -> Array:
+    """Return a view with dimensions of size 1 repeated; read-only, as NumPy's, if any is.
+
+    ``numpy.broadcast_to`` takes several times as long.
+    """
+    if not input.flags.c_contiguous or not input.size:
+        return np.broadcast_to(input, shape)
+    own = input.shape
+    lead = len(shape) - len(own)
+    strides = [0] * lead
+    for size, stride, target in zip(own, input.strides, shape[lead:], strict=True):
+        strides.append(stride if size == target else 0)
+    view = _new(np.ndarray, shape, input.dtype, input, 0, tuple(strides))
+    if view.size != input.size:
+        view.flags.writeable = False
+    return view
+
+
+def index_put(
+    input: Array, indices: list[Any], values: Array, accumulate: bool, out: Array | None = None
+) -> Array:
+    """Return `input` with values written or added at index arrays."""
+    if out is None:
+        out = np.array(input, order="C", copy=True)
+    elif out is not input:
+        out[...] = input
+    key = tuple([slice(None) if item is None else item for item in indices])
+    try:
+        if not accumulate:
+            out[key] = values
+        elif not _add_rows(out, indices, values):
+            np.add.at(out, key, values)
+    except IndexError as error:
+        raise IndexError(str(error).replace("axis", "dimension")) from None
+    return out
+
+
+def _add_rows(out: Array, indices: list[Any], values: Array) -> bool:
+    """Add values to rows of `out`, several of them to one row, by a product with a sparse matrix.
+
+    Serves index arrays of the first dimensions, or one of any dimension; return whether it did.
+    """
+    places = [d for d, item in enumerate(indices) if item is not None]
+    first = places[0]
+    half = out.dtype.itemsize == 2 and out.dtype.kind not in "iub"
+    if len(places) == 1:
+        rows = indices[first]
+        sizes = [out.shape[first]]
+        target = np.moveaxis(out, first, 0) if first else out
+    elif first == 0 and len(places) == len(indices) and out.flags.c_contiguous:
+        rows = None
+        sizes = list(out.shape[: len(places)])
+        target = out.reshape(math.prod(sizes), *out.shape[len(places) :])
+    else:
+        return False
+    common = np.broadcast_shapes(*[indices[d].shape for d in places])
+    count = math.prod(common)
+    rest = math.prod(target.shape[1:])
+    if (count * rest < _FEW and not half) or not count or not rest or out.dtype.kind == "b":
+        return False
+    flat: Any = 0
+    for d, size in zip(places, sizes, strict=True):
+        index = indices[d]
+        low, high = int(index.min()), int(index.max())
+        if low < -size or high >= size:
+            return False  # the plain way finds out which one it is
+        flat = flat * size + (index if low >= 0 else np.where(index < 0, index + size, index))
+    rows = np.broadcast_to(flat, common).reshape(-1)
+    shape = (*target.shape[1 : first + 1], *common, *target.shape[first + 1 :])
+    given = np.broadcast_to(values, shape)
+    if first:
+        spread = tuple(range(first, first + len(common)))
+        given = np.moveaxis(given, spread, range(len(common)))
+    given = given.reshape(count, rest)
+    if half:
+        given = given.astype(np.float32)
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    ones = np.ones(count, given.dtype)
+    ends = np.append(starts, count)
+    sums = scipy.sparse.csr_matrix((ones, order, ends), (len(starts), count)) @ given
+    touched = ordered[starts]
+    sums = sums.reshape(len(starts), *target.shape[1:])
+    if half:
+        sums += target[touched].astype(np.float32)
+        target[touched] = sums
+    else:
+        target[touched] += sums
+    return True
