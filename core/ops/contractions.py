@@ -71,7 +71,8 @@ def einsum(*args: Any) -> Tensor:
         left = pairs.pop(i)
         needed = set(target).union(*[own for _, own in pairs])
         pairs.append(_contract(left, right, needed))
-    tensor, own = _sum_out(*pairs[0], set(target))
+    # As torch: a sum of one integer operand is an int64, a product keeps the dtype.
+    tensor, own = _sum_out(*pairs[0], set(target), promote=len(tensors) == 1)
     order = [own.index(label) for label in target]
     return tensor if order == list(range(len(order))) else tensor.permute(*order)
 
@@ -234,13 +235,15 @@ def _take_diagonals(tensor: Any, labels: Labels) -> tuple[Any, Labels]:
     return tensor, labels
 
 
-def _sum_out(tensor: Any, labels: Labels, needed: set[Label]) -> tuple[Any, Labels]:
+def _sum_out(
+    tensor: Any, labels: Labels, needed: set[Label], *, promote: bool = False
+) -> tuple[Any, Labels]:
     """Return the tensor summed over every dimension whose label is not needed any more."""
     dims = [d for d, label in enumerate(labels) if label not in needed]
     if not dims:
         return tensor, labels
     return (
-        sum_(tensor, dims, dtype=tensor.dtype),
+        sum_(tensor, dims, dtype=None if promote else tensor.dtype),
         [label for label in labels if label in needed],
     )
 

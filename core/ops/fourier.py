@@ -6,6 +6,7 @@ transform goes. The adjoint of a transform is then the one the other way with th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +166,8 @@ def _c2r(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: boo
     given: Any = None if s is None else [s] if isinstance(s, int) else list(s)
     last = given[-1] if given else None
     if given:
-        given = [*given[:-1], -1]
+        # How much of the input that takes is settled below.
+        given = [*given[:-1], -1 if last == -1 else 1]
     dims, sizes = _many_dims(name, input, given, dim) if ndim else ((), [])
     _check_some(name, dims)
     if last is None or last == -1:
@@ -654,6 +656,7 @@ def fft_fftfreq(
     >>> tp.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    _check_frequencies("fftfreq", dtype)
     half = (n + 1) // 2
     up = _ARANGE.call(0, half, dtype=dtype or get_default_dtype(), device=device)
     down = _ARANGE.call(-(n // 2), 0, dtype=dtype or get_default_dtype(), device=device)
@@ -677,12 +680,18 @@ def fft_rfftfreq(
     >>> tp.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
+    _check_frequencies("rfftfreq", dtype)
     places = _ARANGE.call(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device)
     return _scaled(places, n, d, requires_grad)  # type: ignore[no-any-return]
 
 
+def _check_frequencies(name: str, dtype: DType | None) -> None:
+    if dtype is not None and dtype.category < FLOATING:
+        raise RuntimeError(f"{name}() requires a floating point or complex dtype, got {dtype.name}")
+
+
 def _scaled(places: Any, n: int, d: float, requires_grad: bool) -> Any:
-    result = places * (1.0 / (n * d)) if n else places
+    result = places * (1.0 / (n * d) if n * d else math.inf)
     return result.requires_grad_() if requires_grad else result
 
 
