@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
@@ -37,7 +38,7 @@ class DeviceRuntime:
     required = ("dtype", "empty", "scalar", "copy_into", "from_host", "to_host")
 
     type: str
-    array_type: type
+    array_type: builtins.type[Any]  # the attribute above hides the name
     capabilities: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = MappingProxyType({})
 

@@ -94,9 +94,11 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
             f"plugin {record.label}: tensorplug_kernels must return Kernel objects, got {kernel!r}"
         )
     where = f"plugin {record.label}: kernel for op {kernel.op!r} on {kernel.device!r}"
-    if not isinstance(kernel.op, str):
+    name: Any = kernel.op
+    device: Any = kernel.device
+    if not isinstance(name, str):
         raise RegistrationError(f"{where}: the op must be named by a string")
-    if not isinstance(kernel.device, str) or not kernel.device.isidentifier():
+    if not isinstance(device, str) or not device.isidentifier():
         raise RegistrationError(
             f'{where}: the device must be a type such as "cpu", without an index'
         )
