@@ -14,6 +14,7 @@ from . import (
     bessel,
     bitwise,
     comparison,
+    complex_numbers,
     contractions,
     copying,
     creation,
@@ -21,6 +22,7 @@ from . import (
     differences,
     distances,
     distributions,
+    division,
     elementary,
     error_functions,
     fourier,
@@ -28,6 +30,7 @@ from . import (
     gathering,
     histograms,
     indexing,
+    interpolation,
     joining,
     linalg_factors,
     linalg_functions,
@@ -38,6 +41,7 @@ from . import (
     numeric,
     pointwise,
     polynomials,
+    powers,
     products,
     quantiles,
     random,
@@ -53,60 +57,18 @@ from . import (
     splitting,
     statistics,
     strided,
-    complex_numbers,
     windows,
 )
-from .bessel import *
-from .bitwise import *
-from .comparison import *
-from .contractions import *
-from .copying import *
-from .creation import *
-from .cumulative import *
-from .differences import *
-from .distances import *
-from .distributions import *
-from .elementary import *
-from .error_functions import *
-from .fourier import *
-from .gamma import *
-from .gathering import *
-from .histograms import *
-from .indexing import *
-from .joining import *
-from .linalg_factors import *
-from .linalg_functions import *
-from .linalg_norms import *
-from .linalg_solvers import *
-from .linalg_spectra import *
-from .norms import *
-from .numeric import *
-from .pointwise import *
-from .polynomials import *
-from .products import *
-from .quantiles import *
-from .random import *
-from .rearranging import *
-from .reductions import *
-from .rounding import *
-from .searching import *
-from .selection import *
-from .sets import *
-from .shape import *
-from .softmaxes import *
-from .sorting import *
-from .splitting import *
-from .statistics import *
-from .strided import *
-from .complex_numbers import *
-from .windows import *
-
+# Before the lines with `*`, which may bring an op that is called as a family is.
 FAMILIES: tuple[ModuleType, ...] = (
     copying,
     creation,
     contractions,
     products,
     pointwise,
+    interpolation,
+    powers,
+    division,
     reductions,
     shape,
     splitting,
@@ -147,6 +109,54 @@ FAMILIES: tuple[ModuleType, ...] = (
     complex_numbers,
     windows,
 )
+
+from .bessel import *
+from .bitwise import *
+from .comparison import *
+from .complex_numbers import *
+from .contractions import *
+from .copying import *
+from .creation import *
+from .cumulative import *
+from .differences import *
+from .distances import *
+from .distributions import *
+from .division import *
+from .elementary import *
+from .error_functions import *
+from .fourier import *
+from .gamma import *
+from .gathering import *
+from .histograms import *
+from .indexing import *
+from .interpolation import *
+from .joining import *
+from .linalg_factors import *
+from .linalg_functions import *
+from .linalg_norms import *
+from .linalg_solvers import *
+from .linalg_spectra import *
+from .norms import *
+from .numeric import *
+from .pointwise import *
+from .polynomials import *
+from .powers import *
+from .products import *
+from .quantiles import *
+from .random import *
+from .rearranging import *
+from .reductions import *
+from .rounding import *
+from .searching import *
+from .selection import *
+from .sets import *
+from .shape import *
+from .softmaxes import *
+from .sorting import *
+from .splitting import *
+from .statistics import *
+from .strided import *
+from .windows import *
 
 # What `from tensorplug.core.ops import *` gives. Type checkers follow the lines with `*` above; an `__all__`
 # that is put together from others, said openly, would hide all of it from them.

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from ..dtypes import COMPLEX
 from ..operators import Spec, composite, primitive
 from .comparison import isinf, lt
+from .division import true_divide
 from .elementary import sin
-from .pointwise import abs, add, mul, square, true_divide
+from .pointwise import abs, add, mul
+from .powers import square
 from .rules import cast, check_tensor, elementwise, to_floating
 from .selection import choose
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ..dtypes import COMPLEX, Number
 from ..operators import Spec, composite, primitive
 from .comparison import lt
+from .division import true_divide
 from .elementary import log, log1p
 from .numeric import times_log
-from .pointwise import mul, neg, sub, true_divide
+from .pointwise import mul, neg, sub
 from .rules import check_tensor, elementwise
 from .selection import choose, clamp
 

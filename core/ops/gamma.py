@@ -9,8 +9,10 @@ from .. import operators
 from ..dtypes import COMPLEX, Number
 from ..operators import Spec, composite, primitive
 from .comparison import lt
+from .division import div
 from .elementary import sin
-from .pointwise import add, div, mul, square, sub
+from .pointwise import add, mul, sub
+from .powers import square
 from .rules import check_tensor, elementwise
 from .selection import choose
 

@@ -12,22 +12,21 @@ from ..dtypes import (
     INTEGER,
     Number,
     bfloat16,
-    complex128,
     finfo,
     float16,
     float32,
-    float64,
     int32,
-    result_dtype,
 )
 from ..operators import Spec, composite, handle, primitive, primitive_tuple
 from ..tensor_base import TensorBase
+from . import results
 from .bitwise import bitwise_or
 from .comparison import eq, ge, gt, isinf, lt, ne
 from .copying import copy
+from .division import floor_divide, true_divide
 from .elementary import atan2, exp, exp2, log, log1p, sin, sqrt
-from .pointwise import abs, add, floor_divide, mul, neg, power, sub, true_divide
-from . import results
+from .pointwise import abs, add, mul, neg, sub
+from .powers import power
 from .rules import cast, check_tensor, elementwise, to_floating
 from .selection import choose, maximum, minimum
 
@@ -38,7 +37,6 @@ __all__ = [
     "angle",
     "copysign",
     "deg2rad",
-    "float_power",
     "frexp",
     "gcd",
     "heaviside",
@@ -224,26 +222,6 @@ def nan_to_num(
     result = choose(ne(input, input), 0.0 if nan is None else nan, input)
     result = choose(eq(input, math.inf), limits.max if posinf is None else posinf, result)
     return choose(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
-
-
-@composite(inplace=True)
-def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
-    """Return ``input ** exponent`` in float64, or in complex128 if either is complex.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.float_power(tp.tensor([2, 3]), 2).dtype
-    tensorplug.float64
-    """
-    compute = complex128 if result_dtype((input, exponent)).is_complex else float64
-    if isinstance(input, TensorBase):
-        input = cast(input, compute)
-    if isinstance(exponent, TensorBase):
-        exponent = cast(exponent, compute)
-    elif compute is complex128 and not isinstance(exponent, complex):
-        exponent = complex(exponent)
-    return power(input, exponent)
 
 
 @composite(inplace=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..dtypes import BOOL, COMPLEX, FLOATING
 from ..operators import Spec, composite, primitive
-from .pointwise import div, mul, sub
+from .division import div
+from .pointwise import mul, sub
 from .rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
