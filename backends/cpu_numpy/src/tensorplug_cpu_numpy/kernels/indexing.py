@@ -29,7 +29,9 @@ def expand(input: Array, shape: Shape) -> Array:
 
     ``numpy.broadcast_to`` takes several times as long.
     """
-    if not input.flags.c_contiguous or not input.size:
+    if not input.size:
+        return np.empty(shape, input.dtype)  # without elements there is nothing to share
+    if not input.flags.c_contiguous:
         return np.broadcast_to(input, shape)
     own = input.shape
     lead = len(shape) - len(own)
