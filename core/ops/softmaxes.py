@@ -114,8 +114,8 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
     Examples
     --------
     >>> import tensorplug as tp
-    >>> tp.logsumexp(tp.tensor([1000.0, 1000.0]), dim=0)
-    tensor(1000.6931)
+    >>> tp.logsumexp(tp.tensor([0.0, 0.0, 1000.0]), dim=0)
+    tensor(1000.)
     """
     check_tensor(input, "logsumexp")
     dims = normalize_dims(dim, len(input._shape), "logsumexp")

@@ -88,7 +88,7 @@ def sort(
     --------
     >>> import tensorplug as tp
     >>> values, indices = tp.sort(tp.tensor([3, 1, 2]))
-    ... values
+    >>> values
     tensor([1, 2, 3])
     """
     _refuse_complex(input, "sort")

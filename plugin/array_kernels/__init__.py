@@ -8,25 +8,26 @@ from __future__ import annotations
 
 from ..tables import KernelTable
 from . import (
-    rearranging,
-    strided,
-    gathering,
     bitwise,
     comparison,
     copying,
     creation,
     cumulative,
+    fourier,
+    gathering,
     indexing,
     joining,
     pointwise,
     polynomials,
     products,
     random,
+    rearranging,
     reductions,
     shape,
     softmaxes,
     sorting,
-    fourier,
+    statistics,
+    strided,
 )
 from .namespace import ArrayNamespace
 
@@ -52,6 +53,7 @@ _FAMILIES = (
     comparison,
     bitwise,
     fourier,
+    statistics,
 )
 
 

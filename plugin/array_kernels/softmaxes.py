@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16
+from tensorplug.core.dtypes import bfloat16, float16, float32, float64
+from tensorplug.core.shapes import Shape, reduced_shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
@@ -41,6 +42,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         array = shifted(input, dim)
         array -= xp.log(reduce_add(exp(array), dim, None, None, True))
         return array
+
+    @table.kernel("_logsumexp", dtypes=(float32, float64))
+    def logsumexp(input: Any, dim: Shape, keepdim: bool) -> Any:
+        if input.size == 0:
+            return xp.log(reduce_add(input, dim, None, None, keepdim))
+        peak = xp.max(input, axis=dim, keepdims=True)
+        peak = xp.where(xp.isinf(peak), xp.zeros_like(peak), peak)
+        total = xp.log(reduce_add(exp(input - peak), dim, None, None, True)) + peak
+        return total if keepdim else total.reshape(reduced_shape(input.shape, dim, False))
 
     for function in (softmax, log_softmax):
         table.add(

@@ -1,0 +1,26 @@
+"""Kernels of variance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorplug.core.dtypes import float32, float64
+from tensorplug.core.shapes import Shape
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    reduce_add = namespace.xp.add.reduce
+
+    @table.kernel("_var", dtypes=(float32, float64))
+    def variance(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+        count = math.prod([input.shape[d] for d in dim])
+        zero = input.dtype.type(0)
+        distance = input - reduce_add(input, dim, None, None, True) / (count or zero)
+        distance *= distance
+        freedom = max(count - correction, 0)
+        return reduce_add(distance, dim, None, None, keepdim) / (freedom or zero)
