@@ -1,0 +1,203 @@
+"""Records of Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.fft
+
+from tensorplug.core.dtypes import (
+    DType,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int64,
+)
+
+from ..records import ErrorSample, OpRecord, Sample
+
+COMPLEX = (complex64, complex128)
+WIDE = (bool_, int64, float32, float64, *COMPLEX)
+REAL = (bool_, int64, float32, float64)
+
+# A sum of terms up to 9 cancels: its error is one of the terms.
+SUMS = {"float32": 2e-4, "complex64": 2e-4, "int64": 2e-4, "bool": 1e-5}
+_NORMS = ("backward", "ortho", "forward")
+
+
+def _primitive(make: Any, dtype: DType) -> Iterator[Sample]:
+    for number in range(3):
+        yield Sample(make(3, 4), (1,), number, True)
+    yield Sample(make(3, 4), (0, 1), 2, False)
+    yield Sample(make(0, 4), (1,), 0, True)
+
+
+def _c2c(a: Any, dim: Any, normalization: int, forward: bool) -> Any:
+    if not a.size:
+        return a
+    if forward:
+        return scipy.fft.fftn(a, axes=dim, norm=_NORMS[normalization])
+    return scipy.fft.ifftn(a, axes=dim, norm=_NORMS[2 - normalization])
+
+
+def _half_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4), (1,), 0)
+    yield Sample(make(3, 5), (0, 1), 1)
+
+
+def _back_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 3), (1,), 2, 4)
+    yield Sample(make(3, 3), (0, 1), 1, 5)
+
+
+def _one_dim(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(4))
+    yield Sample(make(5))
+    yield Sample(make(2, 3), dim=0)
+    yield Sample(make(2, 4), n=3)
+    yield Sample(make(2, 4), n=6)
+    yield Sample(make(3, 4), norm="ortho")
+    yield Sample(make(4), norm="forward")
+    yield Sample(make(2, 3, 2), 4, -2)
+
+
+def _two_dims(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4))
+    yield Sample(make(2, 3, 3), s=(2, 4))
+    yield Sample(make(3, 2, 3), dim=(0, 2), norm="ortho")
+    yield Sample(make(2, 3), norm="forward")
+
+
+def _many_dims(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield from _two_dims(make, dtype)
+    yield Sample(make(4), s=(3,))
+    yield Sample(make(2, 3, 2), dim=(0,))
+
+
+def _errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(3), norm="x"), RuntimeError, "normalization mode")
+    yield ErrorSample(Sample(make(3), n=0), RuntimeError, "data points")
+    yield ErrorSample(Sample(make(3), dim=1), IndexError, "out of range")
+    yield ErrorSample(Sample(make()), IndexError, "no dimensions")
+    yield ErrorSample(Sample(make(3, dtype=float16)), RuntimeError, "Unsupported dtype")
+
+
+def _many_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(3, 3), s=(3,), dim=(0, 1)), RuntimeError, "same length")
+    yield ErrorSample(Sample(make(3, 3), dim=(0, 0)), RuntimeError, "unique")
+
+
+def _real_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(3, dtype=complex128)), RuntimeError, "real input")
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    function = getattr(scipy.fft, name)
+
+    def reference(a: Any, *args: Any, **options: Any) -> Any:
+        wide = a if a.dtype.kind in "fc" else a.astype(np.float64)
+        if "dim" in options:
+            options["axis" if name[-1] not in "2n" else "axes"] = options.pop("dim")
+        return function(wide, *args, **options)
+
+    return reference
+
+
+def _record(name: str, samples: Any, errors: Any) -> OpRecord:
+    real = name.startswith(("rfft", "ihfft"))
+    return OpRecord(
+        f"fft_{name}",
+        samples,
+        _transform(name),
+        REAL if real else WIDE,
+        errors=_real_errors if real else errors,
+        atol=SUMS,
+        torch=f"fft.{name}",
+    )
+
+
+# --- frequencies and shifts -------------------------------------------------------------------
+
+
+def _frequencies(make: Any, dtype: DType) -> Iterator[Sample]:
+    for n in (1, 4, 5):
+        yield Sample(n, dtype=dtype, device=make.device)
+    yield Sample(4, 0.5, dtype=dtype, device=make.device)
+
+
+def _frequency_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(4, dtype=int64), RuntimeError, "requires a floating point")
+
+
+def _shifts(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(4))
+    yield Sample(make(3, 4))
+    yield Sample(make(3, 4), 0)
+    yield Sample(make(2, 3, 5), (0, -1))
+    yield Sample(make(0, 3))
+
+
+def _shift_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(4), 1), IndexError, "out of range")
+
+
+RECORDS = [
+    OpRecord("fft_c2c", _primitive, _c2c, COMPLEX, atol=SUMS, torch=""),
+    OpRecord(
+        "fft_r2c",
+        _half_primitive,
+        lambda a, dim, scale: scipy.fft.rfftn(a, axes=dim, norm=_NORMS[scale]),
+        (float32, float64),
+        atol=SUMS,
+        torch="",
+    ),
+    OpRecord(
+        "fft_c2r",
+        _back_primitive,
+        lambda a, dim, scale, last: scipy.fft.irfftn(
+            a, s=[*[a.shape[d] for d in dim[:-1]], last], axes=dim, norm=_NORMS[2 - scale]
+        ),
+        COMPLEX,
+        atol=SUMS,
+        torch="",
+    ),
+    *[
+        _record(name, _one_dim, _errors)
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    ],
+    *[
+        _record(name, _two_dims, _many_errors)
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2")
+    ],
+    *[
+        _record(name, _many_dims, _many_errors)
+        for name in ("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn")
+    ],
+    *[
+        OpRecord(
+            f"fft_{name}",
+            _frequencies,
+            lambda n, d=1.0, name=name, **options: getattr(np.fft, name)(n, d),
+            (float32, float64),
+            gradient=False,
+            errors=_frequency_errors,
+            torch=f"fft.{name}",
+        )
+        for name in ("fftfreq", "rfftfreq")
+    ],
+    *[
+        OpRecord(
+            f"fft_{name}",
+            _shifts,
+            lambda a, dim=None, name=name: getattr(np.fft, name)(a, dim),
+            errors=_shift_errors,
+            torch=f"fft.{name}",
+        )
+        for name in ("fftshift", "ifftshift")
+    ],
+]
