@@ -1,9 +1,10 @@
 """What a kernel promises, and how it is held to it.
 
-The declaration of an op says shape and dtype of its outputs. Shapes are checked wherever they are not known
-to be right; on the hot path, and for dtypes, the first call of each kernel is checked, since a kernel that
-is wrong is mostly wrong always. ``TENSORPLUG_CHECK=1`` in the environment, or :func:`check_every_call`, has
-every call checked: what a kernel's author, and the conformance suite, should do.
+The declaration of an op says shape and dtype of its outputs. Shapes are checked wherever they are
+not known to be right; on the hot path, and for dtypes, the first call of each kernel is checked,
+since a kernel that is wrong is mostly wrong always. ``TENSORPLUG_CHECK=1`` in the environment, or
+:func:`check_every_call`, has every call checked: what a kernel's author, and the conformance suite,
+should do.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def check_pointwise(op: Op, kind: Kind, raw: Sequence[Any], result: Any, dtype: 
 def is_uniform(kind: Kind, raw: Sequence[Any]) -> bool:
     """Return whether all arguments of a call are arrays of one kind."""
     dtype, runtime = kind.dtype, kind.runtime
-    return all([type(v) is kind.array_type and runtime.dtype(v) is dtype for v in raw])
+    return all(type(v) is kind.array_type and runtime.dtype(v) is dtype for v in raw)
 
 
 def check_outputs(
@@ -101,10 +102,10 @@ def check_composite(
     try:
         with isolated(), gradient_off():
             expected = op.function(*_metas(args), **{k: _metas(v) for k, v in kwargs.items()})
-    except Exception:
+    except Exception:  # noqa: BLE001  whatever the body needs, meta tensors may lack it
         return
     tensors = expected if isinstance(expected, (tuple, list)) else (expected,)
-    if all([isinstance(tensor, TensorBase) and tensor._kind.is_meta for tensor in tensors]):
+    if all(isinstance(tensor, TensorBase) and tensor._kind.is_meta for tensor in tensors):
         check_outputs(op, kind, results, [(t._shape, t._kind.dtype) for t in tensors])
 
 

@@ -1,4 +1,4 @@
-"""Who runs an op, and why: ``tp.explain``, the log of choices, and the text of KernelNotFoundError."""
+"""Who runs an op, and why: ``tp.explain``, the log of choices, the text of KernelNotFoundError."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def explain(
     Returns
     -------
     Choice
-        Prints as text; its attributes ``way``, ``kernel`` and ``losers`` hold the same for programs.
+        Prints as text; its attributes ``way``, ``kernel`` and ``losers`` hold the same for
+        programs.
 
     Raises
     ------
@@ -160,9 +161,11 @@ def _advice(op: str, device: str, dtype: DType) -> list[str]:
     ways = []
     if here:
         ways.append(f"convert to a dtype named above, if {dtype.name} is not needed")
-    for broken in discovery.quarantined():
-        if broken.found.device == device:
-            ways.append(f"repair {broken.found.label}, which is not used: {broken.reason}")
+    ways += [
+        f"repair {broken.found.label}, which is not used: {broken.reason}"
+        for broken in discovery.quarantined()
+        if broken.found.device == device
+    ]
     package = next((r.package for r in manager.registered() if _serves(r, device)), "")
     if package:
         ways.append(f"`pip install --upgrade {package}`, if a later version has the kernel")
@@ -191,8 +194,9 @@ def _serves(record: Any, device: str) -> bool:
 def log_dispatch(on: bool = True) -> None:
     """Write each choice of a kernel to stderr as it is made: once per op, device and dtype.
 
-    ``TENSORPLUG_LOG=dispatch`` in the environment does the same from the start. A composite that runs as
-    its body, without a kernel or a derivative of its own anywhere, is chosen without being asked for.
+    ``TENSORPLUG_LOG=dispatch`` in the environment does the same from the start. A composite that
+    runs as its body, without a kernel or a derivative of its own anywhere, is chosen without being
+    asked for.
     """
     resolution.log_choice = _log if on else None
     kinds.reset_tables()

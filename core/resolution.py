@@ -1,7 +1,7 @@
 """Resolution: which kernel serves (op, device type, dtype), and why the others do not.
 
-The order: a preferred backend; the highest priority for the exact dtype; a kernel for any dtype that
-accepts this one; the composite's decomposition; the fallback policy; an error that helps.
+The order: a preferred backend; the highest priority for the exact dtype; a kernel for any dtype
+that accepts this one; the composite's decomposition; the fallback policy; an error that helps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Kernel:
     device : str
         The device type.
     function : callable
-        Called with the op's arguments by position; returns an array, or a tuple for several outputs.
+        Called with the op's arguments by position; returns an array, or a tuple for several
+        outputs.
     dtypes : frozenset of DType, optional
         The dtypes it serves; None for any that `accepts` lets pass.
     priority : int
@@ -123,7 +124,7 @@ def remove_kernels(plugin: str) -> None:
 
 
 def _overlap(a: Kernel, b: Kernel) -> list[DType]:
-    """Return the dtypes for which neither kernel goes before the other; naming a dtype goes first."""
+    """Return the dtypes for which neither kernel goes first, as one that names dtypes does."""
     if (a.dtypes is None) is not (b.dtypes is None):
         return []
     return [dtype for dtype in ALL_DTYPES if a.serves(dtype) and b.serves(dtype)]
@@ -174,7 +175,8 @@ class Choice:
     losers : list of (Kernel, str)
         The other kernels for the op on the device, each with the reason why it is not used.
     computed_in : DType or None
-        What the arguments are converted to first, where that is not `dtype`; :func:`.explain.explain` sets it.
+        What the arguments are converted to first, where that is not `dtype`;
+        :func:`.explain.explain` sets it.
     refused : str
         Why the op itself does not take the dtype.
     """
@@ -476,8 +478,8 @@ def set_fallback(policy: Policy) -> None:
     Parameters
     ----------
     policy : {"error", "warn", "allow"}
-        Raise (the default); run it on the CPU, copy the result back, and warn once per op; or the same
-        without a warning. ``tp.fallback_counts()`` tells calls and bytes moved.
+        Raise (the default); run it on the CPU, copy the result back, and warn once per op; or the
+        same without a warning. ``tp.fallback_counts()`` tells calls and bytes moved.
     """
     if policy not in ("error", "warn", "allow"):
         raise ValueError(f"set_fallback(): expected 'error', 'warn' or 'allow', got {policy!r}")
@@ -497,7 +499,7 @@ def fallback_counts() -> dict[tuple[str, str], FallbackCount]:
 
 
 def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
-    """Return a callable that moves the arguments to the CPU, runs the op, and moves the result back."""
+    """Return a callable that runs the op on the CPU, moving arguments there and results back."""
     host = kinds.kind_of(CPU, kind.dtype)
 
     def run(*raw: Any) -> Any:
@@ -512,8 +514,8 @@ def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
         count.calls += 1
         if count.calls == 1 and _policy[0] == "warn":
             warn(
-                f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it runs "
-                f"on the CPU, which moved {count.bytes - before} bytes this time",
+                f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it "
+                f"runs on the CPU, which moved {count.bytes - before} bytes this time",
                 FallbackWarning,
             )
         return back[0] if single else tuple(back)

@@ -1,8 +1,8 @@
 """Views for a backend with memory of its own: where an element of a view lies.
 
-A device whose array library has no strides of its own, or none at all, describes an array by a store, an
-offset and strides. The ops that make views then are arithmetic on these numbers, the same for every such
-backend: :func:`view_kernels` makes their kernels from one function.
+A device whose array library has no strides of its own, or none at all, describes an array by a
+store, an offset and strides. The ops that make views then are arithmetic on these numbers, the same
+for every such backend: :func:`view_kernels` makes their kernels from one function.
 """
 
 from __future__ import annotations

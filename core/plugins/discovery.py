@@ -1,11 +1,11 @@
 """Finding plugins among the installed packages, and loading them when they are first needed.
 
 Entry points are read without importing anything. The group tells the API version
-(``tensorplug.v1``), the name the device type and a label (``cpu.numpy``); extension plugins, which add
-ops for every device, have names that begin with ``extension.``.
+(``tensorplug.v1``), the name the device type and a label (``cpu.numpy``); extension plugins, which
+add ops for every device, have names that begin with ``extension.``.
 
-A plugin that fails to load is put in quarantine: everything else goes on, one warning is given, and the
-error comes back, with its traceback, when its device is asked for.
+A plugin that fails to load is put in quarantine: everything else goes on, one warning is given, and
+the error comes back, with its traceback, when its device is asked for.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class Quarantined:
     reason, fix : str
         Why it is not used, and what would help.
     traceback : str
-        The original traceback. It is kept as text, and as a note of `error`: a traceback object would
-        keep alive the variables of everything that was running when the plugin was first needed.
+        The original traceback. It is kept as text, and as a note of `error`: a traceback object
+        would keep alive the variables of everything that was running when the plugin was first
+        needed.
     """
 
     found: Found
@@ -159,8 +160,8 @@ def load_all() -> None:
 def refresh() -> None:
     """Look at the installed packages again, and give plugins in quarantine another try.
 
-    For notebooks: call it after ``pip install``, instead of starting anew. A module that was imported once
-    is not imported again.
+    For notebooks: call it after ``pip install``, instead of starting anew. A module that was
+    imported once is not imported again.
     """
     import importlib
 
@@ -194,7 +195,7 @@ def _load(found: Found) -> list[Quarantined]:
             return []
         record = PluginRecord(name, plugin, found.package, found.version, found.name)
         _loaded[key] = manager.register_record(record).name
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a stranger's code raises
         fix = (
             f"`pip install --upgrade {found.package}` may repair it, "
             f"`pip uninstall {found.package}` removes it"
@@ -210,8 +211,7 @@ def _other_version(found: Found) -> tuple[str, str]:
     upgrade = "tensorplug" if newer else found.package
     return (
         f"it speaks plugin API v{version}, this tensorplug v{hookspecs.API_VERSION}",
-        f"`pip install --upgrade {upgrade}`, or install a version of {found.package} made for this "
-        "tensorplug",
+        f"`pip install --upgrade {upgrade}`, or install a {found.package} made for this tensorplug",
     )
 
 
@@ -274,7 +274,7 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
     return DeviceNotAvailableError(f"no plugin provides device {device!r}; {advice}")
 
 
-def _load_extensions(op: str) -> None:
+def _load_extensions(_op: str) -> None:
     load_device(EXTENSION)
 
 

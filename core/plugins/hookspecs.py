@@ -1,13 +1,14 @@
 """The hooks of the plugin API, version 1: one per thing that can be registered.
 
-A plugin is an object (a module, or an instance of a class) with a ``name`` and some of the functions below,
-marked with ``tensorplug.plugin.hookimpl``. They run once, when the plugin is registered, in the order in
-which they stand here, so that each may refer to what came before; nothing here is called on the way of an
-op. If anything that they return is refused, nothing of the plugin is kept.
+A plugin is an object (a module, or an instance of a class) with a ``name`` and some of the
+functions below, marked with ``tensorplug.plugin.hookimpl``. They run once, when the plugin is
+registered, in the order in which they stand here, so that each may refer to what came before;
+nothing here is called on the way of an op. If anything that they return is refused, nothing of the
+plugin is kept.
 
-Each returns an iterable, which may be empty or a generator. A later version of the API may add hooks to this
-list; a plugin without them stays valid. A hook that changes in what it takes or returns makes a new version,
-and with it a new entry-point group.
+Each returns an iterable, which may be empty or a generator. A later version of the API may add
+hooks to this list; a plugin without them stays valid. A hook that changes in what it takes or
+returns makes a new version, and with it a new entry-point group.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def tensorplug_ops() -> Iterable[Op | Callable[..., Any]]:  # type: ignore[empty
     Returns
     -------
     iterable of Op or callable
-        The functions that ``primitive``, ``primitive_tuple`` and ``composite`` decorated. An op's name
-        begins with the package's, ``name="acme.smooth"``, so that those of two packages cannot meet.
+        The functions that ``primitive``, ``primitive_tuple`` and ``composite`` decorated. An op's
+        name begins with the package's, ``name="acme.smooth"``, so that those of two packages cannot
+        meet.
 
     Examples
     --------
@@ -110,8 +112,8 @@ def tensorplug_derivatives() -> Iterable[OpDerivative | Sequence[OpDerivative]]:
     Returns
     -------
     iterable of derivatives
-        What ``derivative()`` and ``not_differentiable()`` made. An op with neither is an error when it meets
-        a tensor that requires grad.
+        What ``derivative()`` and ``not_differentiable()`` made. An op with neither is an error when
+        it meets a tensor that requires grad.
 
     Examples
     --------

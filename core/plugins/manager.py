@@ -1,8 +1,8 @@
 """The plugin registry: plugins register here, whole or not at all.
 
-Order within one plugin: device runtimes, ops, kernels, derivatives, layers, so that each may refer to
-what came before. If any part is refused, the parts registered so far are taken back. A device can be found
-once everything of its plugin is in place.
+Order within one plugin: device runtimes, ops, kernels, derivatives, layers, so that each may refer
+to what came before. If any part is refused, the parts registered so far are taken back. A device
+can be found once everything of its plugin is in place.
 """
 
 from __future__ import annotations
@@ -87,10 +87,11 @@ def name_of(plugin: object, default: str = "") -> str:
     chosen = getattr(plugin, "name", None) or getattr(plugin, "__name__", None) or default
     if not isinstance(chosen, str) or not chosen:
         raise RegistrationError(
-            f"plugin {plugin!r} has no name; set its attribute `name` to a string, or pass name= to "
-            "register()"
+            f"plugin {plugin!r} has no name; set its attribute `name` to a string, or pass name= "
+            "to register()"
         )
     return chosen
+
 
 # Called with each device type that a plugin has brought.
 device_listeners: list[Callable[[str], None]] = []
@@ -192,7 +193,8 @@ def _register_parts(record: PluginRecord) -> None:
     if derivatives:
         if add_derivatives is None:
             raise RegistrationError(
-                f"plugin {record.label}: registers derivatives, but tensorplug.autograd is not loaded"
+                f"plugin {record.label}: registers derivatives, but tensorplug.autograd is not "
+                "loaded"
             )
         add_derivatives(derivatives, record.name)
         record.derivatives = derivatives
@@ -219,7 +221,8 @@ def _collect(record: PluginRecord, hook: str) -> list[Any]:
         for result in caller():
             if isinstance(result, (str, bytes)) or not isinstance(result, Iterable):
                 raise RegistrationError(
-                    f"plugin {record.label}: its hook {hook} must return an iterable, got {result!r}"
+                    f"plugin {record.label}: its hook {hook} must return an iterable, got "
+                    f"{result!r}"
                 )
             collected.extend(result)
     except RegistrationError:
@@ -234,7 +237,8 @@ def _collect(record: PluginRecord, hook: str) -> list[Any]:
 def unregister(name: str) -> None:
     """Take a plugin and everything it registered out again; tables follow.
 
-    Tensors that live on a device of the plugin can tell shape and dtype from then on, and nothing else.
+    Tensors that live on a device of the plugin can tell shape and dtype from then on, and nothing
+    else.
 
     Raises
     ------

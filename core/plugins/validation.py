@@ -1,4 +1,4 @@
-"""What registration checks before it keeps anything. Every refusal names the plugin and the remedy."""
+"""What registration checks before it keeps anything. A refusal names the plugin and the remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def check_runtime(
     """Refuse what is no runtime, an incomplete one, a malformed type, or a type that is taken."""
     if not isinstance(runtime, DeviceRuntime):
         raise RegistrationError(
-            f"plugin {record.label}: tensorplug_devices must return DeviceRuntime objects, got {runtime!r}"
+            f"plugin {record.label}: tensorplug_devices must return DeviceRuntime objects, got "
+            f"{runtime!r}"
         )
     type_ = getattr(runtime, "type", None)
     if not isinstance(type_, str) or not type_.isidentifier():
@@ -42,8 +43,8 @@ def check_runtime(
         raise RegistrationError(f"{where} needs a class as `array_type`, got {array_type!r}")
     if issubclass(array_type, _PLAIN):
         raise RegistrationError(
-            f"{where} has {array_type.__name__} as `array_type`; it needs a class of its own, neither a "
-            "number nor a built-in container"
+            f"{where} has {array_type.__name__} as `array_type`; it needs a class of its own, "
+            "neither a number nor a built-in container"
         )
     _check_capabilities(runtime, where)
     needed = set(runtime.required)
@@ -58,8 +59,8 @@ def check_runtime(
         raise RegistrationError(f"{where} does not implement {', '.join(missing)}")
     if type_ in known:
         raise RegistrationError(
-            f"plugin {record.label}: device type {type_!r} already has a runtime; only kernels can be "
-            "added to it"
+            f"plugin {record.label}: device type {type_!r} already has a runtime; only kernels can "
+            "be added to it"
         )
     return runtime
 
@@ -81,8 +82,8 @@ def check_op(item: object, record: PluginRecord) -> Op:
     op = getattr(item, "op", item)
     if not isinstance(op, Op):
         raise RegistrationError(
-            f"plugin {record.label}: tensorplug_ops must return functions declared with primitive() or "
-            f"composite(), got {item!r}"
+            f"plugin {record.label}: tensorplug_ops must return functions declared with "
+            f"primitive() or composite(), got {item!r}"
         )
     return op
 
@@ -143,8 +144,8 @@ def _check_signature(kernel: Kernel, op: Op, where: str) -> None:
     if inputs is not None:
         if inputs != op.arity:
             raise RegistrationError(
-                f"{where}: {kernel.function!r} takes {inputs} arrays, the op has {op.arity} arguments "
-                f"({', '.join(op.parameters)})"
+                f"{where}: {kernel.function!r} takes {inputs} arrays, the op has {op.arity} "
+                f"arguments ({', '.join(op.parameters)})"
             )
         return
     try:

@@ -166,8 +166,9 @@ def an_op_is_added_with_its_derivative():
     warnings.simplefilter("ignore")
     import math
 
-    import tensorplug as tp
     from tp_new_op import clip_smoothly, swish
+
+    import tensorplug as tp
 
     x = tp.tensor([0.5, -4.0], requires_grad=True)
     y = clip_smoothly(x, 2.0)
@@ -183,7 +184,8 @@ def an_op_is_added_with_its_derivative():
     assert clip_smoothly(tp.zeros(2, 3, device="meta"), 1.0).shape == (2, 3)
     assert (x.swish() - swish(x)).abs().sum().item() == 0
 
-    # The one made of other ops runs on every device, the one with a kernel for "cpu" says what to do.
+    # The one made of other ops runs on every device, the one with a kernel for "cpu" says what to
+    # do.
     vault = x.detach().to("vault").requires_grad_()
     swish(vault).sum().backward()
     x.grad = None
@@ -212,8 +214,9 @@ def an_extension_is_found_by_its_ops_name():
 @check
 def the_first_call_of_an_extension_registers_it():
     warnings.simplefilter("ignore")
-    import tensorplug as tp
     from tp_new_op import swish
+
+    import tensorplug as tp
 
     assert tp.plugins.record_of("new_op") is None
     swish(tp.ones(2))
@@ -259,7 +262,7 @@ def the_vault_is_a_memory_of_its_own():
     assert "vault:0 and cpu" in str(error)
     error = raised(lambda: x.to(tp.complex64), TypeError, NotImplementedError)
     before = allocated["stores"]
-    del x, view, error  # whose traceback has frames that hold x
+    x = view = error = None  # the error's traceback has frames that hold x
     assert allocated["stores"] == before - 1
 
 
@@ -317,9 +320,8 @@ def the_vault_trains_two_layers():
 @check
 def the_vault_trains_the_demos_network():
     warnings.simplefilter("ignore")
-    import tensorplug.nn.functional as F
-
     import tensorplug as tp
+    import tensorplug.nn.functional as F
     from tensorplug import nn
 
     def train(device):

@@ -132,9 +132,11 @@ def test_the_device_of_what_fails_gives_the_cause(install):
 @pytest.mark.parametrize(("version", "upgrade"), [("0", "tensorplug-fake"), ("2", "tensorplug")])
 def test_another_version_of_the_api_is_not_loaded(install, version, upgrade):
     (point,) = install(FakeEntryPoint("toy.old", toy_plugin), version=version)
-    with pytest.warns(PluginWarning, match=f"API v{version}.*pip install --upgrade {upgrade}`"):
-        with pytest.raises(DeviceNotAvailableError, match="speaks plugin API"):
-            tp.zeros(1, device="toy")
+    with (
+        pytest.warns(PluginWarning, match=f"API v{version}.*pip install --upgrade {upgrade}`"),
+        pytest.raises(DeviceNotAvailableError, match="speaks plugin API"),
+    ):
+        tp.zeros(1, device="toy")
     assert point.loads == 0
 
 
@@ -172,7 +174,7 @@ def test_an_unregistered_plugin_is_not_loaded_again(install):
     tp.zeros(1, device="toy")
     tp.plugins.unregister("toy_plugin")
     with pytest.raises(
-        DeviceNotAvailableError, match="went away when plugin toy_plugin .*was unreg"
+        DeviceNotAvailableError, match=r"went away when plugin toy_plugin .*was unreg"
     ):
         tp.zeros(1, device="toy")
     assert point.loads == 1

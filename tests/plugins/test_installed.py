@@ -1,7 +1,7 @@
 """Plugins as packages: built, installed into an empty environment, and found there.
 
-Each of the packages in ``packages/`` is one that a stranger could have written; ``driver.py`` says what
-has to hold.
+Each of the packages in ``packages/`` is one that a stranger could have written; ``driver.py`` says
+what has to hold.
 """
 
 import ast

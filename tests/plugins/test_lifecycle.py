@@ -45,7 +45,9 @@ def test_tables_follow_in_backward_and_for_composites(registry):
 
 
 def test_a_name_that_is_not_registered(registry):
-    with pytest.raises(PluginError, match="no plugin 'nobody' is registered; registered are .*cpu"):
+    with pytest.raises(
+        PluginError, match=r"no plugin 'nobody' is registered; registered are .*cpu"
+    ):
         registry.unregister("nobody")
 
 
@@ -116,7 +118,7 @@ def test_a_device_that_cannot_tell_is_not_available(registry):
             raise OSError("libtoy.so: cannot open")
 
     registry.register(Plugin("confused", devices=[Confused()]))
-    with pytest.raises(DeviceNotAvailableError, match="raised OSError: libtoy.so"):
+    with pytest.raises(DeviceNotAvailableError, match=r"raised OSError: libtoy.so"):
         tp.zeros(2, device="toy")
 
 
@@ -134,7 +136,7 @@ def test_a_device_that_is_not_there(registry, count, message):
 def test_an_unknown_device_names_the_known_and_the_command(monkeypatch):
     from tensorplug.core.plugins import discovery
 
-    with pytest.raises(DeviceNotAvailableError, match="'abacus'.*choose one of: .*cpu.*meta"):
+    with pytest.raises(DeviceNotAvailableError, match=r"'abacus'.*choose one of: .*cpu.*meta"):
         tp.zeros(2, device="abacus")
     monkeypatch.setitem(discovery.install_hints, "abacus", "pip install 'tensorplug[abacus]'")
     with pytest.raises(DeviceNotAvailableError, match=r"pip install 'tensorplug\[abacus\]'"):
@@ -159,7 +161,7 @@ def run_threads(*targets):
     def guarded(target):
         try:
             target()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  the main thread raises it
             errors.append(error)
 
     threads = [threading.Thread(target=guarded, args=(target,)) for target in targets]

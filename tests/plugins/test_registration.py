@@ -268,7 +268,7 @@ def test_a_misspelt_hook_is_refused(registry):
         def tensorplug_kernel(self):
             return []
 
-    with pytest.raises(RegistrationError, match="misspelt: .*tensorplug_kernel"):
+    with pytest.raises(RegistrationError, match=r"misspelt: .*tensorplug_kernel"):
         registry.register(Misspelt())
 
 

@@ -1,4 +1,4 @@
-"""Adds two ops: ``clip_smoothly``, a primitive with a derivative, and ``swish``, made of other ops."""
+"""Adds ``clip_smoothly``, a primitive with a derivative, and ``swish``, made of other ops."""
 
 from collections.abc import Iterable
 from typing import Any
