@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import host
+from . import dispatch, host, operators
 from .devices import CPU, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .host import from_dlpack, from_numpy
 from .kinds import default_device, kind_of
 from .shapes import Shape, Size, as_shape, check_sizes
-from .tensor_base import TensorBase, new_tensor
+from .tensor_base import TensorBase, new_tensor, storage_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -26,6 +27,7 @@ __all__ = [
     "frombuffer",
     "legacy_tensor",
     "legacy_types",
+    "show_memory",
     "tensor",
     "type_name",
     "type_named",
@@ -47,8 +49,8 @@ def tensor(
     data : number, sequence, array or tensor
         Numbers, nested lists or tuples of them, NumPy arrays, tensors.
     dtype : DType, optional
-        By default from the data: Python floats become the default dtype, ints int64; arrays and tensors
-        keep theirs.
+        By default from the data: Python floats become the default dtype, ints int64; arrays and
+        tensors keep theirs.
     device : Device or str, optional
         By default the one of `data` if that is a tensor, else the default device.
     requires_grad : bool
@@ -88,7 +90,7 @@ def tensor(
 def as_tensor(
     data: Any, dtype: DType | type | None = None, device: Device | str | None = None
 ) -> Tensor:
-    """Return `data` as a tensor: itself or over its memory where no conversion is needed, else a copy.
+    """Return `data` as a tensor that shares its memory, or a copy where it has to be converted.
 
     Parameters
     ----------
@@ -223,6 +225,34 @@ def empty_of(shape: Shape, dtype: DType, device: Device) -> Any:
     return new_tensor(kind.runtime.empty(shape, dtype, kind.device.index or 0), kind, shape)
 
 
+def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return a tensor, no view to autograd, that shows a 1-d tensor's memory in given strides.
+
+    Raises
+    ------
+    ValueError
+        If it would reach beyond the memory.
+    """
+    if len(shape) != len(strides) or offset < 0 or min((*shape, *strides), default=0) < 0:
+        raise ValueError(
+            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} are no layout"
+        )
+    reach = offset + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    if math.prod(shape) and reach >= math.prod(memory._shape):
+        raise ValueError(
+            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} reach element {reach} "
+            "of a "
+            f"memory of {math.prod(memory._shape)}"
+        )
+    kind = memory._kind
+    if not math.prod(shape):
+        return empty_of(shape, kind.dtype, kind.device)
+    kernel = dispatch.kernel_of(operators.get_op("as_strided"), kind)
+    result = new_tensor(kernel(memory._array, shape, strides, offset), kind, shape)
+    result._storage = storage_of(memory)
+    return result
+
+
 # --- the constructors that torch had first ----------------------------------------------------
 
 
@@ -247,7 +277,8 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     if isinstance(only, TensorBase):
         if name != "Tensor" and only._kind.dtype is not dtype:
             raise TypeError(
-                f"{name}(): expected a tensor of {dtype}, got {only._kind.dtype}; convert it with .to()"
+                f"{name}(): expected a tensor of {dtype}, got {only._kind.dtype}; convert it with "
+                ".to()"
             )
         return only.detach()  # type: ignore[attr-defined, no-any-return]
     if not isinstance(only, Sequence) and not hasattr(only, "__array__"):
@@ -281,6 +312,7 @@ class TensorType:
         self.device = device
 
     def __call__(self, *data: Any, device: Device | str | None = None) -> Tensor:
+        """Make a tensor from sizes or a sequence."""
         where = self.device if device is None else device
         return _legacy(data, self.dtype, where, self.__name__)
 

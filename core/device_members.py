@@ -1,4 +1,4 @@
-"""Members of Tensor that torch spells per device type: ``tensor.<type>()`` and ``tensor.is_<type>``."""
+"""What torch spells per device type: ``tensor.<type>()`` and ``tensor.is_<type>``."""
 
 from __future__ import annotations
 

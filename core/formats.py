@@ -1,7 +1,7 @@
 """Names of layouts and memory formats, for programs that pass them.
 
-Tensors are dense, and row by row in memory unless a view says otherwise: a backend orders memory as its
-kernels like it. The names are accepted where torch takes them.
+Tensors are dense, and row by row in memory unless a view says otherwise: a backend orders memory as
+its kernels like it. The names are accepted where torch takes them.
 """
 
 from __future__ import annotations

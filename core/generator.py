@@ -1,8 +1,9 @@
 """Generators of random numbers: a seed and a counter.
 
-Random bits come from Philox 4x32-10 (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, 2011),
-a function of (key, counter). The key is the seed; the counter goes on by as many blocks of four words as
-an op takes. So a seed gives the same integers and uniform numbers on every backend, however it computes.
+Random bits come from Philox 4x32-10 (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*,
+2011), a function of (key, counter). The key is the seed; the counter goes on by as many blocks of
+four words as an op takes. So a seed gives the same integers and uniform numbers on every backend,
+however it computes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _WORDS_PER_BLOCK = 4
 
 
 def _checked_seed(value: Any, name: str) -> int:
-    """Return a seed as an unsigned 64-bit number; a negative one counts from the top, as in torch."""
+    """Return a seed as an unsigned number of 64 bits; a negative one counts from the top."""
     try:
         whole = value.__index__()
     except AttributeError:
@@ -134,7 +135,8 @@ class Generator:
         values = new_state.tolist()  # type: ignore[attr-defined]
         if len(values) != _STATE_BYTES:
             raise RuntimeError(
-                f"set_state(): a state has {_STATE_BYTES} bytes, got {len(values)}; it may come from "
+                f"set_state(): a state has {_STATE_BYTES} bytes, got {len(values)}; it may come "
+                "from "
                 "another library"
             )
         number = int.from_bytes(bytes(values), "little")
@@ -255,7 +257,7 @@ def get_rng_state() -> Any:
 
 
 def set_rng_state(new_state: Any) -> None:
-    """Make the default generator of "cpu" go on from a state that :func:`get_rng_state` returned."""
+    """Make the default generator of "cpu" go on from a state of :func:`get_rng_state`."""
     default_generator.set_state(new_state)
 
 

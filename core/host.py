@@ -24,6 +24,7 @@ from .dtypes import (
     promote_types,
 )
 from .kinds import kind_of
+from .shapes import contiguous_strides
 from .tensor_base import TRACKED, TensorBase, new_tensor
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _overflow(name: str, dtype: DType) -> str:
 
 
 def _convert(data: Any, name: str) -> tuple[Array, DType]:
-    """Return `data` of any accepted sort as an array, perhaps over its own memory, and its dtype."""
+    """Return `data` of any accepted sort as an array, perhaps over its memory, and its dtype."""
     if type(data) in _LEAVES:
         dtype = _number_dtype({type(data)})
         return _fill([data], (), dtype, name), dtype
@@ -211,7 +212,8 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
             )
         if array.shape != first:
             raise ValueError(
-                f"{name}(): expected sequence of length {first[0]} at dim 1 (got {array.shape[0]}): "
+                f"{name}(): expected sequence of length {first[0]} at dim 1 (got "
+                f"{array.shape[0]}): "
                 f"the items have the shapes {list(first)} and {list(array.shape)}"
             )
     return np.stack([_cast(array, dtype, copy=False) for array, _ in parts]), dtype
@@ -238,7 +240,7 @@ def on_device(array: Array, dtype: DType, device: Device) -> Any:
 
 
 def host_array(tensor: Any) -> Array:
-    """Return a tensor's contents as a NumPy array, without a copy where its memory is the host's."""
+    """Return a tensor's contents as a NumPy array; no copy where its memory is the host's."""
     return tensor._kind.runtime.to_host(tensor._array)  # type: ignore[no-any-return]
 
 
@@ -273,7 +275,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     TypeError
         If it is no array, or of a dtype that tensors lack.
     ValueError
-        If its strides are negative or no multiples of the element's size, or its byte order is foreign.
+        If its strides are negative or no multiples of the element's size, or its byte order is
+        foreign.
 
     Examples
     --------
@@ -296,7 +299,8 @@ def _share(array: Any, name: str) -> Any:
     TypeError
         If it is no array, or of a dtype that tensors lack.
     ValueError
-        If its strides are negative or no multiples of the element's size, or its byte order is foreign.
+        If its strides are negative or no multiples of the element's size, or its byte order is
+        foreign.
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name}(): expected np.ndarray (got {type(array).__name__})")
@@ -308,7 +312,8 @@ def _share(array: Any, name: str) -> Any:
     dtype = dtype_of(array)
     if any(stride < 0 for stride in array.strides):
         raise ValueError(
-            f"{name}(): at least one stride of the array is negative ({array.strides}), which tensors "
+            f"{name}(): at least one stride of the array is negative ({array.strides}), which "
+            "tensors "
             "do not support; pass array.copy()"
         )
     if array.size and any(stride % array.itemsize for stride in array.strides):
@@ -320,7 +325,8 @@ def _share(array: Any, name: str) -> Any:
         import warnings
 
         warnings.warn(
-            f"{name}(): the given NumPy array is not writable, and tensors are; writing to the tensor "
+            f"{name}(): the given NumPy array is not writable, and tensors are; writing to the "
+            "tensor "
             "will fail. Pass array.copy() to get memory of its own",
             UserWarning,
             stacklevel=4,
@@ -338,7 +344,8 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
         view = memoryview(buffer)
     except TypeError:
         raise ValueError(
-            f"frombuffer(): object does not implement Python buffer protocol: {type(buffer).__name__}"
+            "frombuffer(): object does not implement Python buffer protocol: "
+            f"{type(buffer).__name__}"
         ) from None
     size, item = view.nbytes, dtype.itemsize
     if not size or not count:
@@ -347,17 +354,20 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
         )
     if not 0 <= offset < size:
         raise ValueError(
-            f"frombuffer(): offset ({offset} bytes) must be non-negative and no greater than buffer "
+            f"frombuffer(): offset ({offset} bytes) must be non-negative and no greater than "
+            "buffer "
             f"length ({size} bytes) minus 1"
         )
     if count < 0 and (size - offset) % item:
         raise ValueError(
-            f"frombuffer(): buffer length ({size - offset} bytes) after offset ({offset} bytes) must "
+            f"frombuffer(): buffer length ({size - offset} bytes) after offset ({offset} bytes) "
+            "must "
             f"be a multiple of element size ({item})"
         )
     if count > 0 and count * item > size - offset:
         raise ValueError(
-            f"frombuffer(): requested buffer length ({count} * {item} bytes) after offset ({offset} "
+            f"frombuffer(): requested buffer length ({count} * {item} bytes) after offset "
+            f"({offset} "
             f"bytes) must not be greater than actual buffer length ({size} bytes)"
         )
     array = np.frombuffer(buffer, NATIVE[dtype], count, offset)
@@ -377,7 +387,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
         )
     if tensor._kind.device is not CPU:
         raise TypeError(
-            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the "
             "tensor to host memory first."
         )
     return host_array(tensor)
@@ -466,7 +477,49 @@ def _placed(tensor: Any, device: Device | str | None, copy: bool | None) -> Any:
     return tensor.clone() if copy else tensor
 
 
-# --- pickles ----------------------------------------------------------------------------------
+# --- files and pickles
+# ----------------------------------------------------------------------------------
+
+
+def _owner(array: Any) -> Any:
+    """Return the array whose memory `array` shows."""
+    while True:
+        base = array.base
+        if not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
+    """Return the memory that a tensor shows: its owner, its bytes, offset and strides in elements.
+
+    Tensors over the same memory have the same owner. Memory with gaps, and of another dtype than
+    the tensor's, is copied.
+    """
+    array = host_array(tensor)
+    owner = _owner(array)
+    strides = array.strides
+    whole = owner.flags.c_contiguous or owner.flags.f_contiguous
+    if not array.size or not whole or owner.dtype != array.dtype or min(strides, default=0) < 0:
+        owner = array = np.array(array, order="C", copy=True)
+    offset = (array.ctypes.data - owner.ctypes.data) // array.itemsize
+    steps = tuple([stride // array.itemsize for stride in array.strides])
+    if not array.size:  # NumPy gives it strides that say nothing
+        steps = contiguous_strides(array.shape)
+    return owner, owner.ravel(order="K").view(np.uint8).data, offset, steps
+
+
+def from_bytes(memory: bytearray, dtype: DType, swapped: bool) -> Any:
+    """Return a 1-d "cpu" tensor over bytes, whose order is changed first if `swapped`."""
+    array: Array = np.frombuffer(memory, NATIVE[dtype])
+    if swapped:
+        parts = array.view(NATIVE[dtype.to_real()])
+        if dtype.itemsize == 2:
+            parts = parts.view(np.uint16)  # NumPy swaps no bytes of a bfloat16
+        parts.byteswap(inplace=True)
+    return _share(array, "load")
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
@@ -482,17 +535,10 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, attributes)
     if tensor.is_meta:
         return _rebuild_meta, (tuple(tensor.shape), *metadata)
-    array = host_array(tensor)
-    owner: Any = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if owner is array or not owner.flags.c_contiguous or owner.dtype != array.dtype:
-        if owner is array and array.flags.c_contiguous:
-            return _rebuild, (array, 0, array.shape, array.strides, *metadata)
-        array = np.array(array, order="C", copy=True)
-        return _rebuild, (array, 0, array.shape, array.strides, *metadata)
-    offset = array.ctypes.data - owner.ctypes.data
-    return _rebuild, (owner, offset, array.shape, array.strides, *metadata)
+    owner, _, offset, strides = memory_of(tensor)
+    if not owner.flags.c_contiguous:
+        owner = owner.ravel(order="K")
+    return _rebuild, (owner, offset, tuple(tensor.shape), strides, *metadata)
 
 
 def _rebuild(
@@ -506,7 +552,9 @@ def _rebuild(
     cls: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    array: Array = np.ndarray(shape, NATIVE[dtype], owner, offset, strides)
+    size = dtype.itemsize
+    steps = [stride * size for stride in strides]
+    array: Array = np.ndarray(shape, NATIVE[dtype], owner, offset * size, steps)
     tensor = on_device(array, dtype, Device(device))
     return _finish(tensor, requires_grad, cls, attributes)
 
@@ -514,7 +562,7 @@ def _rebuild(
 def _rebuild_meta(
     shape: tuple[int, ...],
     dtype: DType,
-    device: str,
+    _device: str,
     requires_grad: bool,
     cls: Any,
     attributes: dict[str, Any],

@@ -1,7 +1,7 @@
 """How tensors print.
 
-Digits, columns and line breaks follow torch, character by character, so that what people know how to
-read (and doctests written for torch) stays as it is.
+Digits, columns and line breaks follow torch, character by character, so that what people know how
+to read (and doctests written for torch) stays as it is.
 """
 
 from __future__ import annotations

@@ -1,11 +1,437 @@
-"""The ops that are Tensor methods, for type checkers and editors; at run time the declarations add them."""
+"""The ops that are Tensor methods, for type checkers and editors.
+
+At run time the declarations add them. A test compares the list with the declarations and prints
+the lines that are missing.
+"""
+
+# mypy: disable-error-code="possibly-undefined"
+# pyright: reportPossiblyUnbound=false
 
 from __future__ import annotations
 
+from typing import Final
+
 from .tensor_base import TensorBase
+
+# What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an
+# order in which imports below TYPE_CHECKING count least, and the ops have to come before this.
+_FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
+
+if _FOR_TYPES:
+    from .ops import (
+        bessel,
+        bitwise,
+        comparison,
+        contractions,
+        copying,
+        creation,
+        cumulative,
+        differences,
+        distances,
+        distributions,
+        elementary,
+        error_functions,
+        gamma,
+        histograms,
+        indexing,
+        linalg_factors,
+        linalg_functions,
+        linalg_solvers,
+        linalg_spectra,
+        norms,
+        numeric,
+        pointwise,
+        products,
+        quantiles,
+        reductions,
+        rounding,
+        selection,
+        sets,
+        shape,
+        softmaxes,
+        sorting,
+        statistics,
+    )
 
 
 class TensorMethods(TensorBase):
     """Base of Tensor that names the methods which op declarations supply."""
 
     __slots__ = ()
+
+    if _FOR_TYPES:
+        abs = pointwise.abs
+        abs_ = pointwise.abs
+        absolute = pointwise.abs
+        absolute_ = pointwise.abs
+        acos = elementary.acos
+        acos_ = elementary.acos
+        acosh = elementary.acosh
+        acosh_ = elementary.acosh
+        add = pointwise.add
+        add_ = pointwise.add
+        addbmm = products.addbmm
+        addbmm_ = products.addbmm
+        addcdiv = pointwise.addcdiv
+        addcdiv_ = pointwise.addcdiv
+        addcmul = pointwise.addcmul
+        addcmul_ = pointwise.addcmul
+        addmm = products.addmm
+        addmm_ = products.addmm
+        addmv = products.addmv
+        addmv_ = products.addmv
+        addr = products.addr
+        addr_ = products.addr
+        adjoint = shape.adjoint
+        all = reductions.all
+        allclose = comparison.allclose
+        amax = reductions.amax
+        amin = reductions.amin
+        aminmax = reductions.aminmax
+        angle = numeric.angle
+        any = reductions.any
+        arccos = elementary.acos
+        arccos_ = elementary.acos
+        arccosh = elementary.acosh
+        arccosh_ = elementary.acosh
+        arcsin = elementary.asin
+        arcsin_ = elementary.asin
+        arcsinh = elementary.asinh
+        arcsinh_ = elementary.asinh
+        arctan = elementary.atan
+        arctan2 = elementary.atan2
+        arctan2_ = elementary.atan2
+        arctan_ = elementary.atan
+        arctanh = elementary.atanh
+        arctanh_ = elementary.atanh
+        argmax = reductions.argmax
+        argmin = reductions.argmin
+        argsort = sorting.argsort
+        asin = elementary.asin
+        asin_ = elementary.asin
+        asinh = elementary.asinh
+        asinh_ = elementary.asinh
+        atan = elementary.atan
+        atan2 = elementary.atan2
+        atan2_ = elementary.atan2
+        atan_ = elementary.atan
+        atanh = elementary.atanh
+        atanh_ = elementary.atanh
+        baddbmm = products.baddbmm
+        baddbmm_ = products.baddbmm
+        bernoulli = distributions.bernoulli
+        bernoulli_ = distributions.bernoulli_fill
+        bincount = histograms.bincount
+        bitwise_and = bitwise.bitwise_and
+        bitwise_and_ = bitwise.bitwise_and
+        bitwise_left_shift = bitwise.bitwise_left_shift
+        bitwise_left_shift_ = bitwise.bitwise_left_shift
+        bitwise_not = bitwise.bitwise_not
+        bitwise_not_ = bitwise.bitwise_not
+        bitwise_or = bitwise.bitwise_or
+        bitwise_or_ = bitwise.bitwise_or
+        bitwise_right_shift = bitwise.bitwise_right_shift
+        bitwise_right_shift_ = bitwise.bitwise_right_shift
+        bitwise_xor = bitwise.bitwise_xor
+        bitwise_xor_ = bitwise.bitwise_xor
+        bmm = products.bmm
+        broadcast_to = shape.broadcast_to
+        cauchy_ = distributions.cauchy
+        ceil = rounding.ceil
+        ceil_ = rounding.ceil
+        cholesky = linalg_factors.cholesky
+        cholesky_inverse = linalg_solvers.cholesky_inverse
+        cholesky_solve = linalg_solvers.cholesky_solve
+        clamp = selection.clamp
+        clamp_ = selection.clamp
+        clamp_max = selection.clamp_max
+        clamp_max_ = selection.clamp_max
+        clamp_min = selection.clamp_min
+        clamp_min_ = selection.clamp_min
+        clip = selection.clamp
+        clip_ = selection.clamp
+        clone = copying.clone
+        conj = pointwise.conj
+        conj_physical = pointwise.conj_physical
+        conj_physical_ = pointwise.conj_physical
+        contiguous = copying.contiguous
+        copy_ = copying.copy
+        copysign = numeric.copysign
+        copysign_ = numeric.copysign
+        corrcoef = statistics.corrcoef
+        cos = elementary.cos
+        cos_ = elementary.cos
+        cosh = elementary.cosh
+        cosh_ = elementary.cosh
+        count_nonzero = reductions.count_nonzero
+        cov = statistics.cov
+        cross = linalg_functions.cross
+        cummax = cumulative.cummax
+        cummin = cumulative.cummin
+        cumprod = cumulative.cumprod
+        cumprod_ = cumulative.cumprod
+        cumsum = cumulative.cumsum
+        cumsum_ = cumulative.cumsum
+        deg2rad = numeric.deg2rad
+        deg2rad_ = numeric.deg2rad
+        det = linalg_functions.det
+        diff = differences.diff
+        digamma = gamma.digamma
+        digamma_ = gamma.digamma
+        dist = distances.dist
+        div = pointwise.div
+        div_ = pointwise.div
+        divide = pointwise.div
+        divide_ = pointwise.div
+        dot = products.dot
+        eq = comparison.eq
+        eq_ = comparison.eq
+        equal = comparison.equal
+        erf = error_functions.erf
+        erf_ = error_functions.erf
+        erfc = error_functions.erfc
+        erfc_ = error_functions.erfc
+        erfinv = error_functions.erfinv
+        erfinv_ = error_functions.erfinv
+        exp = elementary.exp
+        exp2 = elementary.exp2
+        exp2_ = elementary.exp2
+        exp_ = elementary.exp
+        expand = shape.expand
+        expand_as = shape.expand_as
+        expm1 = elementary.expm1
+        expm1_ = elementary.expm1
+        exponential_ = distributions.exponential
+        fill = selection.fill
+        fix = rounding.trunc
+        fix_ = rounding.trunc
+        flatten = shape.flatten
+        float_power = numeric.float_power
+        float_power_ = numeric.float_power
+        floor = rounding.floor
+        floor_ = rounding.floor
+        floor_divide = pointwise.floor_divide
+        floor_divide_ = pointwise.floor_divide
+        fmax = selection.fmax
+        fmin = selection.fmin
+        fmod = pointwise.fmod
+        fmod_ = pointwise.fmod
+        frac = rounding.frac
+        frac_ = rounding.frac
+        frexp = numeric.frexp
+        gcd = numeric.gcd
+        gcd_ = numeric.gcd
+        ge = comparison.ge
+        ge_ = comparison.ge
+        geometric_ = distributions.geometric
+        geqrf = linalg_factors.geqrf
+        ger = products.outer
+        greater = comparison.gt
+        greater_ = comparison.gt
+        greater_equal = comparison.ge
+        greater_equal_ = comparison.ge
+        gt = comparison.gt
+        gt_ = comparison.gt
+        heaviside = numeric.heaviside
+        heaviside_ = numeric.heaviside
+        histc = histograms.histc
+        histogram = histograms.histogram
+        hypot = numeric.hypot
+        hypot_ = numeric.hypot
+        i0 = bessel.i0
+        i0_ = bessel.i0
+        igamma = gamma.igamma
+        igamma_ = gamma.igamma
+        igammac = gamma.igammac
+        igammac_ = gamma.igammac
+        index_put = indexing.index_put
+        index_put_ = indexing.index_put
+        inner = products.inner
+        inverse = linalg_solvers.inverse
+        isclose = comparison.isclose
+        isfinite = comparison.isfinite
+        isinf = comparison.isinf
+        isnan = comparison.isnan
+        isneginf = comparison.isneginf
+        isposinf = comparison.isposinf
+        isreal = comparison.isreal
+        kron = contractions.kron
+        kthvalue = sorting.kthvalue
+        lcm = numeric.lcm
+        lcm_ = numeric.lcm
+        ldexp = numeric.ldexp
+        ldexp_ = numeric.ldexp
+        le = comparison.le
+        le_ = comparison.le
+        lerp = pointwise.lerp
+        lerp_ = pointwise.lerp
+        less = comparison.lt
+        less_ = comparison.lt
+        less_equal = comparison.le
+        less_equal_ = comparison.le
+        lgamma = gamma.lgamma
+        lgamma_ = gamma.lgamma
+        log = elementary.log
+        log10 = elementary.log10
+        log10_ = elementary.log10
+        log1p = elementary.log1p
+        log1p_ = elementary.log1p
+        log2 = elementary.log2
+        log2_ = elementary.log2
+        log_ = elementary.log
+        log_normal_ = distributions.log_normal
+        log_softmax = softmaxes.log_softmax
+        logaddexp = numeric.logaddexp
+        logaddexp2 = numeric.logaddexp2
+        logcumsumexp = cumulative.logcumsumexp
+        logdet = linalg_functions.logdet
+        logical_and = bitwise.logical_and
+        logical_and_ = bitwise.logical_and
+        logical_not = bitwise.logical_not
+        logical_not_ = bitwise.logical_not
+        logical_or = bitwise.logical_or
+        logical_or_ = bitwise.logical_or
+        logical_xor = bitwise.logical_xor
+        logical_xor_ = bitwise.logical_xor
+        logit = error_functions.logit
+        logit_ = error_functions.logit
+        logsumexp = softmaxes.logsumexp
+        lt = comparison.lt
+        lt_ = comparison.lt
+        lu = linalg_factors.lu
+        lu_solve = linalg_solvers.lu_solve
+        masked_fill = selection.masked_fill
+        masked_fill_ = selection.masked_fill
+        matmul = products.matmul
+        matrix_exp = linalg_functions.matrix_exp
+        matrix_power = linalg_functions.matrix_power
+        max = reductions.max
+        maximum = selection.maximum
+        mean = reductions.mean
+        median = sorting.median
+        min = reductions.min
+        minimum = selection.minimum
+        mm = products.mm
+        mode = sorting.mode
+        moveaxis = shape.movedim
+        movedim = shape.movedim
+        msort = sorting.msort
+        mul = pointwise.mul
+        mul_ = pointwise.mul
+        multinomial = distributions.multinomial
+        multiply = pointwise.mul
+        multiply_ = pointwise.mul
+        mv = products.mv
+        mvlgamma = gamma.mvlgamma
+        mvlgamma_ = gamma.mvlgamma
+        nan_to_num = numeric.nan_to_num
+        nan_to_num_ = numeric.nan_to_num
+        nanmean = reductions.nanmean
+        nanmedian = sorting.nanmedian
+        nanquantile = quantiles.nanquantile
+        nansum = reductions.nansum
+        narrow = indexing.narrow
+        ne = comparison.ne
+        ne_ = comparison.ne
+        neg = pointwise.neg
+        neg_ = pointwise.neg
+        negative = pointwise.neg
+        negative_ = pointwise.neg
+        new_empty = creation.new_empty
+        new_empty_strided = creation.new_empty_strided
+        new_full = creation.new_full
+        new_ones = creation.new_ones
+        new_tensor = creation.new_tensor
+        new_zeros = creation.new_zeros
+        nextafter = numeric.nextafter
+        nextafter_ = numeric.nextafter
+        nonzero = sorting.nonzero
+        norm = norms.norm
+        normal_ = distributions.normal_fill
+        not_equal = comparison.ne
+        not_equal_ = comparison.ne
+        orgqr = linalg_factors.orgqr
+        ormqr = linalg_factors.ormqr
+        outer = products.outer
+        permute = shape.permute
+        pinverse = linalg_spectra.pinverse
+        positive = pointwise.positive
+        pow = pointwise.pow
+        pow_ = pointwise.pow
+        prod = reductions.prod
+        qr = linalg_factors.qr
+        quantile = quantiles.quantile
+        rad2deg = numeric.rad2deg
+        rad2deg_ = numeric.rad2deg
+        random_ = distributions.random_fill
+        ravel = shape.ravel
+        reciprocal = pointwise.reciprocal
+        reciprocal_ = pointwise.reciprocal
+        relu = elementary.relu
+        relu_ = elementary.relu
+        remainder = pointwise.remainder
+        remainder_ = pointwise.remainder
+        renorm = distances.renorm
+        renorm_ = distances.renorm
+        reshape = shape.reshape
+        reshape_as = shape.reshape_as
+        round = rounding.round
+        round_ = rounding.round
+        rsqrt = elementary.rsqrt
+        rsqrt_ = elementary.rsqrt
+        rsub = pointwise.rsub
+        select = indexing.select
+        sgn = pointwise.sgn
+        sgn_ = pointwise.sgn
+        sigmoid = elementary.sigmoid
+        sigmoid_ = elementary.sigmoid
+        sign = pointwise.sign
+        sign_ = pointwise.sign
+        signbit = numeric.signbit
+        sin = elementary.sin
+        sin_ = elementary.sin
+        sinc = numeric.sinc
+        sinc_ = numeric.sinc
+        sinh = elementary.sinh
+        sinh_ = elementary.sinh
+        slogdet = linalg_functions.slogdet
+        softmax = softmaxes.softmax
+        sort = sorting.sort
+        sqrt = elementary.sqrt
+        sqrt_ = elementary.sqrt
+        square = pointwise.square
+        square_ = pointwise.square
+        squeeze = shape.squeeze
+        std = statistics.std
+        sub = pointwise.sub
+        sub_ = pointwise.sub
+        subtract = pointwise.sub
+        subtract_ = pointwise.sub
+        sum = reductions.sum
+        sum_to_size = shape.sum_to_size
+        svd = linalg_spectra.svd
+        swapaxes = shape.transpose
+        swapdims = shape.transpose
+        t = shape.t
+        tan = elementary.tan
+        tan_ = elementary.tan
+        tanh = elementary.tanh
+        tanh_ = elementary.tanh
+        topk = sorting.topk
+        trace = linalg_functions.trace
+        transpose = shape.transpose
+        triangular_solve = linalg_solvers.triangular_solve
+        true_divide = pointwise.true_divide
+        true_divide_ = pointwise.true_divide
+        trunc = rounding.trunc
+        trunc_ = rounding.trunc
+        unflatten = shape.unflatten
+        uniform_ = distributions.uniform
+        unique = sets.unique
+        unique_consecutive = sets.unique_consecutive
+        unsqueeze = shape.unsqueeze
+        var = statistics.var
+        vdot = products.vdot
+        view_as = shape.view_as
+        xlogy = numeric.xlogy
+        xlogy_ = numeric.xlogy

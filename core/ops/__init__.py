@@ -178,4 +178,4 @@ for _family in FAMILIES:
     for _op in declared_in(_family):
         operators.register_op(_op, "tensorplug")
 
-from .. import indexing as _keys, resizing as _resizing  # noqa: E402, F401  methods of Tensor
+from .. import indexing as _keys, resizing as _resizing  # noqa: F401  methods of Tensor

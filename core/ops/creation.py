@@ -67,7 +67,7 @@ _POW = operators.handle("pow")
 
 @primitive("shape, value, dtype", method=False)
 def fill_new(shape: Shape, value: Number, dtype: DType, device: Device) -> Spec:
-    """Return a new tensor of `shape` whose elements are all `value`; what full, zeros and ones call.
+    """Return a tensor whose elements are all `value`; what full, zeros and ones call.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def fill_new(shape: Shape, value: Number, dtype: DType, device: Device) -> Spec:
 def arange_new(start: Number, step: Number, count: int, dtype: DType, device: Device) -> Spec:
     """Return the numbers ``start + i * step`` for i from 0 to ``count - 1``; what arange calls.
 
-    Whole numbers are computed in int64, others in float64 where the device has it; the result is then
-    converted to `dtype`.
+    Whole numbers are computed in int64, others in float64 where the device has it; the result is
+    then converted to `dtype`.
     """
     return Spec((start, step, count, dtype), (count,), dtype, key=dtype, device=device)
 
@@ -435,7 +435,7 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return `fill_value` in the shape, and by default the dtype and device, of `input`; contiguous.
+    """Return `fill_value` in the shape, and by default dtype and device, of `input`; contiguous.
 
     Examples
     --------
@@ -651,7 +651,8 @@ def _steps(start: Any, end: Any, step: Any, name: str) -> float:
         raise RuntimeError(f"{name}(): step must be nonzero and finite, got {step}")
     if (end - start) * step < 0:
         raise RuntimeError(
-            f"{name}(): upper bound and lower bound inconsistent with step sign: from {start} to {end} "
+            f"{name}(): upper bound and lower bound inconsistent with step sign: from {start} to "
+            f"{end} "
             f"by {step}"
         )
     return (end - start) / step  # type: ignore[no-any-return]
@@ -674,8 +675,8 @@ def arange(
     Parameters
     ----------
     *bounds : number
-        ``end``, or ``start, end``, or ``start, end, step``; also by keyword. Start is 0 and step 1 if left
-        out.
+        ``end``, or ``start, end``, or ``start, end, step``; also by keyword. Start is 0 and step 1
+        if left out.
     dtype : DType, optional
         By default int64 if all numbers are ints, else the default dtype.
     layout, device, requires_grad, pin_memory
@@ -840,7 +841,7 @@ def eye(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return an *n* by *m* matrix (by default square) with ones on the diagonal and zeros elsewhere.
+    """Return an *n* by *m* (by default square) matrix with ones on the diagonal, else zeros.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import BOOL, COMPLEX, FLOATING, float16, float32, float64, iinfo, int64
+from ..dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
 from ..generator import Generator, chosen_generator
 from ..operators import composite
 from .random import (
@@ -103,8 +103,8 @@ def random_fill(
 ) -> Tensor:
     """Return whole numbers in the shape and dtype of `input`.
 
-    ``random_()`` draws from all non-negative ones that the dtype represents, ``random_(to)`` from 0 to
-    `to` - 1, ``random_(from, to)`` from `from` to `to` - 1.
+    ``random_()`` draws from all non-negative ones that the dtype represents, ``random_(to)`` from 0
+    to `to` - 1, ``random_(from, to)`` from `from` to `to` - 1.
 
     Examples
     --------
@@ -349,7 +349,8 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
     categories = weights.shape[-1]
     if not replacement and count > categories:
         raise RuntimeError(
-            f"multinomial(): cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
+            "multinomial(): cannot sample n_sample > prob_dist.size(-1) samples without "
+            "replacement: "
             f"{count} of {categories}"
         )
     if weights.device.type != "cpu":
@@ -388,8 +389,8 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
     Notes
     -----
-    Rates below 10 by inversion of the distribution function, larger ones by transformed rejection (PTRS,
-    Hörmann 1993).
+    Rates below 10 by inversion of the distribution function, larger ones by transformed rejection
+    (PTRS, Hörmann 1993).
 
     Examples
     --------

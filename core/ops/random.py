@@ -1,7 +1,8 @@
 """Random numbers.
 
-One primitive gives random bits by counter; everything else is arithmetic on them, so a seed gives the same
-integers and uniform numbers on every device, and normal ones up to the rounding of logarithm and cosine.
+One primitive gives random bits by counter; everything else is arithmetic on them, so a seed gives
+the same integers and uniform numbers on every device, and normal ones up to the rounding of
+logarithm and cosine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from ..dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
-    INTEGER,
     DType,
     Number,
     as_dtype,
@@ -31,7 +31,7 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..tensor_base import TensorBase
 from . import creation
-from .rules import check_tensor, number
+from .rules import number
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -59,8 +59,8 @@ def philox_bits(shape: Shape, seed: int, offset: int, device: Device) -> Spec:
     Parameters
     ----------
     shape : tuple of int
-        The sizes. The element at place *i*, row by row, is word *i* mod 4 of Philox 4x32-10 with the key
-        `seed` and the counter `offset` + *i* // 4 (lower words first).
+        The sizes. The element at place *i*, row by row, is word *i* mod 4 of Philox 4x32-10 with
+        the key `seed` and the counter `offset` + *i* // 4 (lower words first).
     seed, offset : int
         Key (64 bits) and first counter.
 
@@ -205,9 +205,9 @@ def randn(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return numbers drawn from the standard normal distribution; see :func:`rand` for the parameters.
+    """Return numbers drawn from the standard normal distribution.
 
-    Complex ones have a variance of 1/2 in each part.
+    The parameters are those of :func:`rand`. Complex ones have a variance of 1/2 in each part.
 
     Examples
     --------
@@ -231,7 +231,8 @@ def check_range(low: int, high: int, dtype: DType, name: str) -> None:
     """Raise RuntimeError unless `low` to `high` - 1 is a range that `dtype` holds."""
     if low >= high:
         raise RuntimeError(
-            f"{name}(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            f"{name}(): random_ expects 'from' to be less than 'to', but got from={low} >= "
+            f"to={high}"
         )
     if dtype.category == COMPLEX:
         raise NotImplementedError(f"{name}(): not implemented for {dtype.name}")

@@ -22,8 +22,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         input: Any, size: Shape, stride: Shape, storage_offset: int, layout: Any = None
     ) -> Any:
         owner = input
-        while isinstance(owner.base, type(input)):
-            owner = owner.base
+        base = input.base
+        while base is not None:
+            if isinstance(base, type(input)):
+                owner = base
+            base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
         if not owner.flags.c_contiguous:
             owner = owner.T  # memory in Fortran's order; nothing else owns memory
         memory = owner.reshape(-1).view(input.dtype)

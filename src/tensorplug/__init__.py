@@ -1,4 +1,4 @@
-"""tensorplug: tensors and deep learning in which every device, kernel, op and derivative is a plugin.
+"""Tensors and deep learning in which every device, kernel, op and derivative is a plugin.
 
 A program written for PyTorch runs with its import changed::
 
@@ -10,93 +10,116 @@ A program written for PyTorch runs with its import changed::
 
 from __future__ import annotations
 
-from math import e, inf, nan, pi
+from math import (
+    e as e,
+    inf as inf,
+    nan as nan,
+    pi as pi,
+)
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-import tensorplug.autograd as autograd
 from tensorplug.autograd import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
 )
-from tensorplug.core import Tensor, plugins
-from tensorplug.core.explain import explain
+from tensorplug.core import (
+    Tensor as Tensor,
+    plugins as plugins,
+)
 from tensorplug.core.creation import (
-    as_tensor,
-    asarray,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    tensor,
+    as_tensor as as_tensor,
+    asarray as asarray,
+    from_dlpack as from_dlpack,
+    from_numpy as from_numpy,
+    frombuffer as frombuffer,
+    tensor as tensor,
 )
-from tensorplug.core.devices import Device as device
-from tensorplug.core.dtypes import DType as dtype
+from tensorplug.core.devices import (
+    Device as device,  # noqa: N813
+)
 from tensorplug.core.dtypes import (
-    bfloat16,
-    can_cast,
-    complex64,
-    complex128,
-    finfo,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+    DType as dtype,  # noqa: N813
+    bfloat16 as bfloat16,
+    bool_ as bool,
+    can_cast as can_cast,
+    complex64 as complex64,
+    complex128 as complex128,
+    finfo as finfo,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    get_default_dtype as get_default_dtype,
+    iinfo as iinfo,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    promote_types as promote_types,
+    set_default_dtype as set_default_dtype,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
-from tensorplug.core.dtypes import bool_ as bool
+from tensorplug.core.explain import (
+    explain as explain,
+)
 from tensorplug.core.formats import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
+    layout as layout,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
+    strided as strided,
 )
 from tensorplug.core.generator import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
+    Generator as Generator,
+    default_generator as default_generator,
+    get_rng_state as get_rng_state,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    seed as seed,
+    set_rng_state as set_rng_state,
 )
-from tensorplug.core.kinds import default_device as get_default_device
-from tensorplug.core.kinds import set_default_device
+from tensorplug.core.kinds import (
+    default_device as get_default_device,
+    set_default_device as set_default_device,
+)
 from tensorplug.core.ops import *
-from tensorplug.core.printing import get_printoptions, printoptions, set_printoptions
-from tensorplug.core.queries import (
-    get_device,
-    is_complex,
-    is_floating_point,
-    is_inference,
-    is_nonzero,
-    is_same_size,
-    is_signed,
-    is_storage,
-    is_tensor,
-    numel,
-    result_type,
-    typename,
+from tensorplug.core.printing import (
+    get_printoptions as get_printoptions,
+    printoptions as printoptions,
+    set_printoptions as set_printoptions,
 )
-from tensorplug.core.resolution import fallback_counts, prefer, set_fallback
-from tensorplug.core.shapes import Size
+from tensorplug.core.queries import (
+    get_device as get_device,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_inference as is_inference,
+    is_nonzero as is_nonzero,
+    is_same_size as is_same_size,
+    is_signed as is_signed,
+    is_storage as is_storage,
+    is_tensor as is_tensor,
+    numel as numel,
+    result_type as result_type,
+    typename as typename,
+)
+from tensorplug.core.resolution import (
+    fallback_counts as fallback_counts,
+    prefer as prefer,
+    set_fallback as set_fallback,
+)
+from tensorplug.core.shapes import (
+    Size as Size,
+)
 
-from . import _namespaces
+from . import _namespaces, autograd as autograd
 
 __version__ = "0.1.0.dev0"
 
@@ -124,7 +147,20 @@ BoolTensor = _namespaces.tensor_types["BoolTensor"]
 ops = _namespaces.OpNamespace("")
 
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
-    from tensorplug import data, nn, optim, plugin, testing, utils
+    from . import (
+        data as data,
+        fft as fft,
+        linalg as linalg,
+        nn as nn,
+        optim as optim,
+        plugin as plugin,
+        random as random,
+        serialization as serialization,
+        special as special,
+        testing as testing,
+        utils as utils,
+    )
+    from .serialization import load as load, save as save
 
 __getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes

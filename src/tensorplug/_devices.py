@@ -1,8 +1,8 @@
 """A module per device type, made from its runtime: ``tp.<type>.is_available()`` and the rest.
 
 The table of well-known types is the only place above the plugin line where a device type other than
-"cpu" and "meta" has a name. It makes ``tp.cuda.is_available()`` a quiet False without the plugin, and
-lets the error of ``to("cuda")`` say what to install.
+"cpu" and "meta" has a name. It makes ``tp.cuda.is_available()`` a quiet False without the plugin,
+and lets the error of ``to("cuda")`` say what to install.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from tensorplug.core import creation, device_members, plugins
 from tensorplug.core.devices import Device
-from tensorplug.core.generator import Generator, generator_of
 from tensorplug.core.errors import DeviceNotAvailableError
+from tensorplug.core.generator import Generator, generator_of
 from tensorplug.core.plugins import discovery
 from tensorplug.core.runtime import DeviceRuntime
 

@@ -17,15 +17,24 @@ LAZY = frozenset(
         "backends",
         "data",
         "distributed",
+        "distributions",
+        "fft",
+        "func",
+        "linalg",
         "nn",
         "onnx",
         "optim",
         "plugin",
         "random",
+        "serialization",
+        "special",
         "testing",
         "utils",
     }
 )
+
+#: Functions that are imported, with their module, when they are first used.
+LAZY_FUNCTIONS = {"load": "serialization", "save": "serialization"}
 
 tensor_types = creation.legacy_types("cpu")
 
@@ -76,6 +85,10 @@ def find_attribute(name: str) -> Any:
                 raise
             raise AttributeError(f"module 'tensorplug' has no attribute {name!r}") from None
         return value
+    if name in LAZY_FUNCTIONS:
+        value = getattr(importlib.import_module(f"tensorplug.{LAZY_FUNCTIONS[name]}"), name)
+        setattr(package, name, value)
+        return value
     if name.startswith("_"):
         raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")
     if name in tensor_types:
@@ -90,4 +103,4 @@ def find_attribute(name: str) -> Any:
 def list_attributes() -> list[str]:
     """Return the names that ``dir(tp)`` shows."""
     package = sys.modules["tensorplug"]
-    return sorted({*vars(package), *LAZY, *plugins.runtimes()} - {"annotations"})
+    return sorted({*vars(package), *LAZY, *LAZY_FUNCTIONS, *plugins.runtimes()} - {"annotations"})

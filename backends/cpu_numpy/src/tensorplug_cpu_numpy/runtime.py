@@ -14,6 +14,7 @@ from tensorplug.plugin import (
     DType,
     Number,
     Shape,
+    contiguous_strides,
 )
 
 NATIVES: dict[DType, np.dtype[Any]] = {
@@ -47,6 +48,8 @@ class NumpyRuntime(DeviceRuntime):
 
     def strides(self, array: np.ndarray[Any, Any]) -> Shape:
         """Return the strides of `array` in elements."""
+        if not array.size:  # NumPy gives them strides that say nothing
+            return contiguous_strides(array.shape)
         itemsize = array.itemsize
         return tuple([stride // itemsize for stride in array.strides])
 
@@ -56,9 +59,12 @@ class NumpyRuntime(DeviceRuntime):
 
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
-        owner = array
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
+        owner: Any = array
+        base: Any = array.base
+        while base is not None:
+            if isinstance(base, np.ndarray):
+                owner = base
+            base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
         return (array.ctypes.data - owner.ctypes.data) // (array.itemsize or 1)
 
     def data_pointer(self, array: np.ndarray[Any, Any]) -> int:

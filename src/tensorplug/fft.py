@@ -1,0 +1,5 @@
+"""Discrete Fourier transforms, under the names of ``torch.fft``."""
+
+from __future__ import annotations
+
+from tensorplug.core.ops.fft import *

@@ -1,0 +1,16 @@
+"""Saving and loading, in files that torch reads and writes too, without running their code."""
+
+from __future__ import annotations
+
+from .archive import FileFormatError
+from .loading import add_safe_globals, clear_safe_globals, get_safe_globals, load
+from .saving import save
+
+__all__ = [
+    "FileFormatError",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "save",
+]

@@ -1,0 +1,179 @@
+"""The file format: a zip archive of a pickle and the bytes of each memory, as torch writes it.
+
+``<root>/data.pkl`` holds the object, ``<root>/data/<key>`` the memories, uncompressed and aligned
+so that they can be mapped, ``<root>/byteorder`` the machine's order, and ``<root>/version`` the
+format's number.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from tensorplug.core.errors import TensorplugError
+
+ROOT = "archive"
+VERSION = 3
+ALIGNMENT = 64
+_HEADER = 30  # bytes of a zip entry's header before name and extra field
+_PADDING_ID = b"FB"  # the extra field that torch uses for the same purpose
+
+
+class FileFormatError(TensorplugError, RuntimeError):
+    """A file is damaged, or not of the format asked for."""
+
+
+class Writer:
+    """Writes the records of one archive to a binary file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True)
+        self.write("version", f"{VERSION}\n".encode())
+        self.write("byteorder", sys.byteorder.encode())
+        self.write(".format_version", b"1")
+        self.write(".storage_alignment", str(ALIGNMENT).encode())
+
+    def write(self, name: str, data: Any) -> None:
+        """Write one record."""
+        info = zipfile.ZipInfo(f"{ROOT}/{name}")
+        start = self._zip.start_dir + _HEADER + len(info.filename)
+        if len(data) >= 1 << 31:
+            start += 20  # the sizes of a large entry take an extra field of their own
+        padding = -(start + 4) % ALIGNMENT
+        info.extra = _PADDING_ID + padding.to_bytes(2, "little") + b"Z" * padding
+        with self._zip.open(info, "w", force_zip64=len(data) >= 1 << 31) as entry:
+            entry.write(data)
+
+    def close(self) -> None:
+        """Write the table of contents."""
+        self._zip.close()
+
+
+class Reader:
+    """Reads the records of one archive.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is no archive of this format; the message says what it looks like.
+    """
+
+    def __init__(self, file: IO[bytes], label: str) -> None:
+        self._label = label
+        start = file.read(64)
+        file.seek(0)
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise FileFormatError(f"load(): {label}: {_diagnosis(start)} ({error})") from error
+        names = self._zip.namelist()
+        found = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
+        if not found:
+            raise FileFormatError(
+                f"load(): {label} is a zip archive without data.pkl, so it holds no saved object"
+            )
+        self._root = found[0].removesuffix("data.pkl")
+        if f"{self._root}constants.pkl" in names:
+            raise FileFormatError(
+                f"load(): {label} is a TorchScript program; only objects saved with save() can be "
+                "loaded"
+            )
+        self.swapped = self._order() != sys.byteorder
+
+    def _order(self) -> str:
+        name = f"{self._root}byteorder"
+        if name not in self._zip.namelist():
+            return "little"  # files from before the record was added
+        return self.read("byteorder").decode("ascii", "replace")
+
+    def read(self, name: str) -> bytearray:
+        """Return the bytes of one record."""
+        try:
+            info = self._zip.getinfo(self._root + name)
+            data = bytearray(info.file_size)
+            with self._zip.open(info) as entry:
+                if entry.readinto(data) != info.file_size:  # type: ignore[attr-defined]
+                    raise EOFError("the record ends early")
+                entry.read()  # compares the checksum
+        except KeyError:
+            raise FileFormatError(f"load(): {self._label} has no record {name!r}") from None
+        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
+            raise FileFormatError(
+                f"load(): {self._label} is damaged in record {name!r}: {error}"
+            ) from error
+        return data
+
+
+def _diagnosis(start: bytes) -> str:
+    if not start:
+        return "the file is empty"
+    if start.startswith(b"PK"):
+        return "the zip archive is cut short or damaged"
+    if b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19" in start:
+        return (
+            "the file has the format of torch before version 1.6; load it with torch and save it "
+            "again"
+        )
+    if start.startswith(b"\x80"):
+        return "the file is a bare pickle, which save() does not write"
+    if start[8:9] == b"{":
+        return "the file looks like safetensors; read it with that library"
+    return f"the file is no zip archive (it begins with {start[:8]!r})"
+
+
+@contextmanager
+def opened_for_writing(target: Any) -> Iterator[IO[bytes]]:
+    """Yield a binary file for a path or file object; a path appears whole or not at all."""
+    if hasattr(target, "write"):
+        buffer = io.BytesIO()
+        yield buffer
+        target.write(buffer.getbuffer())
+        return
+    path = Path(os.fspath(target))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"save(): there is no directory {str(path.parent)!r}")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _give_usual_mode(name, path)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _give_usual_mode(name: str, path: Path) -> None:
+    """Give the temporary file, which only its owner may read, the mode that open() would have."""
+    if path.exists():
+        mode = path.stat().st_mode & 0o777
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    Path(name).chmod(mode)
+
+
+@contextmanager
+def opened_for_reading(source: Any) -> Iterator[tuple[IO[bytes], str]]:
+    """Yield a binary file for a path or file object, and what to call it in messages."""
+    if hasattr(source, "read"):
+        if not (hasattr(source, "seek") and hasattr(source, "tell")):
+            raise TypeError(
+                "load(): a file object needs read, seek and tell; read it into io.BytesIO first"
+            )
+        yield source, str(getattr(source, "name", "the file object"))
+        return
+    path = Path(os.fspath(source))
+    with path.open("rb") as file:
+        yield file, repr(str(path))

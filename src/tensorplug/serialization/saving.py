@@ -1,0 +1,158 @@
+"""Writing objects: a pickle that refers to memories by key."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from typing import Any
+
+from tensorplug.core import host
+from tensorplug.core.devices import Device
+from tensorplug.core.dtypes import DType
+from tensorplug.core.shapes import Size
+from tensorplug.core.tensor import Tensor
+
+from .archive import Writer, opened_for_writing
+from .names import (
+    BYTES,
+    DEVICE,
+    REBUILD_BYTES,
+    REBUILD_META,
+    REBUILD_PARAMETER,
+    REBUILD_TENSOR,
+    SIZE,
+    STORAGE_OF,
+    Global,
+)
+
+_PROTOCOL = 2  # the one that torch's restricted reader takes
+
+
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = _PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write an object to a file that :func:`load` and ``torch.load`` read.
+
+    Parameters
+    ----------
+    obj : object
+        Tensors, parameters, state dicts, and nested dicts, lists and plain values of them. Objects
+        of other classes are pickled by reference to their class; only ``load(...,
+        weights_only=False)`` reads those.
+    f : path or file object
+        Where to. A file appears under its path when it is complete, so an interrupted save leaves
+        the old one as it was.
+    pickle_module, pickle_protocol
+        Accepted for compatibility.
+
+    Notes
+    -----
+    Tensors over the same memory share it again after loading. The memory is written whole, even if
+    a tensor shows a small part of it: save ``tensor.clone()`` then.
+
+    Examples
+    --------
+    >>> import io
+    >>> import tensorplug as tp
+    >>> file = io.BytesIO()
+    >>> tp.save({"w": tp.tensor([1.0, 2.0])}, file)
+    >>> _ = file.seek(0)
+    >>> tp.load(file)
+    {'w': tensor([1., 2.])}
+    """
+    with opened_for_writing(f) as file:
+        writer = Writer(file)
+        buffer = io.BytesIO()
+        pickler = _Pickler(buffer, _PROTOCOL)
+        pickler.dump(obj)
+        writer.write("data.pkl", buffer.getbuffer())
+        for key, memory in enumerate(pickler.memories):
+            writer.write(f"data/{key}", memory)
+        writer.close()
+
+
+class _Storage:
+    """A reference to a memory, for the pickle."""
+
+    __slots__ = ("identity",)
+
+    def __init__(self, *identity: Any) -> None:
+        self.identity = identity
+
+
+class _Pickler(pickle._Pickler):
+    """Pickles tensors under torch's names; collects their memories.
+
+    The pickler written in Python, because the compiled one writes no name whose module is not
+    there.
+    """
+
+    def __init__(self, file: Any, protocol: int) -> None:
+        super().__init__(file, protocol)
+        self.memories: list[Any] = []
+        self._keys: dict[tuple[int, DType, str], str] = {}
+        self._owners: list[Any] = []  # kept alive, for their ids are keys
+
+    def persistent_id(self, obj: Any) -> Any:
+        return obj.identity if type(obj) is _Storage else None
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return self._reduce_tensor(obj)
+        if isinstance(obj, (DType, Global)):
+            return "a name"
+        if isinstance(obj, Device):
+            return DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if isinstance(obj, Size):
+            return SIZE, (tuple(obj),)
+        if isinstance(obj, OrderedDict) and type(obj).__module__.startswith("tensorplug."):
+            # A module's state dict, with its metadata as an attribute, is a plain one to torch.
+            state = {key: value for key, value in vars(obj).items() if value is not None}
+            return OrderedDict, (), state or None, None, iter(obj.items())
+        return NotImplemented
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        known = Global("torch", obj.name) if isinstance(obj, DType) else obj
+        if not isinstance(known, Global):
+            super().save_global(obj, name)  # type: ignore[misc]
+            return
+        self.write(pickle.GLOBAL + f"{known.module}\n{known.name}\n".encode())  # type: ignore[attr-defined]
+        self.memoize(obj)  # type: ignore[attr-defined]
+
+    def _reduce_tensor(self, tensor: Any) -> Any:
+        hooks: OrderedDict[Any, Any] = OrderedDict()
+        if isinstance(tensor, _parameter_class()):
+            return REBUILD_PARAMETER, (tensor.detach(), tensor.requires_grad, hooks)
+        shape = tuple(tensor.shape)
+        if tensor.is_meta:
+            return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
+        owner, memory, offset, strides = host.memory_of(tensor)
+        storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
+        layout = (storage, offset, shape, strides, tensor.requires_grad, hooks)
+        if tensor.dtype in STORAGE_OF:
+            return REBUILD_TENSOR, layout
+        return REBUILD_BYTES, (*layout, tensor.dtype, {})
+
+    def _storage(self, owner: Any, memory: Any, dtype: DType, location: str) -> _Storage:
+        identity = (id(owner), dtype, location)
+        key = self._keys.get(identity)
+        if key is None:
+            key = self._keys[identity] = str(len(self.memories))
+            self.memories.append(memory)
+            self._owners.append(owner)
+        size = len(memory)
+        name = STORAGE_OF.get(dtype)
+        if name is None:
+            return _Storage("storage", BYTES, key, location, size)
+        return _Storage("storage", Global("torch", name), key, location, size // dtype.itemsize)
+
+
+def _parameter_class() -> Any:
+    from tensorplug.nn.parameter import Parameter
+
+    return Parameter

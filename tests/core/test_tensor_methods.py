@@ -1,0 +1,67 @@
+"""The list of methods for type checkers says what the registry says."""
+
+import ast
+from pathlib import Path
+
+import tensorplug as tp
+from tensorplug.core import operators
+from tensorplug.core.tensor_base import TensorBase
+
+SOURCE = Path(tp.core.__file__).with_name("tensor_methods.py")
+
+
+def expected() -> dict[str, str]:
+    """Each method that core's declarations add, and the function whose signature it has."""
+    found = {}
+    for op in operators.all_ops():
+        if op.owner != "tensorplug":
+            continue
+        family = op.function.__module__.rpartition(".")[2]
+        names = (op.method, *op.aliases) if op.method is not None else ()
+        inplace = tuple(f"{n}_" for n in (op.inplace[:-1], *op.aliases)) if op.inplace else ()
+        for name in (*names, *inplace):
+            if getattr(tp.Tensor, name).__module__ != "tensorplug.core.tensor":
+                found[name] = f"{family}.{op.function.__name__}"
+    return {name: found[name] for name in found if name not in handwritten()}
+
+
+def handwritten() -> set[str]:
+    tree = ast.parse(SOURCE.with_name("tensor.py").read_text("utf-8"))
+    body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tensor").body
+    names = {n.name for n in body if isinstance(n, ast.FunctionDef)}
+    for node in body:
+        if isinstance(node, ast.Assign):
+            names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+    return names
+
+
+def listed() -> dict[str, str]:
+    tree = ast.parse(SOURCE.read_text("utf-8"))
+    return {
+        node.targets[0].id: ast.unparse(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and node.targets[0].id != "__slots__"
+    }
+
+
+def test_the_list_and_the_registry_agree():
+    known, wanted = listed(), expected()
+    missing = [f"        {name} = {wanted[name]}" for name in wanted if known.get(name) != wanted[name]]
+    extra = [name for name in known if name not in wanted]
+    assert not missing, "add to core/tensor_methods.py, in order:\n" + "\n".join(sorted(missing))
+    assert not extra, f"take out of core/tensor_methods.py: {', '.join(extra)}"
+
+
+def test_the_list_is_in_order():
+    assert list(listed()) == sorted(listed())
+
+
+def test_the_list_costs_nothing_at_run_time():
+    assert set(vars(tp.core.tensor_methods.TensorMethods)) <= {
+        "__doc__",
+        "__module__",
+        "__slots__",
+        "__static_attributes__",
+        "__firstlineno__",
+    }
+    assert issubclass(tp.core.tensor_methods.TensorMethods, TensorBase)
