@@ -318,6 +318,39 @@ def the_vault_trains_two_layers():
 
 
 @check
+def the_vault_trains_a_convolution():
+    """Two convolutions and a pooling, through the ops that nn registers."""
+    warnings.simplefilter("ignore")
+    import tensorplug as tp
+    from tensorplug.nn.ops.convolution import convolution
+    from tensorplug.nn.ops.pooling import max_pool
+
+    def convolved(images, weight, bias):
+        return convolution(images, weight, bias, (1, 1), (1, 1), (1, 1), 1).relu()
+
+    def train(device):
+        tp.manual_seed(1)
+        images, labels = tp.randn(4, 1, 4, 4).to(device), tp.randint(0, 3, (4,)).to(device)
+        shapes = [(2, 1, 3, 3), (2,), (3, 2, 3, 3), (3,), (12, 3)]
+        weights = [(tp.randn(shape) * 0.4).to(device).requires_grad_() for shape in shapes]
+        losses = []
+        for _ in range(4):
+            hidden = convolved(convolved(images, *weights[:2]), *weights[2:4])
+            pooled, _ = max_pool(hidden, (2, 2), (2, 2), (0, 0), (1, 1), False)
+            scores = (pooled.flatten(1) @ weights[4]).log_softmax(-1)
+            loss = -scores[tp.arange(4, device=device), labels].mean()
+            loss.backward()
+            with tp.no_grad():
+                for weight in weights:
+                    weight -= 0.3 * weight.grad
+                    weight.grad = None
+            losses.append(loss.item())
+        return losses
+
+    same_losses(train)
+
+
+@check
 def the_vault_trains_the_demos_network():
     warnings.simplefilter("ignore")
     import tensorplug as tp

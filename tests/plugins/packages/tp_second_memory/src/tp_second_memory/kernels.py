@@ -145,6 +145,8 @@ UNARY_FLOAT = {
     "asinh": math.asinh,
     "atan": math.atan,
     "atanh": guarded(math.atanh),
+    "erf": math.erf,
+    "erfc": math.erfc,
     "ceil": lambda a: float(math.ceil(a)) if math.isfinite(a) else a,
     "cos": guarded(math.cos),
     "cosh": guarded(math.cosh),
@@ -518,3 +520,55 @@ def nonzero(input: VaultArray) -> VaultArray:
     found = [where for where, value in zip(everywhere, input.values(), strict=True) if value]
     flat = [number for where in found for number in where]
     return new(flat, (len(found), len(input.shape)), INT64)
+
+
+def along_places(array: VaultArray, dim: int, index: VaultArray) -> list[int]:
+    """Return where the elements are that index numbers name along one dimension."""
+    if not array.shape:
+        return [array.offset] * len(index.values())
+    size, stride = array.shape[dim], array.strides[dim]
+    strides = tuple([0 if d == dim else step for d, step in enumerate(array.strides)])
+    starts = VaultArray(array.store, index.shape, strides, array.offset, array.dtype).places()
+    numbers = index.values()
+    for number in numbers:
+        if not 0 <= number < size:
+            raise RuntimeError(
+                f"index {number} is out of bounds for dimension {dim} with size {size}"
+            )
+    return [start + number * stride for start, number in zip(starts, numbers, strict=True)]
+
+
+@table.kernel(dtypes=DTYPES)
+def gather(input: VaultArray, dim: int, index: VaultArray) -> VaultArray:
+    numbers = input.store.numbers
+    return new([numbers[p] for p in along_places(input, dim, index)], index.shape, input.dtype)
+
+
+def scattered(
+    input: VaultArray, dim: int, index: VaultArray, src: Any, combine: Callable[..., Any]
+) -> VaultArray:
+    """Return a copy of `input` that holds `src` combined with what was there."""
+    result = clone(input)
+    numbers = result.store.numbers
+    places = along_places(result, dim, index)
+    if isinstance(src, VaultArray):
+        part = VaultArray(src.store, index.shape, src.strides, src.offset, src.dtype)
+        values = part.values()
+    else:
+        values = [src] * len(places)
+    for p, value in zip(places, values, strict=True):
+        numbers[p] = combine(numbers[p], value)
+    return result
+
+
+@table.kernel(dtypes=DTYPES)
+def scatter(
+    input: VaultArray, dim: int, index: VaultArray, src: Any, reduce: str | None
+) -> VaultArray:
+    combine = {None: lambda _, new: new, "add": operator.add, "multiply": operator.mul}[reduce]
+    return scattered(input, dim, index, src, combine)
+
+
+@table.kernel(dtypes=DTYPES)
+def scatter_add(input: VaultArray, dim: int, index: VaultArray, src: Any) -> VaultArray:
+    return scattered(input, dim, index, src, operator.add)
