@@ -82,7 +82,7 @@ def from_data(data: Any, dtype: DType | None, name: str) -> tuple[Array, DType]:
         return _fill([data], (), dtype or _number_dtype({kind}), name), dtype or _number_dtype(
             {kind}
         )
-    if isinstance(data, (list, tuple)) and not isinstance(data, TensorBase):
+    if isinstance(data, (list, tuple)):
         flat = _flatten(data, name)
         if flat is not None:
             items, shape, types = flat
@@ -174,7 +174,7 @@ def _convert(data: Any, name: str) -> tuple[Array, DType]:
     if isinstance(data, (np.ndarray, np.generic)):
         return np.asarray(data), dtype_of(data)
     if isinstance(data, (bool, int, float, complex)):  # a subclass, such as an enum's member
-        plain = next(kind for kind in _RANKED if isinstance(data, kind))
+        plain: Any = next(kind for kind in _RANKED if isinstance(data, kind))
         return _convert(plain(data), name)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         array = np.asarray(data)

@@ -1,11 +1,10 @@
-"""The ops that are Tensor methods, for type checkers and editors.
+"""The ops that are Tensor methods, for type checkers and editors; at run time the declarations add them.
 
-At run time the declarations add them. A test compares the list with the declarations and prints
-the lines that are missing.
+A test compares the list with the declarations and prints the lines that are missing.
 """
 
 # mypy: disable-error-code="possibly-undefined"
-# pyright: reportPossiblyUnbound=false
+# pyright: reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from typing import Final
 
 from .tensor_base import TensorBase
 
-# What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an
-# order in which imports below TYPE_CHECKING count least, and the ops have to come before this.
+# What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an order in
+# which imports below TYPE_CHECKING count least, and the ops have to come before this.
 _FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
 
 if _FOR_TYPES:
@@ -29,11 +28,14 @@ if _FOR_TYPES:
         differences,
         distances,
         distributions,
+        division,
         elementary,
         error_functions,
         gamma,
+        gathering,
         histograms,
         indexing,
+        interpolation,
         linalg_factors,
         linalg_functions,
         linalg_solvers,
@@ -41,8 +43,10 @@ if _FOR_TYPES:
         norms,
         numeric,
         pointwise,
+        powers,
         products,
         quantiles,
+        rearranging,
         reductions,
         rounding,
         selection,
@@ -50,7 +54,9 @@ if _FOR_TYPES:
         shape,
         softmaxes,
         sorting,
+        splitting,
         statistics,
+        strided,
     )
 
 
@@ -72,10 +78,10 @@ class TensorMethods(TensorBase):
         add_ = pointwise.add
         addbmm = products.addbmm
         addbmm_ = products.addbmm
-        addcdiv = pointwise.addcdiv
-        addcdiv_ = pointwise.addcdiv
-        addcmul = pointwise.addcmul
-        addcmul_ = pointwise.addcmul
+        addcdiv = interpolation.addcdiv
+        addcdiv_ = interpolation.addcdiv
+        addcmul = interpolation.addcmul
+        addcmul_ = interpolation.addcmul
         addmm = products.addmm
         addmm_ = products.addmm
         addmv = products.addmv
@@ -107,6 +113,8 @@ class TensorMethods(TensorBase):
         argmax = reductions.argmax
         argmin = reductions.argmin
         argsort = sorting.argsort
+        as_strided = strided.as_strided
+        as_strided_scatter = strided.as_strided_scatter
         asin = elementary.asin
         asin_ = elementary.asin
         asinh = elementary.asinh
@@ -142,6 +150,7 @@ class TensorMethods(TensorBase):
         cholesky = linalg_factors.cholesky
         cholesky_inverse = linalg_solvers.cholesky_inverse
         cholesky_solve = linalg_solvers.cholesky_solve
+        chunk = splitting.chunk
         clamp = selection.clamp
         clamp_ = selection.clamp
         clamp_max = selection.clamp_max
@@ -151,6 +160,7 @@ class TensorMethods(TensorBase):
         clip = selection.clamp
         clip_ = selection.clamp
         clone = copying.clone
+        combinations = rearranging.combinations
         conj = pointwise.conj
         conj_physical = pointwise.conj_physical
         conj_physical_ = pointwise.conj_physical
@@ -175,15 +185,21 @@ class TensorMethods(TensorBase):
         deg2rad = numeric.deg2rad
         deg2rad_ = numeric.deg2rad
         det = linalg_functions.det
+        diag = strided.diag
+        diag_embed = strided.diag_embed
+        diagflat = strided.diagflat
+        diagonal = strided.diagonal
+        diagonal_scatter = strided.diagonal_scatter
         diff = differences.diff
         digamma = gamma.digamma
         digamma_ = gamma.digamma
         dist = distances.dist
-        div = pointwise.div
-        div_ = pointwise.div
-        divide = pointwise.div
-        divide_ = pointwise.div
+        div = division.div
+        div_ = division.div
+        divide = division.div
+        divide_ = division.div
         dot = products.dot
+        dsplit = splitting.dsplit
         eq = comparison.eq
         eq_ = comparison.eq
         equal = comparison.equal
@@ -206,19 +222,23 @@ class TensorMethods(TensorBase):
         fix = rounding.trunc
         fix_ = rounding.trunc
         flatten = shape.flatten
-        float_power = numeric.float_power
-        float_power_ = numeric.float_power
+        flip = rearranging.flip
+        fliplr = rearranging.fliplr
+        flipud = rearranging.flipud
+        float_power = powers.float_power
+        float_power_ = powers.float_power
         floor = rounding.floor
         floor_ = rounding.floor
-        floor_divide = pointwise.floor_divide
-        floor_divide_ = pointwise.floor_divide
+        floor_divide = division.floor_divide
+        floor_divide_ = division.floor_divide
         fmax = selection.fmax
         fmin = selection.fmin
-        fmod = pointwise.fmod
-        fmod_ = pointwise.fmod
+        fmod = division.fmod
+        fmod_ = division.fmod
         frac = rounding.frac
         frac_ = rounding.frac
         frexp = numeric.frexp
+        gather = gathering.gather
         gcd = numeric.gcd
         gcd_ = numeric.gcd
         ge = comparison.ge
@@ -236,6 +256,7 @@ class TensorMethods(TensorBase):
         heaviside_ = numeric.heaviside
         histc = histograms.histc
         histogram = histograms.histogram
+        hsplit = splitting.hsplit
         hypot = numeric.hypot
         hypot_ = numeric.hypot
         i0 = bessel.i0
@@ -244,8 +265,17 @@ class TensorMethods(TensorBase):
         igamma_ = gamma.igamma
         igammac = gamma.igammac
         igammac_ = gamma.igammac
+        index_add = gathering.index_add
+        index_add_ = gathering.index_add
+        index_copy = gathering.index_copy
+        index_copy_ = gathering.index_copy
+        index_fill = gathering.index_fill
+        index_fill_ = gathering.index_fill
         index_put = indexing.index_put
         index_put_ = indexing.index_put
+        index_reduce = gathering.index_reduce
+        index_reduce_ = gathering.index_reduce
+        index_select = gathering.index_select
         inner = products.inner
         inverse = linalg_solvers.inverse
         isclose = comparison.isclose
@@ -263,8 +293,8 @@ class TensorMethods(TensorBase):
         ldexp_ = numeric.ldexp
         le = comparison.le
         le_ = comparison.le
-        lerp = pointwise.lerp
-        lerp_ = pointwise.lerp
+        lerp = interpolation.lerp
+        lerp_ = interpolation.lerp
         less = comparison.lt
         less_ = comparison.lt
         less_equal = comparison.le
@@ -302,6 +332,9 @@ class TensorMethods(TensorBase):
         lu_solve = linalg_solvers.lu_solve
         masked_fill = selection.masked_fill
         masked_fill_ = selection.masked_fill
+        masked_scatter = gathering.masked_scatter
+        masked_scatter_ = gathering.masked_scatter
+        masked_select = gathering.masked_select
         matmul = products.matmul
         matrix_exp = linalg_functions.matrix_exp
         matrix_power = linalg_functions.matrix_power
@@ -356,31 +389,44 @@ class TensorMethods(TensorBase):
         permute = shape.permute
         pinverse = linalg_spectra.pinverse
         positive = pointwise.positive
-        pow = pointwise.pow
-        pow_ = pointwise.pow
+        pow = powers.pow
+        pow_ = powers.pow
         prod = reductions.prod
+        put = gathering.put
+        put_ = gathering.put
         qr = linalg_factors.qr
         quantile = quantiles.quantile
         rad2deg = numeric.rad2deg
         rad2deg_ = numeric.rad2deg
         random_ = distributions.random_fill
         ravel = shape.ravel
-        reciprocal = pointwise.reciprocal
-        reciprocal_ = pointwise.reciprocal
+        reciprocal = division.reciprocal
+        reciprocal_ = division.reciprocal
         relu = elementary.relu
         relu_ = elementary.relu
-        remainder = pointwise.remainder
-        remainder_ = pointwise.remainder
+        remainder = division.remainder
+        remainder_ = division.remainder
         renorm = distances.renorm
         renorm_ = distances.renorm
+        repeat = rearranging.repeat
+        repeat_interleave = rearranging.repeat_interleave
         reshape = shape.reshape
         reshape_as = shape.reshape_as
+        roll = rearranging.roll
+        rot90 = rearranging.rot90
         round = rounding.round
         round_ = rounding.round
         rsqrt = elementary.rsqrt
         rsqrt_ = elementary.rsqrt
         rsub = pointwise.rsub
+        scatter = gathering.scatter
+        scatter_ = gathering.scatter
+        scatter_add = gathering.scatter_add
+        scatter_add_ = gathering.scatter_add
+        scatter_reduce = gathering.scatter_reduce
+        scatter_reduce_ = gathering.scatter_reduce
         select = indexing.select
+        select_scatter = strided.select_scatter
         sgn = pointwise.sgn
         sgn_ = pointwise.sgn
         sigmoid = elementary.sigmoid
@@ -394,14 +440,18 @@ class TensorMethods(TensorBase):
         sinc_ = numeric.sinc
         sinh = elementary.sinh
         sinh_ = elementary.sinh
+        slice_scatter = strided.slice_scatter
         slogdet = linalg_functions.slogdet
         softmax = softmaxes.softmax
         sort = sorting.sort
+        split = splitting.split
+        split_with_sizes = splitting.split_with_sizes
         sqrt = elementary.sqrt
         sqrt_ = elementary.sqrt
-        square = pointwise.square
-        square_ = pointwise.square
+        square = powers.square
+        square_ = powers.square
         squeeze = shape.squeeze
+        squeeze_ = shape.squeeze
         std = statistics.std
         sub = pointwise.sub
         sub_ = pointwise.sub
@@ -411,27 +461,45 @@ class TensorMethods(TensorBase):
         sum_to_size = shape.sum_to_size
         svd = linalg_spectra.svd
         swapaxes = shape.transpose
+        swapaxes_ = shape.transpose
         swapdims = shape.transpose
+        swapdims_ = shape.transpose
         t = shape.t
+        t_ = shape.t
+        take = gathering.take
+        take_along_dim = gathering.take_along_dim
         tan = elementary.tan
         tan_ = elementary.tan
         tanh = elementary.tanh
         tanh_ = elementary.tanh
+        tensor_split = splitting.tensor_split
+        tile = rearranging.tile
         topk = sorting.topk
         trace = linalg_functions.trace
         transpose = shape.transpose
+        transpose_ = shape.transpose
         triangular_solve = linalg_solvers.triangular_solve
-        true_divide = pointwise.true_divide
-        true_divide_ = pointwise.true_divide
+        tril = rearranging.tril
+        tril_ = rearranging.tril
+        triu = rearranging.triu
+        triu_ = rearranging.triu
+        true_divide = division.true_divide
+        true_divide_ = division.true_divide
         trunc = rounding.trunc
         trunc_ = rounding.trunc
+        unbind = splitting.unbind
         unflatten = shape.unflatten
+        unfold = strided.unfold
         uniform_ = distributions.uniform
         unique = sets.unique
         unique_consecutive = sets.unique_consecutive
         unsqueeze = shape.unsqueeze
+        unsqueeze_ = shape.unsqueeze
         var = statistics.var
         vdot = products.vdot
         view_as = shape.view_as
+        view_as_complex = strided.view_as_complex
+        view_as_real = strided.view_as_real
+        vsplit = splitting.vsplit
         xlogy = numeric.xlogy
         xlogy_ = numeric.xlogy

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType as _ModuleType
 
 from .. import (
-    operators,
-    plugins,  # noqa: F401  the tables ask it for runtimes
-    tensor,  # noqa: F401  Tensor receives the methods
+    operators as _operators,
+    plugins as _plugins,  # noqa: F401  the tables ask it for runtimes
+    tensor as _tensor,  # noqa: F401  Tensor receives the methods
 )
-from ..operators import Op
+from ..operators import Op as _Op
 from . import (
     bessel,
     bitwise,
@@ -60,7 +60,7 @@ from . import (
     windows,
 )
 # Before the lines with `*`, which may bring an op that is called as a family is.
-FAMILIES: tuple[ModuleType, ...] = (
+FAMILIES: tuple[_ModuleType, ...] = (
     copying,
     creation,
     contractions,
@@ -163,12 +163,12 @@ from .windows import *
 globals()["__all__"] = [name for family in FAMILIES for name in family.__all__]
 
 
-def declared_in(module: ModuleType) -> list[Op]:
+def declared_in(module: _ModuleType) -> list[_Op]:
     """Return the ops that a module declares, in the order of their definition."""
     found = {
         value.op.name: value.op
         for value in vars(module).values()
-        if isinstance(getattr(value, "op", None), Op)
+        if isinstance(getattr(value, "op", None), _Op)
         and getattr(value, "__module__", None) == module.__name__
     }
     return list(found.values())
@@ -176,6 +176,6 @@ def declared_in(module: ModuleType) -> list[Op]:
 
 for _family in FAMILIES:
     for _op in declared_in(_family):
-        operators.register_op(_op, "tensorplug")
+        _operators.register_op(_op, "tensorplug")
 
 from .. import indexing as _keys, resizing as _resizing  # noqa: F401  methods of Tensor

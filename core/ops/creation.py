@@ -154,8 +154,11 @@ def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
     return check_sizes(as_shape(sizes, name), name)
 
 
-def _made(result: Any, requires_grad: bool) -> Any:
-    return result.requires_grad_() if requires_grad else result
+def made(result: Any, requires_grad: bool) -> Tensor:
+    """Return a new tensor, made to require grad if that is asked for."""
+    if requires_grad:
+        result.requires_grad_()
+    return result  # type: ignore[no-any-return]
 
 
 @composite(method=False)
@@ -196,7 +199,7 @@ def zeros(
             [0., 0., 0.]])
     """
     chosen, where = options(dtype, device)
-    return _made(fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad)
+    return made(fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -218,7 +221,7 @@ def ones(
     tensor([1, 1])
     """
     chosen, where = options(dtype, device)
-    return _made(fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad)
+    return made(fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -241,7 +244,7 @@ def empty(
     Size([2, 3])
     """
     chosen, where = options(dtype, device)
-    return _made(_empty(sizes_of(sizes, size, "empty"), chosen, where), requires_grad)
+    return made(_empty(sizes_of(sizes, size, "empty"), chosen, where), requires_grad)
 
 
 def _empty(shape: Shape, dtype: DType, device: Device) -> Any:
@@ -291,7 +294,7 @@ def full(
         )
     value = number(fill_value, "full", "fill_value")
     chosen, where = options(dtype, device, scalar_dtype(value))
-    return _made(fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad)
+    return made(fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -325,7 +328,7 @@ def empty_strided(
         raise RuntimeError(f"empty_strided(): a stride cannot be negative, got {list(strides)}")
     reach = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
     memory = _empty((reach if math.prod(shape) else 0,), chosen, where)
-    return _made(_strided(memory, shape, strides), requires_grad)
+    return made(_strided(memory, shape, strides), requires_grad)
 
 
 def _strided(memory: Any, shape: Shape, strides: Shape) -> Any:
@@ -361,7 +364,7 @@ def scalar_tensor(
     tensor(3.)
     """
     chosen, where = options(dtype, device)
-    return _made(fill_new((), number(s, "scalar_tensor", "s"), chosen, where), requires_grad)
+    return made(fill_new((), number(s, "scalar_tensor", "s"), chosen, where), requires_grad)
 
 
 # --- like another tensor ----------------------------------------------------------------------
@@ -397,7 +400,7 @@ def zeros_like(
     tensor([0, 0])
     """
     chosen, where = like(input, dtype, device, "zeros_like")
-    return _made(fill_new(input._shape, 0, chosen, where), requires_grad)
+    return made(fill_new(input._shape, 0, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -420,7 +423,7 @@ def ones_like(
     tensor([1., 1.])
     """
     chosen, where = like(input, dtype, device, "ones_like")
-    return _made(fill_new(input._shape, 1, chosen, where), requires_grad)
+    return made(fill_new(input._shape, 1, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -445,7 +448,7 @@ def full_like(
     """
     chosen, where = like(input, dtype, device, "full_like")
     value = number(fill_value, "full_like", "fill_value")
-    return _made(fill_new(input._shape, value, chosen, where), requires_grad)
+    return made(fill_new(input._shape, value, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -468,7 +471,7 @@ def empty_like(
     Size([2, 3])
     """
     chosen, where = like(input, dtype, device, "empty_like")
-    return _made(_empty(input._shape, chosen, where), requires_grad)
+    return made(_empty(input._shape, chosen, where), requires_grad)
 
 
 @composite()
@@ -516,7 +519,7 @@ def new_zeros(
     tensor([0, 0])
     """
     chosen, where = like(input, dtype, device, "new_zeros")
-    return _made(fill_new(sizes_of(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
+    return made(fill_new(sizes_of(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
 
 
 @composite()
@@ -539,7 +542,7 @@ def new_ones(
     tensor([True, True])
     """
     chosen, where = like(input, dtype, device, "new_ones")
-    return _made(fill_new(sizes_of(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
+    return made(fill_new(sizes_of(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
 
 
 @composite()
@@ -564,7 +567,7 @@ def new_full(
     """
     chosen, where = like(input, dtype, device, "new_full")
     value = number(fill_value, "new_full", "fill_value")
-    return _made(fill_new(sizes_of((), size, "new_full"), value, chosen, where), requires_grad)
+    return made(fill_new(sizes_of((), size, "new_full"), value, chosen, where), requires_grad)
 
 
 @composite()
@@ -587,7 +590,7 @@ def new_empty(
     tensorplug.int64
     """
     chosen, where = like(input, dtype, device, "new_empty")
-    return _made(_empty(sizes_of(sizes, size, "new_empty"), chosen, where), requires_grad)
+    return made(_empty(sizes_of(sizes, size, "new_empty"), chosen, where), requires_grad)
 
 
 @composite()
@@ -705,7 +708,7 @@ def arange(
         count = -((first - last) // by)
     else:
         count = math.ceil(steps)
-    return _made(arange_new(first, by, count, chosen, where), requires_grad)
+    return made(arange_new(first, by, count, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -732,7 +735,7 @@ def range(
     first, last, by = _bounds(bounds, start, end, step, "range")
     chosen, where = options(dtype, device)
     count = math.floor(_steps(first, last, by, "range")) + 1
-    return _made(arange_new(first, by, count, chosen, where), requires_grad)
+    return made(arange_new(first, by, count, chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -778,7 +781,7 @@ def linspace(
     first, last = number(start, "linspace", "start"), number(end, "linspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
-    return _made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
+    return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
 
 
 def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
@@ -827,7 +830,7 @@ def logspace(
     chosen, where = options(dtype, device, default)
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
-    return _made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
+    return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
 
 
 @composite(method=False)
@@ -864,4 +867,4 @@ def eye(
     chosen, where = options(dtype, device)
     rows = arange_new(0, 1, n, int64, where)
     same = _EQ.call(rows.view((n, 1)), arange_new(0, 1, columns, int64, where))
-    return _made(_CAST.call(same, chosen), requires_grad)
+    return made(_CAST.call(same, chosen), requires_grad)

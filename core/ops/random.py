@@ -155,12 +155,12 @@ def _made(
     generator: Generator | None,
     requires_grad: bool,
     name: str,
-) -> Any:
+) -> Tensor:
     chosen, where = creation.options(dtype, device)
     source = chosen_generator(generator, where, name)
     shape = creation.sizes_of(sizes, size, name)
     result = _fresh(make, shape, _floating(chosen, name), where, source)
-    return result.requires_grad_() if requires_grad else result
+    return creation.made(result, requires_grad)
 
 
 @composite(method=False)
@@ -302,7 +302,7 @@ def randint(
     source = chosen_generator(generator, where, "randint")
     shape = check_sizes(as_shape((size,), "randint"), "randint")
     result = integer_numbers(shape, least, most, chosen, where, source)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return creation.made(result, requires_grad)
 
 
 @composite(method=False)
@@ -345,7 +345,7 @@ def randperm(
     upper = bits((count,), where, source) & 0x7FFFFFFF
     keys = upper * (1 << 32) + bits((count,), where, source)
     result = keys.argsort(stable=True).to(chosen)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return creation.made(result, requires_grad)
 
 
 def _like(make: Any, input: Any, dtype: Any, device: Any, generator: Any, name: str) -> Any:
@@ -375,7 +375,7 @@ def rand_like(
     tensorplug.float64
     """
     result = _like(uniform_numbers, input, dtype, device, generator, "rand_like")
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return creation.made(result, requires_grad)
 
 
 @composite(method=False)
@@ -399,7 +399,7 @@ def randn_like(
     Size([2, 3])
     """
     result = _like(normal_numbers, input, dtype, device, generator, "randn_like")
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return creation.made(result, requires_grad)
 
 
 @composite(method=False)
@@ -495,7 +495,7 @@ def normal(
     source = chosen_generator(generator, where, "normal")
     result = _fresh(normal_numbers, shape, _floating(chosen, "normal"), where, source)
     result = (result * std + mean).to(chosen)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return creation.made(result, requires_grad)
 
 
 def check_deviation(std: Any, name: str) -> None:

@@ -7,6 +7,7 @@ and lets the error of ``to("cuda")`` say what to install.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -112,9 +113,7 @@ class DeviceModule(types.ModuleType):
         if found is not None:
             return found
         if name == "amp":
-            from . import amp  # type: ignore[attr-defined]
-
-            return amp
+            return importlib.import_module("tensorplug.amp")
         try:
             return discovery.find_runtime(self._type).namespace[name]
         except (DeviceNotAvailableError, KeyError):

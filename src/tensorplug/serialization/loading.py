@@ -322,6 +322,10 @@ class _Unpickler(pickle._Unpickler):
     # The operations below could be turned against a restricted reader: they set attributes of, or
     # make instances of, whatever is on the stack.
 
+    def _usual(self, code: bytes) -> None:
+        usual: Any = pickle._Unpickler.dispatch[code[0]]
+        usual(self)
+
     def _build(self) -> None:
         state = self.stack.pop()  # type: ignore[attr-defined]
         target = self.stack[-1]  # type: ignore[attr-defined]
@@ -329,7 +333,7 @@ class _Unpickler(pickle._Unpickler):
             target.__dict__.update(state)
         elif not self._restricted or type(target) in _added.values():
             self.stack.append(state)  # type: ignore[attr-defined]
-            pickle._Unpickler.dispatch[pickle.BUILD[0]](self)
+            self._usual(pickle.BUILD)
         else:
             raise pickle.UnpicklingError(
                 f"load(): {self._label} sets the state of a {type(target).__name__}, which is not "
@@ -341,7 +345,7 @@ class _Unpickler(pickle._Unpickler):
 
     def _new_object(self) -> None:
         if not self._restricted:
-            pickle._Unpickler.dispatch[pickle.NEWOBJ[0]](self)
+            self._usual(pickle.NEWOBJ)
             return
         arguments = self.stack.pop()  # type: ignore[attr-defined]
         cls = self.stack.pop()  # type: ignore[attr-defined]
