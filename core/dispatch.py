@@ -396,12 +396,7 @@ def execute(op: Op, spec: Spec) -> Any:
     if kind.is_meta:
         results = meta_results(op, spec, raw)
     else:
-        kernel = kernel_of(op, kind)
-        try:
-            results = kernel(*raw)
-        except Warning:  # where warnings are errors; what NumPy warns of is none to tensors
-            with kind.runtime.quiet():
-                results = kernel(*raw)
+        results = _call_kernel(op, kind, raw)
         if verify:
             _verify(op, kind, results, spec.outputs)
     outputs = spec.outputs
@@ -429,6 +424,15 @@ def execute(op: Op, spec: Spec) -> Any:
         for output in wrapped:
             gradient.note_unrecorded(output)
     return wrapped
+
+
+def _call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:
+    kernel = kernel_of(op, kind)
+    try:
+        return kernel(*raw)
+    except Warning:  # where warnings are errors; what an array library warns of is none to tensors
+        with kind.runtime.quiet():
+            return kernel(*raw)
 
 
 def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]:
@@ -546,7 +550,7 @@ def _run_kernel_or_body(
     if kind.is_meta or not native_kernel(op, kind) or not _same_kind(values, kind):
         return op.function(*args, **kwargs)
     raw, _ = unwrap(op, values, kind)
-    results = kernel_of(op, kind)(*raw)
+    results = _call_kernel(op, kind, raw)
     if verify:
         _verify_composite(op, kind, results, args, kwargs)
     runtime = kind.runtime
