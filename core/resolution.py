@@ -344,7 +344,7 @@ def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callabl
     if log_choice is not None:
         log_choice(choice)
     if choice.kernel is not None:
-        return choice.kernel.function
+        return _on_device(choice.kernel.function, kind)
     if choice.way == "decomposition":
         return _decomposed(op, kind)
     if choice.way == "meta":
@@ -354,6 +354,19 @@ def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callabl
     if choice.way == "fallback":
         return _fallback(op, kind)
     raise kernel_not_found(op, kind)
+
+
+def _on_device(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    """Return a kernel that runs on the device of `kind`, where its type has several."""
+    guard, number = kind.runtime.device_guard, kind.device.index or 0
+    if guard(number) is None:
+        return function
+
+    def run(*raw: Any, **options: Any) -> Any:
+        with guard(number):  # type: ignore[union-attr]
+            return function(*raw, **options)
+
+    return run
 
 
 def _decomposed(op: Op, kind: Kind) -> Callable[..., Any]:

@@ -17,8 +17,8 @@ class DeviceRuntime:
     """The runtime of one device type: memory, copies, synchronisation.
 
     A plugin subclasses it, overrides what its device has, and hands one instance to
-    ``tensorplug_devices``. An *array* below is whatever the plugin's kernels take and return; core asks
-    of it only a ``shape`` tuple. Nothing here sees a Tensor.
+    ``tensorplug_devices``. An *array* below is whatever the plugin's kernels take and return; core
+    asks of it only a ``shape`` tuple. Nothing here sees a Tensor.
 
     Attributes
     ----------
@@ -61,6 +61,14 @@ class DeviceRuntime:
         if index != 0:
             raise DeviceNotAvailableError(f"{self.type} has one device, got index {index}")
 
+    def device_guard(self, index: int) -> AbstractContextManager[Any] | None:
+        """Return a context in which this thread's kernels run on device `index`.
+
+        Kernels that only make arrays (``fill_new``) learn from it where to; of others it is the
+        device of their arguments. None, the default, stands for a device type with one device.
+        """
+        return None
+
     def device_name(self, index: int) -> str:
         """Return a name for people, such as the hardware's product name."""
         return self.type
@@ -84,7 +92,7 @@ class DeviceRuntime:
         return is_contiguous(tuple(array.shape), self.strides(array))
 
     def storage_offset(self, array: Any) -> int:
-        """Return how many elements of its storage lie before `array`; needed by a device with views."""
+        """Return how many elements of its storage lie before `array`; needed by views."""
         return 0
 
     def data_pointer(self, array: Any) -> int:
@@ -149,7 +157,7 @@ class DeviceRuntime:
         """Wait until everything queued on a device is done."""
 
     def memory_stats(self, index: int) -> Mapping[str, int]:
-        """Return memory figures in bytes: ``allocated``, ``reserved``, ``peak_allocated`` …"""
+        """Return memory figures in bytes, such as ``allocated`` and ``peak_allocated``."""
         return {}
 
     def reset_peak_memory_stats(self, index: int) -> None:
@@ -191,7 +199,8 @@ class RemovedRuntime(DeviceRuntime):
     synchronize = quiet = refuse
 
 
-#: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing undeclared.
+#: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing
+#: undeclared.
 CAPABILITIES: Mapping[str, str] = {
     "float64": "64-bit floating point",
     "float16": "float16 arithmetic",

@@ -10,7 +10,7 @@ from tensorplug.core.errors import FallbackWarning
 from tensorplug.core.explain import explain
 from tensorplug.plugin import Kernel, KernelContractError, KernelNotFoundError, composite
 
-from .conftest import FLOAT32, FLOAT64, INT64, Plugin, ToyArray, toy_add, toy_mul
+from .conftest import FLOAT32, FLOAT64, INT64, Plugin, ToyArray, toy_add, toy_fill_new, toy_mul
 
 
 def times(factor):
@@ -396,3 +396,45 @@ def test_kernels_say_where_they_come_from():
     import numpy as np
 
     assert resolution.Kernel("add", "cpu", np.add).source() == "numpy.add (compiled)"
+
+
+# --- several devices of one type --------------------------------------------------------------
+
+
+def test_kernels_run_on_the_device_of_their_tensors(registry):
+    """Also those that make arrays and are given none."""
+    from contextlib import contextmanager
+
+    from .conftest import ToyRuntime
+
+    current = [0]
+    seen = []
+
+    class Two(ToyRuntime):
+        def device_count(self):
+            return 2
+
+        @contextmanager
+        def device_guard(self, index):
+            current.append(index)
+            yield
+            current.pop()
+
+    def make(shape, value, dtype):
+        seen.append(("fill_new", current[-1]))
+        return toy_fill_new(shape, value, dtype)
+
+    def add(input, other, out=None):
+        seen.append(("add", current[-1]))
+        return toy_add(input, other)
+
+    kernels = [Kernel("fill_new", "toy", make), Kernel("add", "toy", add)]
+    registry.register(Plugin("two", devices=[Two()], kernels=kernels))
+    first, second = tp.ones(2, device="toy"), tp.ones(2, device="toy:1")
+    assert (first.device.index, second.device.index) == (0, 1)
+    second + second
+    first + first
+    assert seen == [("fill_new", 0), ("fill_new", 1), ("add", 1), ("add", 0)]
+    assert current == [0]
+    with pytest.raises(RuntimeError, match="found toy:0 and toy:1"):
+        first + second
