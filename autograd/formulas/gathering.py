@@ -20,7 +20,8 @@ def _number(g: Any, value: int) -> Any:
 
 
 def _shown(g: Any, dim: int, index: Any, src_shape: tuple[int, ...]) -> Any:
-    return gather(g, dim, index) if src_shape else zeros(g, ())
+    # A number was broadcast; it asks for no gradient.
+    return gather(g, dim, index) if src_shape == index.shape else zeros(g, src_shape)
 
 
 def _plain(reduce: str | None) -> None:

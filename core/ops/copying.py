@@ -69,7 +69,11 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
             src = to_device(src, input._kind.device)
         if src._kind.dtype is not input._kind.dtype:
             src = cast(src, input._kind.dtype)
-        broadcast_shapes(input._shape, src._shape)
+        if broadcast_shapes(input._shape, src._shape) != input._shape:
+            raise RuntimeError(
+                f"copy_(): a source of shape {list(src._shape)} does not broadcast to the shape "
+                f"{list(input._shape)} that is written to"
+            )
     elif not isinstance(src, (bool, int, float, complex)):
         raise TypeError(
             f"copy_(): argument 'src' must be Tensor or Number, not {type(src).__name__}"

@@ -140,6 +140,8 @@ def _source(input: Any, dim: int, index: Any, src: Any, name: str) -> Any:
     if not math.prod(shape):
         return src
     _check_within(shape, input._shape, dim, name, src._shape)
+    if not src._shape and shape:
+        src = shown_as(src, (1,))
     if src._shape != shape:
         for d, size in enumerate(shape):
             if src._shape[d] != size:
