@@ -1,0 +1,127 @@
+"""Every op's samples, and its error samples, against torch itself: shapes, dtypes, values, errors."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug.core.operators import get_op
+from tensorplug.testing import cases
+from tensorplug.testing.comparison import as_exact
+from tensorplug.testing.records import OpRecord, all_records
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+
+_NAMESPACES = {"linalg": "linalg", "special": "special", "fft": "fft", "windows": "signal.windows"}
+
+
+def counterpart(record: OpRecord) -> Any | None:
+    """Return torch's function for an op, or None if it has none."""
+    name = record.op if record.torch is None else record.torch
+    if not name:
+        return None
+    head, _, rest = name.partition("_")
+    candidates = [name]
+    if rest and head in _NAMESPACES:
+        candidates.append(f"{_NAMESPACES[head]}.{rest}")
+    candidates += [f"nn.functional.{name}", f"Tensor.{name}"]
+    for path in candidates:
+        found = functools.reduce(lambda o, part: getattr(o, part, None), path.split("."), torch)
+        if callable(found):
+            return found
+    return None
+
+
+def to_torch(value: Any) -> Any:
+    """Return the arguments of a call as torch's."""
+    if isinstance(value, tp.Tensor):
+        if value.dtype is tp.bfloat16:
+            return torch.tensor(value.float().tolist(), dtype=torch.bfloat16).reshape(tuple(value.shape))
+        return torch.from_numpy(value.detach().numpy().copy())
+    if isinstance(value, tp.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, tp.device):
+        return torch.device(str(value))
+    if isinstance(value, (list, tuple)):
+        return type(value)([to_torch(item) for item in value])
+    if isinstance(value, dict):
+        return {key: to_torch(item) for key, item in value.items()}
+    return value
+
+
+def exact(value: Any) -> Any:
+    value = value.detach().resolve_conj().resolve_neg()
+    if value.dtype.is_floating_point:
+        return value.double().numpy()
+    return value.to(torch.complex128).numpy() if value.dtype.is_complex else value.numpy()
+
+
+RECORDS = [record for record in all_records() if counterpart(record) is not None]
+CASES = [
+    pytest.param(record, dtype, id=f"{record.op}-{dtype.name}")
+    for record in RECORDS
+    for dtype in record.dtypes
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("record", "dtype"), CASES)
+def test_samples(record: OpRecord, dtype: Any, record_property: Any) -> None:
+    if "torch" in record.skips:
+        pytest.skip(record.skips["torch"])
+    function = counterpart(record)
+    op = get_op(record.op)
+    compared = refused = 0
+    for sample in cases.samples_of(record, "cpu", dtype):
+        args, kwargs = to_torch(sample.args), to_torch(sample.kwargs)
+        try:
+            expected = function(*args, **kwargs)
+        except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
+            refused += 1  # torch has no such kernel; the reference stands alone
+            continue
+        result = op.call(*sample.args, **sample.kwargs)
+        compared += 1
+        compare(f"{record.op} {dtype.name} {sample}", record, result, expected)
+    record_property("compared", compared)
+    if not compared:
+        pytest.skip(f"torch takes none of the {refused} samples of this dtype")
+
+
+def compare(where: str, record: OpRecord, result: Any, expected: Any) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert len(result) == len(expected), where
+        for one, other in zip(result, expected, strict=True):
+            compare(where, record, one, other)
+        return
+    if not isinstance(expected, torch.Tensor):
+        assert result == expected, where
+        return
+    assert tuple(result.shape) == tuple(expected.shape), f"{where}: shape {list(result.shape)}, torch {list(expected.shape)}"
+    assert result.dtype.name == str(expected.dtype).removeprefix("torch."), (
+        f"{where}: {result.dtype}, torch {expected.dtype}"
+    )
+    if record.check is not None and record.reference is None:
+        return  # not unique (eigenvectors, random numbers): only form can be compared
+    rtol, atol = cases._tolerance(record, result.dtype)
+    # Both are rounded: the sum of two errors is allowed.
+    np.testing.assert_allclose(
+        as_exact(result), exact(expected), rtol=2 * rtol, atol=2 * atol, equal_nan=True, err_msg=where
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "record", [pytest.param(r, id=r.op) for r in RECORDS if r.errors is not None]
+)
+def test_errors(record: OpRecord) -> None:
+    if "torch" in record.skips:
+        pytest.skip(record.skips["torch"])
+    function = counterpart(record)
+    dtype = tp.float64 if tp.float64 in record.dtypes else record.dtypes[-1]
+    for wrong in record.errors(cases.Maker("cpu", dtype)):  # type: ignore[misc]
+        with pytest.raises(wrong.error):
+            function(*to_torch(wrong.sample.args), **to_torch(wrong.sample.kwargs))
