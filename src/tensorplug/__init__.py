@@ -90,6 +90,7 @@ from tensorplug.core.kinds import (
     default_device as get_default_device,
     set_default_device as set_default_device,
 )
+from tensorplug.core.ops import results as return_types
 from tensorplug.core.ops import *
 from tensorplug.core.printing import (
     get_printoptions as get_printoptions,

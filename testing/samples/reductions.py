@@ -115,7 +115,9 @@ def _nanmean_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _mean(a: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return np.mean(a, axis=_axis(dim), keepdims=keepdim)
+    axis = _axis(dim)
+    total = np.sum(a, axis=axis, keepdims=keepdim)
+    return total / np.asarray(a.size / max(total.size, 1) if a.size else 0.0)
 
 
 def _mean_errors(make: Any) -> Iterator[ErrorSample]:
