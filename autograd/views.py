@@ -15,9 +15,8 @@ from tensorplug.core.layers import gradient_off, recording
 from tensorplug.core.operators import Op
 from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
 
-from .nodes import Node
 from .modes import enable_grad
-
+from .nodes import Node
 
 AS_STRIDED = operators.handle("as_strided")
 

@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 from . import operators
+from .ops.rules import check_tensor
 from .shapes import as_shape, check_sizes
-from .tensor_base import TensorBase, bump_version
+from .tensor_base import bump_version, new_tensor
 
 
 def _refuse(tensor: Any, name: str) -> None:
@@ -50,8 +51,6 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
 
 def tensor_over(array: Any, like: Any) -> Any:
     """Return a tensor over an array of the kind of another tensor."""
-    from .tensor_base import new_tensor
-
     return new_tensor(array, like._kind, tuple(array.shape))
 
 
@@ -72,8 +71,7 @@ def set_(self: Any, source: Any = None) -> Any:
         self._shape = (0,)
         self._storage = None
         return self
-    if not isinstance(source, TensorBase):
-        raise TypeError(f"set_(): source must be a tensor, got {type(source).__name__}")
+    check_tensor(source, "set_", "source")
     if source._kind is not kind:
         raise RuntimeError(
             f"set_(): expected a source of {kind.dtype.name} on {kind.device}, got "

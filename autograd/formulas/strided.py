@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tensorplug.core.operators import handle
 from tensorplug.core.ops.creation import fill_new
 from tensorplug.core.ops.joining import cat, stack
 from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
-from tensorplug.core.operators import handle
 from tensorplug.core.shapes import contiguous_strides
 
 from ..derivatives import derivative, not_differentiable, on_tensors

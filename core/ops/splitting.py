@@ -109,7 +109,7 @@ def split(
     ):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     dim = _dimension(tensor, dim, "split")
-    length = int(split_size_or_sections)
+    length = int(split_size_or_sections)  # type: ignore[arg-type]
     size = tensor._shape[dim]
     if length < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
@@ -158,7 +158,7 @@ def tensor_split(
     """
     dim = _dimension(input, dim, "tensor_split")
     given: Any = indices_or_sections
-    if isinstance(given, TensorBase):
+    if isinstance(indices_or_sections, TensorBase):
         given = given.tolist()
     size = input._shape[dim]
     if isinstance(given, int):

@@ -105,11 +105,7 @@ def _add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _reduce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    if dtype.is_complex:
-        ways = ("sum", "prod", "mean")
-    else:
-        ways = ("sum", "prod", "mean", "amax", "amin")
-    for way in ways:
+    for way in ("sum", "prod", "mean", *(() if dtype.is_complex else ("amax", "amin"))):
         for include_self in (True, False):
             index = positions(make, [[0, 0, 2], [1, 1, 1]])
             low, high = (1, 3) if dtype in INTEGRAL else (None, None)
@@ -296,16 +292,53 @@ _DATA = {"meta": "where the mask is True is data"}
 RECORDS = [
     OpRecord("gather", _gather_samples, _gather, errors=_gather_errors),
     OpRecord("scatter", _scatter_samples, _scatter, errors=_scatter_errors),
-    OpRecord("scatter_add", _add_samples, lambda *a: _reduce(*a, "sum"), dtypes=_NUMBERS, errors=_scatter_errors, rtol=_ROUNDED, atol=_ROUNDED),
-    OpRecord("scatter_reduce", _reduce_samples, _reduce, dtypes=(*INTEGRAL, *FLOATS, *COMPLEXES), errors=_reduce_errors, rtol=_ROUNDED, atol=_ROUNDED),
-    OpRecord("take_along_dim", _take_along_samples, lambda a, index, dim=None: np.take_along_axis(a.reshape(-1) if dim is None else a, index, 0 if dim is None else dim)),
+    OpRecord(
+        "scatter_add",
+        _add_samples,
+        lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
+        dtypes=_NUMBERS,
+        errors=_scatter_errors,
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+    ),
+    OpRecord(
+        "scatter_reduce",
+        _reduce_samples,
+        _reduce,
+        dtypes=(*INTEGRAL, *FLOATS, *COMPLEXES),
+        errors=_reduce_errors,
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+    ),
+    OpRecord(
+        "take_along_dim",
+        _take_along_samples,
+        lambda a, index, dim=None: np.take_along_axis(
+            a.reshape(-1) if dim is None else a, index, 0 if dim is None else dim
+        ),
+    ),
     OpRecord("index_select", _slices, _index_select, errors=_slice_errors),
-    OpRecord("index_add", _add_slices, _index_add, dtypes=_NUMBERS, errors=_add_errors, rtol=_ROUNDED, atol=_ROUNDED),
+    OpRecord(
+        "index_add",
+        _add_slices,
+        _index_add,
+        dtypes=_NUMBERS,
+        errors=_add_errors,
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+    ),
     OpRecord("index_copy", _copy_slices, _index_copy, errors=_copy_errors),
     OpRecord("index_fill", _fill_slices, _index_copy),
-    OpRecord("index_reduce", _reduce_slices, _index_reduce, dtypes=(*INTEGRAL, *FLOATS, *COMPLEXES), rtol=_ROUNDED, atol=_ROUNDED),
+    OpRecord(
+        "index_reduce",
+        _reduce_slices,
+        _index_reduce,
+        dtypes=(*INTEGRAL, *FLOATS, *COMPLEXES),
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+    ),
     OpRecord("take", _take_samples, lambda a, index: a.reshape(-1)[index]),
     OpRecord("put", _put_samples, _put),
     OpRecord("masked_select", _masks, _masked_select, errors=_mask_errors, skips=_DATA),
     OpRecord("masked_scatter", _masked_values, _masked_scatter, errors=_value_errors, skips=_DATA),
-]  # fmt: skip
+]

@@ -54,7 +54,7 @@ def _mesh(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2), make(), indexing="ij")
 
 
-def _meshgrid(*arrays: Any, indexing: str = "ij") -> Any:
+def _meshgrid(*arrays: Any, indexing: Any = "ij") -> Any:
     return tuple(np.meshgrid(*arrays, indexing=indexing))
 
 
@@ -80,29 +80,53 @@ _MATRIX = wrong((RuntimeError, "at least 2 dimensions", (3,)))
 RECORDS = [
     OpRecord(
         "flip",
-        calls(((3, 4), 0), ((3, 4), (0, 1)), ((2, 3, 4), -1, 0), ((3,), ()), ((2,), {"dims": (0,)})),
+        calls(
+            ((3, 4), 0), ((3, 4), (0, 1)), ((2, 3, 4), -1, 0), ((3,), ()), ((2,), {"dims": (0,)})
+        ),
         _flip,
-        errors=wrong((RuntimeError, "appears multiple times", (2, 3), (0, 0)), (IndexError, "out of range", (2,), (1,))),
+        errors=wrong(
+            (RuntimeError, "appears multiple times", (2, 3), (0, 0)),
+            (IndexError, "out of range", (2,), (1,)),
+        ),
     ),
     OpRecord("fliplr", calls(((2, 3),)), np.fliplr, errors=wrong((RuntimeError, ">= 2-d", (3,)))),
-    OpRecord("flipud", calls(((2, 3),), ((3,),)), np.flipud, errors=wrong((RuntimeError, ">= 1-d", ()))),
+    OpRecord(
+        "flipud", calls(((2, 3),), ((3,),)), np.flipud, errors=wrong((RuntimeError, ">= 1-d", ()))
+    ),
     OpRecord(
         "roll",
-        calls(((3, 4), 1), ((3, 4), -5, 1), ((3, 4), (1, 2), (0, 1)), ((0, 3), 1, 0), ((), 2), ((3,), 3, 0)),
+        calls(
+            ((3, 4), 1),
+            ((3, 4), -5, 1),
+            ((3, 4), (1, 2), (0, 1)),
+            ((0, 3), 1, 0),
+            ((), 2),
+            ((3,), 3, 0),
+        ),
         np.roll,
-        errors=wrong((RuntimeError, "must align", (3, 4), (1, 2)), (IndexError, "out of range", (3,), 1, 1)),
+        errors=wrong(
+            (RuntimeError, "must align", (3, 4), (1, 2)), (IndexError, "out of range", (3,), 1, 1)
+        ),
     ),
     OpRecord(
         "rot90",
         calls(((2, 3),), ((2, 3), 2), ((2, 3, 4), -1, (1, 2)), ((2, 3), 4), ((2, 3), 3, (1, 0))),
         _rot90,
-        errors=wrong((RuntimeError, "to be different", (2, 3), 1, (0, 0)), (RuntimeError, "total dims >= 2", (3,))),
+        errors=wrong(
+            (RuntimeError, "to be different", (2, 3), 1, (0, 0)),
+            (RuntimeError, "total dims >= 2", (3,)),
+        ),
     ),
     OpRecord(
         "repeat",
-        calls(((2, 3), 2, 1), ((3,), (2, 2)), ((), (2,)), ((2,), 0), ((0, 2), 3, 2), ((2, 3), 1, 1)),
+        calls(
+            ((2, 3), 2, 1), ((3,), (2, 2)), ((), (2,)), ((2,), 0), ((0, 2), 3, 2), ((2, 3), 1, 1)
+        ),
         lambda a, *n: np.tile(a, n[0] if len(n) == 1 else n),
-        errors=wrong((RuntimeError, "can not be smaller", (2, 3), 2), (RuntimeError, "negative dimension", (2,), -1)),
+        errors=wrong(
+            (RuntimeError, "can not be smaller", (2, 3), 2),
+            (RuntimeError, "negative dimension", (2,), -1),
+        ),
         torch="Tensor.repeat",
     ),
     OpRecord("tile", calls(((2, 3), (2,)), ((3,), (2, 1)), ((), (2, 2))), np.tile),
@@ -110,15 +134,31 @@ RECORDS = [
         "repeat_interleave",
         _repeats,
         _repeat_interleave,
-        errors=wrong((RuntimeError, "non-negative", (3,), -1), (TypeError, "an int or a tensor", (3,), 1.5)),
+        errors=wrong(
+            (RuntimeError, "non-negative", (3,), -1), (TypeError, "an int or a tensor", (3,), 1.5)
+        ),
         skips={"meta": "how often is data"},
     ),
     OpRecord("tril", _TRIANGLES, np.tril, errors=_MATRIX),
     OpRecord("triu", _TRIANGLES, np.triu, errors=_MATRIX),
-    OpRecord("tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False),
-    OpRecord("triu_indices", _sizes, _tri_indices(np.triu_indices), dtypes=(int32,), gradient=False),
+    OpRecord(
+        "tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False
+    ),
+    OpRecord(
+        "triu_indices", _sizes, _tri_indices(np.triu_indices), dtypes=(int32,), gradient=False
+    ),
     OpRecord("meshgrid", _mesh, _meshgrid),
     OpRecord("cartesian_prod", calls(([(2,), (3,)],), ([(2,), (2,), (2,)],), ((3,),)), _cartesian),
-    OpRecord("combinations", calls(((4,),), ((3,), 3), ((3,), 2, True), ((2,), 3), ((2,), 0)), _combinations, errors=wrong((RuntimeError, "1D vector", (2, 2)))),
-    OpRecord("block_diag", calls(([(2, 3), (1, 1)],), ([(2,), (), (3, 1)],), ((2, 2),)), _block_diag, errors=wrong((RuntimeError, "2 or fewer", (1, 2, 3)))),
-]  # fmt: skip
+    OpRecord(
+        "combinations",
+        calls(((4,),), ((3,), 3), ((3,), 2, True), ((2,), 3), ((2,), 0)),
+        _combinations,
+        errors=wrong((RuntimeError, "1D vector", (2, 2))),
+    ),
+    OpRecord(
+        "block_diag",
+        calls(([(2, 3), (1, 1)],), ([(2,), (), (3, 1)],), ((2, 2),)),
+        _block_diag,
+        errors=wrong((RuntimeError, "2 or fewer", (1, 2, 3))),
+    ),
+]

@@ -108,7 +108,13 @@ def _each(function: Any) -> Any:
 RECORDS = [
     OpRecord(
         "view",
-        calls(((4, 6), (4, 3, 2)), ((3,), (3, 1)), ((), (1, 1)), ((0, 3), (0, 3, 1)), ((2, 4), (1, -1, 4))),
+        calls(
+            ((4, 6), (4, 3, 2)),
+            ((3,), (3, 1)),
+            ((), (1, 1)),
+            ((0, 3), (0, 3, 1)),
+            ((2, 4), (1, -1, 4)),
+        ),
         lambda a, shape: a.reshape(shape),
         errors=wrong(
             (RuntimeError, "invalid for input of size 6", (2, 3), (5,)),
@@ -118,7 +124,9 @@ RECORDS = [
     ),
     OpRecord(
         "reshape",
-        calls(((4, 6), 3, 8), ((4, 6), (-1,)), ((), (1,)), ((0, 3), (3, 0)), ((2, 3), {"shape": (6,)})),
+        calls(
+            ((4, 6), 3, 8), ((4, 6), (-1,)), ((), (1,)), ((0, 3), (3, 0)), ((2, 3), {"shape": (6,)})
+        ),
         _sizes(np.reshape),
         errors=wrong(
             (RuntimeError, "invalid for input of size 6", (2, 3), (4,)),
@@ -126,24 +134,48 @@ RECORDS = [
         ),
         torch="Tensor.reshape",
     ),
-    OpRecord("reshape_as", calls(([(4, 6), (3, 8)],), ([(2,), (2, 1)],)), lambda a, b: a.reshape(b.shape), torch="Tensor.reshape_as"),
-    OpRecord("view_as", calls(([(3,), (3, 1)],), ([(), (1,)],)), lambda a, b: a.reshape(b.shape), torch="Tensor.view_as"),
+    OpRecord(
+        "reshape_as",
+        calls(([(4, 6), (3, 8)],), ([(2,), (2, 1)],)),
+        lambda a, b: a.reshape(b.shape),
+        torch="Tensor.reshape_as",
+    ),
+    OpRecord(
+        "view_as",
+        calls(([(3,), (3, 1)],), ([(), (1,)],)),
+        lambda a, b: a.reshape(b.shape),
+        torch="Tensor.view_as",
+    ),
     OpRecord(
         "flatten",
         calls(((2, 3, 4),), ((2, 3, 4), 1), ((2, 3, 4), 0, -2), ((),), ((0, 2),), ((3,), 0, 0)),
         _flatten,
-        errors=wrong((RuntimeError, "start_dim cannot come after", (2, 3), 1, 0), (IndexError, "out of range", (2,), 2)),
+        errors=wrong(
+            (RuntimeError, "start_dim cannot come after", (2, 3), 1, 0),
+            (IndexError, "out of range", (2,), 2),
+        ),
     ),
     OpRecord("ravel", calls(((2, 3),), ((),), ((0, 2),)), np.ravel),
     OpRecord(
         "unflatten",
         calls(((2, 12), 1, (3, -1)), ((6,), -1, (2, 3)), ((2, 0), 1, (0, 4))),
         lambda a, dim, sizes: _unflatten(a, dim, sizes),
-        errors=wrong((RuntimeError, "don't multiply up", (2, 6), 1, (4, 2)), (RuntimeError, "non-empty", (2,), 0, ())),
+        errors=wrong(
+            (RuntimeError, "don't multiply up", (2, 6), 1, (4, 2)),
+            (RuntimeError, "non-empty", (2,), 0, ()),
+        ),
     ),
     OpRecord(
         "squeeze",
-        calls(((1, 3, 1),), ((1, 3, 1), 0), ((1, 3, 1), 1), ((1, 3, 1), (0, -1)), ((),), ((), 0), ((2, 3),)),
+        calls(
+            ((1, 3, 1),),
+            ((1, 3, 1), 0),
+            ((1, 3, 1), 1),
+            ((1, 3, 1), (0, -1)),
+            ((),),
+            ((), 0),
+            ((2, 3),),
+        ),
         _squeeze,
         errors=wrong((IndexError, "out of range", (2, 1), 2)),
     ),
@@ -155,12 +187,23 @@ RECORDS = [
     ),
     OpRecord("atleast_1d", calls(((),), ((2,),), ([(), (2, 3)],)), _each(np.atleast_1d)),
     OpRecord("atleast_2d", calls(((),), ((2,),), ([(), (2, 3)],)), _each(np.atleast_2d)),
-    OpRecord("atleast_3d", calls(((),), ((2,),), ((2, 3),), ([(), (2, 3, 4)],)), _each(np.atleast_3d)),
+    OpRecord(
+        "atleast_3d", calls(((),), ((2,),), ((2, 3),), ([(), (2, 3, 4)],)), _each(np.atleast_3d)
+    ),
     OpRecord(
         "permute",
-        calls(((2, 3, 4), 2, 0, 1), ((2, 3), (-1, 0)), ((), ()), ((0, 2), (1, 0)), ((2, 3), {"dims": (1, 0)})),
+        calls(
+            ((2, 3, 4), 2, 0, 1),
+            ((2, 3), (-1, 0)),
+            ((), ()),
+            ((0, 2), (1, 0)),
+            ((2, 3), {"dims": (1, 0)}),
+        ),
         _sizes(np.transpose),
-        errors=wrong((RuntimeError, "names 2", (2, 3, 4), (0, 1)), (RuntimeError, "duplicate", (2, 3), (0, 0))),
+        errors=wrong(
+            (RuntimeError, "names 2", (2, 3, 4), (0, 1)),
+            (RuntimeError, "duplicate", (2, 3), (0, 0)),
+        ),
         torch="Tensor.permute",
     ),
     OpRecord(
@@ -169,25 +212,67 @@ RECORDS = [
         lambda a, i, j: np.swapaxes(a, i, j) if a.ndim else a,
         errors=wrong((IndexError, "out of range", (2, 3), 0, 2)),
     ),
-    OpRecord("t", calls(((2, 3),), ((3,),), ((),), ((3, 3),)), np.transpose, errors=wrong((RuntimeError, "3D", (1, 2, 3)))),
+    OpRecord(
+        "t",
+        calls(((2, 3),), ((3,),), ((),), ((3, 3),)),
+        np.transpose,
+        errors=wrong((RuntimeError, "3D", (1, 2, 3))),
+    ),
     OpRecord(
         "movedim",
         calls(((2, 3, 4), 0, -1), ((2, 3, 4), (0, 1), (1, 2)), ((), 0, 0), ((2, 3), (), ())),
         lambda a, i, j: np.moveaxis(a, i, j) if a.ndim else a,
-        errors=wrong((RuntimeError, "same number", (2, 3), (0, 1), (0,)), (RuntimeError, "repeated dim", (2, 3), (0, 0), (0, 1))),
+        errors=wrong(
+            (RuntimeError, "same number", (2, 3), (0, 1), (0,)),
+            (RuntimeError, "repeated dim", (2, 3), (0, 0), (0, 1)),
+        ),
     ),
-    OpRecord("adjoint", calls(((2, 3),), ((2, 3, 4),)), _adjoint, errors=wrong((RuntimeError, "only supported on matrices", (2,)))),
-    OpRecord("matrix_H", calls(((2, 3),), ((),)), lambda a: np.conj(a).T, errors=wrong((RuntimeError, "only supported on matrices", (2, 3, 4))), torch=""),
+    OpRecord(
+        "adjoint",
+        calls(((2, 3),), ((2, 3, 4),)),
+        _adjoint,
+        errors=wrong((RuntimeError, "only supported on matrices", (2,))),
+    ),
+    OpRecord(
+        "matrix_H",
+        calls(((2, 3),), ((),)),
+        lambda a: np.conj(a).T,
+        errors=wrong((RuntimeError, "only supported on matrices", (2, 3, 4))),
+        torch="",
+    ),
     OpRecord(
         "expand",
-        calls(((3, 1), 3, 4), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1, 0), (3, 0)), ((2,), {"size": (3, 2)})),
+        calls(
+            ((3, 1), 3, 4),
+            ((3, 1), (2, -1, 4)),
+            ((), (2, 2)),
+            ((1, 0), (3, 0)),
+            ((2,), {"size": (3, 2)}),
+        ),
         _sizes(_expand),
-        errors=wrong((RuntimeError, "must match the existing size", (2,), (3,)), (RuntimeError, "number of sizes", (2, 3), (3,))),
+        errors=wrong(
+            (RuntimeError, "must match the existing size", (2,), (3,)),
+            (RuntimeError, "number of sizes", (2, 3), (3,)),
+        ),
         torch="Tensor.expand",
     ),
-    OpRecord("expand_as", calls(([(3, 1), (2, 3, 4)],), ([(), (2,)],)), lambda a, b: np.broadcast_to(a, b.shape), torch="Tensor.expand_as"),
-    OpRecord("broadcast_to", calls(((3, 1), (3, 4)), ((), (2,))), np.broadcast_to, errors=wrong((RuntimeError, "must match", (2,), (3,)))),
-    OpRecord("broadcast_tensors", calls(([(3, 1), (4,)],), ([(), (2, 3), (1, 3)],)), lambda *a: tuple(np.broadcast_arrays(*a))),
+    OpRecord(
+        "expand_as",
+        calls(([(3, 1), (2, 3, 4)],), ([(), (2,)],)),
+        lambda a, b: np.broadcast_to(a, b.shape),
+        torch="Tensor.expand_as",
+    ),
+    OpRecord(
+        "broadcast_to",
+        calls(((3, 1), (3, 4)), ((), (2,))),
+        np.broadcast_to,
+        errors=wrong((RuntimeError, "must match", (2,), (3,))),
+    ),
+    OpRecord(
+        "broadcast_tensors",
+        calls(([(3, 1), (4,)],), ([(), (2, 3), (1, 3)],)),
+        lambda *a: tuple(np.broadcast_arrays(*a)),
+    ),
     OpRecord(
         "sum_to_size",
         calls(((2, 3), 1, 3), ((4, 2, 3), 2, 1), ((2, 3), 2, 3), ((2, 3), 1)),
@@ -195,4 +280,4 @@ RECORDS = [
         errors=wrong((RuntimeError, "not expandable", (2, 3), 2, 2)),
         torch="Tensor.sum_to_size",
     ),
-]  # fmt: skip
+]

@@ -91,7 +91,9 @@ _LAYOUT = {"noncontiguous": "the result shows how the input lies in memory"}
 RECORDS = [
     OpRecord(
         "as_strided",
-        calls(((3, 4), (2, 3), (1, 2)), ((3, 4), (2,), (5,), 1), ((4,), (), (), 2), ((4,), (0,), (1,))),
+        calls(
+            ((3, 4), (2, 3), (1, 2)), ((3, 4), (2,), (5,), 1), ((4,), (), (), 2), ((4,), (0,), (1,))
+        ),
         check=_as_strided,
         errors=wrong(
             (RuntimeError, "out of bounds for storage", (3,), (2,), (3,)),
@@ -102,10 +104,13 @@ RECORDS = [
     ),
     OpRecord(
         "unfold",
-        calls(((7,), 0, 3, 2), ((3, 5), -1, 2, 1), ((4, 2), 0, 4, 1), ((), 0, 1, 1), ((3, 4), 1, 1, 3)),
+        calls(
+            ((7,), 0, 3, 2), ((3, 5), -1, 2, 1), ((4, 2), 0, 4, 1), ((), 0, 1, 1), ((3, 4), 1, 1, 3)
+        ),
         _unfold,
         errors=wrong(
-            (RuntimeError, "maximum size", (3,), 0, 4, 1), (RuntimeError, "must be > 0", (3,), 0, 2, 0)
+            (RuntimeError, "maximum size", (3,), 0, 4, 1),
+            (RuntimeError, "must be > 0", (3,), 0, 2, 0),
         ),
         torch="Tensor.unfold",
     ),
@@ -113,10 +118,18 @@ RECORDS = [
         "diagonal",
         calls(((3, 4),), ((3, 4), 1), ((3, 4), -2), ((2, 3, 4), 0, 1, -1), ((3, 4), 9), ((0, 3),)),
         np.diagonal,
-        errors=wrong((RuntimeError, "cannot be identical", (2, 2), 0, 1, 1), (IndexError, "out of range", (3,))),
+        errors=wrong(
+            (RuntimeError, "cannot be identical", (2, 2), 0, 1, 1),
+            (IndexError, "out of range", (3,)),
+        ),
     ),
     OpRecord("diag_embed", calls(((3,),), ((2, 3), -1), ((2, 3), 1, 0, 2), ((0,),)), _diag_embed),
-    OpRecord("diag", calls(((3,),), ((3,), 1), ((3, 4),), ((3, 4), -1)), np.diag, errors=wrong((RuntimeError, "1D or 2D", (1, 2, 3)))),
+    OpRecord(
+        "diag",
+        calls(((3,),), ((3,), 1), ((3, 4),), ((3, 4), -1)),
+        np.diag,
+        errors=wrong((RuntimeError, "1D or 2D", (1, 2, 3))),
+    ),
     OpRecord("diagflat", calls(((2, 2),), ((3,), -1), ((),)), np.diagflat),
     OpRecord(
         "view_as_real",
@@ -129,16 +142,36 @@ RECORDS = [
         _pairs,
         lambda a: a[..., 0] + 1j * a[..., 1],
         dtypes=(float32, float64),
-        errors=wrong((RuntimeError, "last dimension of size 2", (3,)), (RuntimeError, "one or more dimensions", ())),
+        errors=wrong(
+            (RuntimeError, "last dimension of size 2", (3,)),
+            (RuntimeError, "one or more dimensions", ()),
+        ),
         skips=_LAYOUT,
     ),
-    OpRecord("view_dtype", _bytes, check=lambda result, sample: None, gradient=False, torch="", skips=_LAYOUT),
-    OpRecord("select_scatter", calls(([(3, 4), (4,)], 0, 1), ([(3, 4), (3,)], -1, -1)), _select_scatter),
+    OpRecord(
+        "view_dtype",
+        _bytes,
+        check=lambda result, sample: None,
+        gradient=False,
+        torch="",
+        skips=_LAYOUT,
+    ),
+    OpRecord(
+        "select_scatter", calls(([(3, 4), (4,)], 0, 1), ([(3, 4), (3,)], -1, -1)), _select_scatter
+    ),
     OpRecord(
         "slice_scatter",
         calls(([(3, 4), (2, 4)], 0, 1), ([(3, 4), (3, 2)], 1, None, None, 2), ([(3,), (0,)], 0, 3)),
         _slice_scatter,
     ),
-    OpRecord("diagonal_scatter", calls(([(3, 3), (3,)],), ([(3, 4), (3,)], 1), ([(2, 3, 4), (2, 3)], 0, 1, 2)), _diagonal_scatter),
-    OpRecord("as_strided_scatter", calls(([(6,), (2, 2)], (2, 2), (3, 1)), ([(6,), (2,)], (2,), (2,), 1)), _strided_scatter),
-]  # fmt: skip
+    OpRecord(
+        "diagonal_scatter",
+        calls(([(3, 3), (3,)],), ([(3, 4), (3,)], 1), ([(2, 3, 4), (2, 3)], 0, 1, 2)),
+        _diagonal_scatter,
+    ),
+    OpRecord(
+        "as_strided_scatter",
+        calls(([(6,), (2, 2)], (2, 2), (3, 1)), ([(6,), (2,)], (2,), (2,), 1)),
+        _strided_scatter,
+    ),
+]

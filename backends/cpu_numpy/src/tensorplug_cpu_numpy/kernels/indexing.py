@@ -52,7 +52,7 @@ def index_put(
         out = np.array(input, order="C", copy=True)
     elif out is not input:
         out[...] = input
-    key = tuple([slice(None) if item is None else item for item in indices])
+    key: Any = tuple([slice(None) if item is None else item for item in indices])
     try:
         if not accumulate:
             out[key] = values
