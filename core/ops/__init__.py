@@ -58,6 +58,7 @@ from . import (
     statistics,
     strided,
     windows,
+    windows_signal,
 )
 # Before the lines with `*`, which may bring an op that is called as a family is.
 FAMILIES: tuple[_ModuleType, ...] = (
@@ -108,6 +109,7 @@ FAMILIES: tuple[_ModuleType, ...] = (
     fourier,
     complex_numbers,
     windows,
+    windows_signal,
 )
 
 from .bessel import *

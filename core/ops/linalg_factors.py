@@ -303,8 +303,8 @@ def ormqr(
     >>> import tensorplug as tp
     >>> a, tau = tp.geqrf(tp.tensor([[3.0], [4.0]]))
     >>> tp.ormqr(a, tau, tp.tensor([[3.0], [4.0]]), transpose=True)
-    tensor([[-5.0000],
-            [ 0.0000]])
+    tensor([[-5.],
+            [ 0.]])
     """
     check_matrix("ormqr", input, "input")
     check_matrix("ormqr", other, "other")
@@ -387,7 +387,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> results.linalg_lu_fact
     --------
     >>> import tensorplug as tp
     >>> tp.linalg.lu_factor(tp.tensor([[0.0, 1.0], [2.0, 3.0]])).pivots
-    tensor([2, 2], dtype=torch.int32)
+    tensor([2, 2], dtype=tensorplug.int32)
     """
     LU, pivots, _ = _lu(A, pivot, True, "linalg.lu_factor")
     return results.linalg_lu_factor(LU, pivots)

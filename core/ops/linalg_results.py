@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 
 
 def _text(result: tuple[Tensor, ...]) -> str:
-    name, names = type(result).__name__, type(result)._fields  # type: ignore[attr-defined]
-    parts = [f"{field}={value!r}" for field, value in zip(names, result, strict=True)]
+    name = type(result).__name__
+    fields: tuple[str, ...] = type(result)._fields  # type: ignore[attr-defined]
+    parts = [f"{field}={value!r}" for field, value in zip(fields, result, strict=True)]
     return f"tensorplug.return_types.{name}(\n" + ",\n".join(parts) + ")"
 
 
@@ -20,7 +21,8 @@ class linalg_cholesky_ex(NamedTuple):
     L: Tensor
     info: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_eig(NamedTuple):
@@ -29,7 +31,8 @@ class linalg_eig(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_eigh(NamedTuple):
@@ -38,7 +41,8 @@ class linalg_eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_inv_ex(NamedTuple):
@@ -47,7 +51,8 @@ class linalg_inv_ex(NamedTuple):
     inverse: Tensor
     info: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_ldl_factor(NamedTuple):
@@ -56,7 +61,8 @@ class linalg_ldl_factor(NamedTuple):
     LD: Tensor
     pivots: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_ldl_factor_ex(NamedTuple):
@@ -66,7 +72,8 @@ class linalg_ldl_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_lstsq(NamedTuple):
@@ -77,7 +84,8 @@ class linalg_lstsq(NamedTuple):
     rank: Tensor
     singular_values: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_lu(NamedTuple):
@@ -87,7 +95,8 @@ class linalg_lu(NamedTuple):
     L: Tensor
     U: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_lu_factor(NamedTuple):
@@ -96,7 +105,8 @@ class linalg_lu_factor(NamedTuple):
     LU: Tensor
     pivots: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_lu_factor_ex(NamedTuple):
@@ -106,7 +116,8 @@ class linalg_lu_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_qr(NamedTuple):
@@ -115,7 +126,8 @@ class linalg_qr(NamedTuple):
     Q: Tensor
     R: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_slogdet(NamedTuple):
@@ -124,7 +136,8 @@ class linalg_slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_solve_ex(NamedTuple):
@@ -133,7 +146,8 @@ class linalg_solve_ex(NamedTuple):
     result: Tensor
     info: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class linalg_svd(NamedTuple):
@@ -143,7 +157,8 @@ class linalg_svd(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class geqrf(NamedTuple):
@@ -152,7 +167,8 @@ class geqrf(NamedTuple):
     a: Tensor
     tau: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class lu_unpack(NamedTuple):
@@ -162,7 +178,8 @@ class lu_unpack(NamedTuple):
     L: Tensor
     U: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class qr(NamedTuple):
@@ -171,7 +188,8 @@ class qr(NamedTuple):
     Q: Tensor
     R: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class slogdet(NamedTuple):
@@ -180,7 +198,8 @@ class slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class svd(NamedTuple):
@@ -190,7 +209,8 @@ class svd(NamedTuple):
     S: Tensor
     V: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)
 
 
 class triangular_solve(NamedTuple):
@@ -199,4 +219,5 @@ class triangular_solve(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
 
-    __repr__ = _text
+    def __repr__(self) -> str:
+        return _text(self)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import BOOL, INTEGER, Number, result_dtype
 from ..operators import Spec, composite, primitive
 from ..shapes import broadcast_shapes
-from ..tensor_base import TensorBase
 from .pointwise import add, conj, mul
 from .rules import cast, check_tensor
 
@@ -47,9 +46,8 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
     >>> tp.tensor([[1, 2], [3, 4]]) @ tp.tensor([5, 6])
     tensor([17, 39])
     """
-    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        check_tensor(input, "matmul")
-        check_tensor(other, "matmul", "other")
+    check_tensor(input, "matmul")
+    check_tensor(other, "matmul", "other")
     kind = input._kind
     if kind.dtype is not other._kind.dtype:
         raise RuntimeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .windows import (
+from .windows_signal import (
     windows_bartlett as bartlett,
     windows_blackman as blackman,
     windows_cosine as cosine,
