@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import operators, tensor
 from .dispatch import inplace, show
@@ -94,11 +94,16 @@ def set_item(input: Any, key: Any, value: Any) -> None:
         return
     if not isinstance(value, TensorBase):
         value = _scalar(value, target)
-    elif len(indices) - indices.count(None) == 1 and math.prod(value._shape) == 1:
+    elif math.prod(value._shape) == 1 and _is_mask(indices):
         # One number at a mask fills it, whatever the number's dtype (torch makes it masked_fill_).
-        if next(item for item in indices if item is not None)._kind.dtype is bool_:
-            value = value.to(target._kind.device, target._kind.dtype)
+        value = cast(Any, value).to(target._kind.device, target._kind.dtype)
     inplace(INDEX_PUT, "index_put_", target, (indices, _fit(value, indices, target)), {})
+
+
+def _is_mask(indices: list[Any]) -> bool:
+    """Return whether a single mask is all that a key has beside basic parts."""
+    found = [item for item in indices if item is not None]
+    return len(found) == 1 and found[0]._kind.dtype is bool_
 
 
 # --- keys ---------------------------------------------------------------------------------------
@@ -110,6 +115,7 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
     shape: Shape = input._shape
     named = 0  # dimensions that the key speaks of
     parts: list[Any] = []
+    part: Any
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, (bool, int, slice)):
             part = item
@@ -206,12 +212,11 @@ def _part(item: Any, input: Any) -> Any:
                     stacklevel=5,
                 )
             return item if item._shape else bool(item)
-        if dtype is not int64 and dtype is not int32:
-            if item._shape or dtype.category > 1:
-                raise IndexError(
-                    f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
-                )
-        return item if item._shape else int(item)
+        if dtype not in (int32, int64) and (item._shape or dtype.category > 1):
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
+            )
+        return item if item._shape else int(cast(Any, item))
     if isinstance(item, (list, tuple, range)) or hasattr(item, "__array_interface__"):
         return _from_host(item, input)
     if hasattr(item, "__index__"):
@@ -263,9 +268,9 @@ def _slice(item: slice, size: int) -> slice:
     if start is None and stop is None and step is None:
         return _ALL
     if isinstance(start, TensorBase):
-        start = int(start)
+        start = int(cast(Any, start))
     if isinstance(stop, TensorBase):
-        stop = int(stop)
+        stop = int(cast(Any, stop))
     start, stop, step = slice(start, stop, step).indices(size)
     return slice(start, max(start, stop), step)
 

@@ -61,6 +61,11 @@ VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
 XOR = _handle("bitwise_xor")
 
+# Set by .indexing, which needs the declared ops.
+get_item: Callable[[Any, Any], Tensor]
+set_item: Callable[[Any, Any, Any], None]
+
+
 class Tensor(Conversions):
     """A multi-dimensional array on a device that records operations for differentiation.
 

@@ -183,8 +183,8 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
     A mask becomes one tensor per dimension of its own: the positions where it is True.
     """
     found: list[Any] = []
-    item: Any
-    for position, item in enumerate(indices):
+    for position, given in enumerate(indices):
+        item: Any = given
         if item is None:
             found.append(None)
             continue

@@ -152,7 +152,7 @@ def roll(
         cut = (size - step) % size if size else 0
         if cut:
             result = cat([part(result, dim, cut, size), part(result, dim, 0, cut)], dim)
-    return clone(result) if result is input else result  # type: ignore[no-any-return]
+    return clone(result) if result is input else result
 
 
 @composite()
@@ -280,7 +280,7 @@ def repeat_interleave(
     """
     check_tensor(input, "repeat_interleave")
     if repeats is None:
-        return _repeated_positions(input, output_size)
+        return _repeated_positions(input, output_size)  # type: ignore[no-any-return]
     if dim is None:
         input, dim = reshape(input, (math.prod(input._shape),)), 0
     elif not input._shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..operators import composite
@@ -169,7 +170,7 @@ def tensor_split(
     # Cuts beyond the end, from the end, or out of order give what slices between them give.
     cuts = [0, *given, size]
     parts = []
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in pairwise(cuts):
         first, last, _ = slice(start, stop).indices(size)
         parts.append(part(input, dim, first, max(first, last)))
     return tuple(parts)

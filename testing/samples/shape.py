@@ -159,7 +159,7 @@ RECORDS = [
     OpRecord(
         "unflatten",
         calls(((2, 12), 1, (3, -1)), ((6,), -1, (2, 3)), ((2, 0), 1, (0, 4))),
-        lambda a, dim, sizes: _unflatten(a, dim, sizes),
+        _unflatten,
         errors=wrong(
             (RuntimeError, "don't multiply up", (2, 6), 1, (4, 2)),
             (RuntimeError, "non-empty", (2,), 0, ()),

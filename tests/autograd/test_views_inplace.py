@@ -10,8 +10,8 @@ import tensorplug as tp
 
 torch = pytest.importorskip("torch", reason="compares with torch")
 
-# Each program gets the library, a leaf `w` (3, 4) that requires grad, and a leaf `u` (4,) that does; it
-# returns the tensors whose values are compared, and from whose sum the gradients are taken.
+# Each program gets the library and two leaves that require grad, `w` (3, 4) and `u` (4,); it returns
+# the tensors whose values are compared, and from whose sum the gradients are taken.
 
 
 def through_index(L, w, u):
@@ -345,7 +345,7 @@ PROGRAMS = [
 
 
 def run(L, program):
-    """Return values and gradients, or the type of the error, of a program in one of the libraries."""
+    """Return a program's values and gradients in one of the libraries, or the type of its error."""
     w = (L.arange(12.0).reshape(3, 4) / 7 + 0.25).requires_grad_()
     u = (L.arange(4.0) / 3 - 0.5).requires_grad_()
     before = L.tensor(w.detach().tolist())
@@ -355,7 +355,7 @@ def run(L, program):
         for weight, output in enumerate(outputs, 2):
             total = total + (output * output * weight).sum()
         total.backward()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  whatever torch raises
         return type(error), w.detach().tolist() == before.tolist()
     return (
         [output.detach().tolist() for output in outputs],
