@@ -1,4 +1,4 @@
-"""Derivatives of elementary functions; see :mod:`.pointwise` for the convention of complex numbers."""
+"""Derivatives of elementary functions; :mod:`.pointwise` tells how complex numbers are treated."""
 
 from __future__ import annotations
 

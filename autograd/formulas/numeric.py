@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.ops.bitwise import bitwise_and
@@ -30,26 +31,20 @@ def fitted(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return cast(sum_to_shape(gradient, shape), dtype)
 
 
-def hypot_of(g, value, result, shape, dtype):  # type: ignore[no-untyped-def]
-    return fitted(g * (value / result), shape, dtype)
-
-
-def logaddexp_of(g, value, result, shape, dtype):  # type: ignore[no-untyped-def]
-    return fitted(g * exp(value - result).conj(), shape, dtype)
-
-
-def logaddexp2_of(g, value, result, shape, dtype):  # type: ignore[no-untyped-def]
-    return fitted(g * exp2(value - result), shape, dtype)
-
-
-def times_log_input(  # type: ignore[no-untyped-def]
-    g, input, other, shape, dtype, logarithm=log, pole=0.0
-):
-    """Return the gradient of ``input * logarithm(other)``, whose limit 0 at (0, pole) is constant."""
+def times_log_input(
+    g: Any,
+    input: Any,
+    other: Any,
+    input_shape: tuple[int, ...],
+    input_dtype: Any,
+    logarithm: Callable[[Any], Any] = log,
+    pole: float = 0.0,
+) -> Any:
+    """Return the gradient of ``input * logarithm(other)``: 0 where that is constant."""
     if not isinstance(other, TensorBase):
         other = copy(g, other)
     constant = bitwise_and(eq(input, 0), le(other, pole))
-    return fitted(g * choose(constant, 0, logarithm(other)), shape, dtype)
+    return fitted(g * choose(constant, 0, logarithm(other)), input_shape, input_dtype)
 
 
 def _sinc(g: Any, input: Any) -> Any:
@@ -60,41 +55,45 @@ def _sinc(g: Any, input: Any) -> Any:
     return choose(at_zero, 0, g * slope.conj())
 
 
+def _xlogy_input(
+    g: Any, input: Any, other: Any, input_shape: tuple[int, ...], input_dtype: Any
+) -> Any:
+    return times_log_input(g, input, other, input_shape, input_dtype)
+
+
 DERIVATIVES = [
     derivative("copysign", input=_copysign, other=zero),
     derivative(
         "hypot",
-        input=lambda g, input, result, input_shape, input_dtype: hypot_of(
-            g, input, result, input_shape, input_dtype
+        input=lambda g, input, result, input_shape, input_dtype: fitted(
+            g * (input / result), input_shape, input_dtype
         ),
-        other=lambda g, other, result, other_shape, other_dtype: hypot_of(
-            g, other, result, other_shape, other_dtype
+        other=lambda g, other, result, other_shape, other_dtype: fitted(
+            g * (other / result), other_shape, other_dtype
         ),
     ),
     derivative(
         "logaddexp",
-        input=lambda g, input, result, input_shape, input_dtype: logaddexp_of(
-            g, input, result, input_shape, input_dtype
+        input=lambda g, input, result, input_shape, input_dtype: fitted(
+            g * exp(input - result).conj(), input_shape, input_dtype
         ),
-        other=lambda g, other, result, other_shape, other_dtype: logaddexp_of(
-            g, other, result, other_shape, other_dtype
+        other=lambda g, other, result, other_shape, other_dtype: fitted(
+            g * exp(other - result).conj(), other_shape, other_dtype
         ),
     ),
     derivative(
         "logaddexp2",
-        input=lambda g, input, result, input_shape, input_dtype: logaddexp2_of(
-            g, input, result, input_shape, input_dtype
+        input=lambda g, input, result, input_shape, input_dtype: fitted(
+            g * exp2(input - result), input_shape, input_dtype
         ),
-        other=lambda g, other, result, other_shape, other_dtype: logaddexp2_of(
-            g, other, result, other_shape, other_dtype
+        other=lambda g, other, result, other_shape, other_dtype: fitted(
+            g * exp2(other - result), other_shape, other_dtype
         ),
     ),
     derivative("sinc", input=_sinc),
     derivative(
         "xlogy",
-        input=lambda g, input, other, input_shape, input_dtype: times_log_input(
-            g, input, other, input_shape, input_dtype
-        ),
+        input=_xlogy_input,
         other=lambda g, input, other, other_shape, other_dtype: fitted(
             g * (input / other), other_shape, other_dtype
         ),

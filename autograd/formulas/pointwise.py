@@ -1,7 +1,7 @@
 """Derivatives of pointwise arithmetic, rounding and selection.
 
-A real function of real input has g * f'(x); a holomorphic one of complex input g * conj(f'(x)), which is
-torch's convention of gradients of complex numbers. ``conj`` of a real tensor costs nothing.
+A real function of real input has g * f'(x); a holomorphic one of complex input g * conj(f'(x)),
+which is torch's convention of gradients of complex numbers. ``conj`` of a real tensor is itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorplug.core.ops.pointwise import sgn
 from tensorplug.core.ops.powers import power
 from tensorplug.core.ops.rounding import trunc
 from tensorplug.core.ops.selection import choose
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor import Tensor
 
 from ..derivatives import derivative
 
@@ -31,19 +31,19 @@ def zero(g: Any) -> Any:
 
 def _conj(value: Any) -> Any:
     """Return the conjugate of a tensor or number."""
-    return value.conj() if isinstance(value, TensorBase) else value.conjugate()
+    return value.conj() if isinstance(value, Tensor) else value.conjugate()
 
 
-def _power_input(g, input, exponent):  # type: ignore[no-untyped-def]
-    if isinstance(exponent, TensorBase):
+def _power_input(g: Any, input: Any, exponent: Any) -> Any:
+    if isinstance(exponent, Tensor):
         slope = g * _conj(exponent * power(input, exponent - 1))
         return choose(eq(exponent, 0), 0, slope)
     return g * _conj(exponent * power(input, exponent - 1)) if exponent else zero(g)
 
 
-def _power_exponent(g, input, exponent, result):  # type: ignore[no-untyped-def]
+def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
     # The limit of x**y * log(x) for x -> 0 is 0 where the power is defined.
-    if isinstance(input, TensorBase):
+    if isinstance(input, Tensor):
         at_zero = eq(input, 0)
         if not exponent.is_complex():
             at_zero = bitwise_and(at_zero, ge(exponent, 0))

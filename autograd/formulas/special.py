@@ -22,8 +22,8 @@ _ROOT_HALF = math.sqrt(0.5)
 
 def _unknown(g: Any) -> Any:
     raise NotImplementedError(
-        "no derivative is known with respect to this argument: the order of igamma, igammac or zeta, or "
-        "an argument of an orthogonal polynomial; detach() it if no gradient is wanted"
+        "no derivative is known with respect to this argument: the order of igamma, igammac or "
+        "zeta, or an argument of an orthogonal polynomial; detach() it if no gradient is wanted"
     )
 
 

@@ -28,15 +28,16 @@ def bessel(input: Tensor, function: str) -> Spec:
     ----------
     input : Tensor
         Real; integers and bool are computed in the default dtype.
-    function : {"j0", "j1", "y0", "y1", "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1", "k1e", "airy_ai", \
-"airy_ai_prime"}
-        The kind and order; a final e means scaled by an exponential, and airy_ai_prime is the derivative.
+    function : str
+        The kind and order: "j0", "j1", "y0", "y1", "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1",
+        "k1e", where a final e means scaled by an exponential; "airy_ai" or its derivative
+        "airy_ai_prime".
 
     Examples
     --------
     >>> import tensorplug as tp
     >>> from tensorplug.core.ops.bessel import bessel
-    ... bessel(tp.tensor([0.0, 1.0]), "j0")
+    >>> bessel(tp.tensor([0.0, 1.0]), "j0")
     tensor([1.0000, 0.7652])
     """
     check_tensor(input, function)

@@ -99,7 +99,8 @@ def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number) -> Spec:
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number) -> Spec:
     """Return ``input >> other``, arithmetically: negative numbers stay negative.
 
-    Where `other` is negative or at least the number of bits, the result is 0, or -1 of a negative number.
+    Where `other` is negative or at least the number of bits, the result is 0, or -1 of a negative
+    number.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def _truth(value: Tensor | Number, name: str, argument: str) -> Tensor | bool:
     """Return where the elements are not zero."""
     if not isinstance(value, TensorBase):
         check_tensor(value, name, argument)
-    return value if value._kind.dtype.category == BOOL else _NE.call(value, 0)  # type: ignore[union-attr, return-value, no-any-return]
+    return value if value._kind.dtype.category == BOOL else _NE.call(value, 0)  # type: ignore[union-attr, return-value]
 
 
 @composite(inplace=True)

@@ -256,7 +256,7 @@ def isclose(
     check_tensor(other, "isclose", "other")
     if input.dtype is not other.dtype:
         raise RuntimeError(
-            f"isclose(): {input.dtype.name} did not match {other.dtype.name}; convert one with .to()"
+            f"isclose(): {input.dtype.name} did not match {other.dtype.name}; convert one"
         )
     if rtol < 0 or atol < 0:
         raise RuntimeError(

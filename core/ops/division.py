@@ -50,8 +50,8 @@ def div(
     input, other : Tensor or number
         Broadcast against each other and promoted to one dtype.
     rounding_mode : {None, "trunc", "floor"}
-        None gives the exact quotient, of integers in the default dtype; "trunc" rounds towards zero as C
-        does, "floor" down as Python's ``//`` does, and both keep an integer dtype.
+        None gives the exact quotient, of integers in the default dtype; "trunc" rounds towards zero
+        as C does, "floor" down as Python's ``//`` does, and both keep an integer dtype.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def div(
     --------
     >>> import tensorplug as tp
     >>> a = tp.tensor([-7, 7])
-    ... tp.div(a, 2), tp.div(a, 2, rounding_mode="trunc"), tp.div(a, 2, rounding_mode="floor")
+    >>> tp.div(a, 2), tp.div(a, 2, rounding_mode="trunc"), tp.div(a, 2, rounding_mode="floor")
     (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
     """
     if rounding_mode is None:
@@ -88,7 +88,7 @@ def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
     Raises
     ------
     RuntimeError
-        "ZeroDivisionError" if an integer is divided by zero; floating-point numbers give inf or nan.
+        "ZeroDivisionError" if an integer is divided by zero; floating point gives inf or nan.
 
     Examples
     --------

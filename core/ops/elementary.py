@@ -35,9 +35,9 @@ __all__ = [
     "exp2",
     "expm1",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "relu",
     "rsqrt",
     "sigmoid",
@@ -154,8 +154,8 @@ def log10(input: Tensor) -> Spec:
     Examples
     --------
     >>> import tensorplug as tp
-    >>> tp.log10(tp.tensor([1.0, 100.0]))
-    tensor([0., 2.])
+    >>> tp.log10(tp.tensor([1.0, 5.0]))
+    tensor([0.0000, 0.6990])
     """
     check_tensor(input, "log10")
     return elementwise("log10", input, floating=True)

@@ -156,10 +156,10 @@ def entr(input: Tensor) -> Tensor:
     --------
     >>> import tensorplug as tp
     >>> tp.special.entr(tp.tensor([-1.0, 0.0, 0.5]))
-    tensor([   -inf, 0.0000, 0.3466])
+    tensor([  -inf, 0.0000, 0.3466])
     """
     (value,) = _real(input, "entr").values
-    inside = neg(times_log("entr", value, value, log))
+    inside = times_log("entr", neg(value), value, log)
     return choose(lt(value, 0), -math.inf, inside)
 
 

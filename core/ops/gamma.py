@@ -126,7 +126,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     --------
     >>> import tensorplug as tp
     >>> tp.mvlgamma(tp.tensor([2.0, 3.0]), 2)
-    tensor([0.4516, 1.5963])
+    tensor([0.4516, 1.5502])
     """
     check_tensor(input, "mvlgamma")
     if p < 1:

@@ -66,7 +66,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
             )
         weight = cast(weight, input.dtype)
     # Measured from the nearer end, so that both ends are met exactly.
-    near = lt(abs(weight), 0.5)
+    near = lt(abs(weight), 0.5)  # type: ignore[arg-type]
     reach = choose(near, weight, sub(weight, 1))
     return add(choose(near, input, end), mul(difference, reach))
 
@@ -104,8 +104,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     Raises
     ------
     RuntimeError
-        If `tensor1` and `tensor2` are both of integers: choose with ``div(rounding_mode=...)`` what is
-        meant.
+        If `tensor1` and `tensor2` are both of integers: choose with ``div(rounding_mode=...)`` what
+        is meant.
 
     Examples
     --------
@@ -116,8 +116,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     if result_dtype((tensor1, tensor2)).category < FLOATING:
         raise RuntimeError(
             "addcdiv(): Integer division with addcdiv is not supported; use "
-            "(input + value * tp.div(tensor1, tensor2, rounding_mode='trunc')), or convert one tensor to a "
-            "floating-point dtype for true division"
+            "(input + value * tp.div(tensor1, tensor2, rounding_mode='trunc')), or convert one "
+            "tensor to a floating-point dtype for true division"
         )
     if value != 1:
         compute = result_dtype((input, tensor1, tensor2))

@@ -125,7 +125,7 @@ def frexp(input: Tensor) -> results.frexp:
     --------
     >>> import tensorplug as tp
     >>> mantissa, exponent = tp.frexp(tp.tensor([8.0, -3.0]))
-    ... mantissa
+    >>> mantissa
     tensor([ 0.5000, -0.7500])
     """
     return results.frexp(*frexp_parts(input))
@@ -164,7 +164,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
 
 @composite(inplace=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """Return 0 where an element is negative (or nan), 1 where it is positive, else the one of `values`.
+    """Return 0 where an element is negative or nan, 1 where it is positive, else one of `values`.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def sinc(input: Tensor) -> Tensor:
 
 def _wide(input: Tensor) -> Tensor:
     """Return half precision as float32, for compounds in which its errors would add up."""
-    return cast(input, float32) if input.dtype in (float16, bfloat16) else input  # type: ignore[no-any-return]
+    return cast(input, float32) if input.dtype in (float16, bfloat16) else input
 
 
 @composite()
@@ -306,7 +306,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     --------
     >>> import tensorplug as tp
     >>> tp.logaddexp(tp.tensor([-1000.0]), tp.tensor([-1000.0]))
-    tensor([-999.3069])
+    tensor([-999.3068])
     """
     first, second = elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
     if first.dtype.category == COMPLEX:

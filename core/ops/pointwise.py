@@ -69,8 +69,8 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     for operand in (input, other):
         if isinstance(operand, TensorBase) and operand._kind.dtype.category == BOOL:
             raise RuntimeError(
-                "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use the "
-                "`^` or `logical_xor()` operator instead"
+                "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
+                "the `^` or `logical_xor()` operator instead"
             )
     return elementwise("sub", input, _scaled("sub", input, other, alpha))
 
@@ -145,8 +145,8 @@ def _refuse_bool(input: Tensor, name: str, what: str) -> None:
     check_tensor(input, name)
     if input.dtype.category == BOOL:
         raise RuntimeError(
-            f"{name}(): {what} on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead"
+            f"{name}(): {what} on a bool tensor is not supported. If you are trying to invert a "
+            "mask, use the `~` or `logical_not()` operator instead"
         )
 
 
@@ -208,7 +208,7 @@ def sign(input: Tensor) -> Spec:
 
 @composite(inplace=True)
 def sgn(input: Tensor) -> Tensor:
-    """Return the sign of each element, of a complex one the number of magnitude 1 of the same angle.
+    """Return the sign of each element, of a complex one the number of magnitude 1 at its angle.
 
     Examples
     --------

@@ -18,22 +18,22 @@ __all__: list[str] = []
 
 @primitive("input, n, family", method=False)
 def orthogonal_polynomial(input: Tensor | Number, n: Tensor | Number, family: str) -> Spec:
-    """Return the polynomial of degree `n` of a family; what ``special.legendre_polynomial_p`` and others call.
+    """Return the polynomial of degree `n` of a family; what the functions per family call.
 
     Parameters
     ----------
     input, n : Tensor or number
-        At least one tensor; broadcast against each other. The fraction of a degree does not count, and a
-        negative degree gives 0.
-    family : {"chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he", \
-"laguerre_l", "legendre_p"}
-        The family.
+        At least one tensor; broadcast against each other. The fraction of a degree does not count,
+        and a negative degree gives 0.
+    family : str
+        "chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he",
+        "laguerre_l" or "legendre_p".
 
     Examples
     --------
     >>> import tensorplug as tp
     >>> from tensorplug.core.ops.polynomials import orthogonal_polynomial
-    ... orthogonal_polynomial(tp.tensor([0.5]), 2, "legendre_p")
+    >>> orthogonal_polynomial(tp.tensor([0.5]), 2, "legendre_p")
     tensor([-0.1250])
     """
     spec = elementwise(f"{family} polynomial", input, n, floating=True, without=(COMPLEX,))

@@ -87,8 +87,8 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
     Notes
     -----
-    With decimals the element is scaled by a power of ten and back, as in torch, so that 2.675, which is
-    stored as a little less, may go either way.
+    With decimals the element is scaled by a power of ten and back, as in torch, so that 2.675, that
+    is stored as a little less, may go either way.
 
     Examples
     --------

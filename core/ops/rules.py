@@ -92,7 +92,7 @@ def elementwise(
         compute = result_dtype(operands)
     if compute.category in without:
         raise NotImplementedError(
-            f"{name}() is not implemented for dtype {compute.name}; convert the input with .to() first"
+            f"{name}() is not implemented for dtype {compute.name}; convert with .to() first"
         )
     if floating:
         compute = to_floating(compute)
@@ -102,9 +102,9 @@ def elementwise(
         if isinstance(operand, TensorBase):
             kind = operand._kind
             if kind.device is not device and not operand._shape and kind.device.type == "cpu":
-                operand = _TO_DEVICE.call(operand, device)
+                operand = _TO_DEVICE.call(operand, device)  # noqa: PLW2901
             if kind.dtype is not compute and (position or condition is None):
-                operand = _CAST.call(operand, compute)
+                operand = _CAST.call(operand, compute)  # noqa: PLW2901
             shapes.append(operand._shape)
         values.append(operand)
     shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)

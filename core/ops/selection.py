@@ -208,7 +208,7 @@ def where(
     --------
     >>> import tensorplug as tp
     >>> x = tp.tensor([-1.0, 2.0])
-    ... tp.where(x > 0, x, 0.0)
+    >>> tp.where(x > 0, x, 0.0)
     tensor([0., 2.])
     """
     check_tensor(condition, "where", "condition")

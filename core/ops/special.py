@@ -24,8 +24,7 @@ from .bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
-from .elementary import exp2, expm1, log1p
-from .elementary import sigmoid as expit
+from .elementary import exp2, expm1, log1p, sigmoid as expit
 from .error_functions import (
     entr,
     erf,
@@ -38,12 +37,16 @@ from .error_functions import (
     ndtri,
     xlog1py,
 )
-from .gamma import digamma, polygamma, zeta
-from .gamma import digamma as psi
-from .gamma import igamma as gammainc
-from .gamma import igammac as gammaincc
-from .gamma import lgamma as gammaln
-from .gamma import mvlgamma as multigammaln
+from .gamma import (
+    digamma,
+    digamma as psi,
+    igamma as gammainc,
+    igammac as gammaincc,
+    lgamma as gammaln,
+    mvlgamma as multigammaln,
+    polygamma,
+    zeta,
+)
 from .numeric import sinc, xlogy
 from .polynomials import (
     chebyshev_polynomial_t,

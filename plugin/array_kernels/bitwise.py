@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
-# Shifts by a negative number, or by at least as many bits as there are, have the declared result in NumPy;
-# a library in which they have not supplies its own.
+# Shifts by a negative number, or by at least as many bits as there are, have the declared result in
+# NumPy; a library in which they have not supplies its own.
 _UNIVERSAL = {
     "bitwise_and": "bitwise_and",
     "bitwise_left_shift": "left_shift",

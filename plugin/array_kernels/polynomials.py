@@ -33,7 +33,7 @@ def _legendre_p(x: Any, k: int, last: Any, before: Any) -> Any:
 
 _Step = Callable[[Any, int, Any, Any], Any]
 
-# The polynomial of degree 1, and how that of degree k + 1 follows from those of degrees k and k - 1.
+# The polynomial of degree 1, and how that of degree k + 1 follows from the two before it.
 _FAMILIES: dict[str, tuple[Callable[[Any], Any], _Step]] = {
     "chebyshev_t": (lambda x: x, _chebyshev),
     "chebyshev_u": (lambda x: 2 * x, _chebyshev),

@@ -109,7 +109,7 @@ RECORDS = [
         dtypes=FLOATS,
         gradient=False,
         errors=refuses(int64, match="floating-point"),
-    ),  # fmt: skip
+    ),
     OpRecord("frexp_parts", _frexp_samples, np.frexp, dtypes=FLOATS, gradient=False, torch="frexp"),
     OpRecord(
         "gcd", binary(), np.gcd, dtypes=INTEGRAL, gradient=False, errors=refuses(float64, arity=2)
@@ -148,7 +148,7 @@ RECORDS = [
     OpRecord(
         "nan_to_num",
         _nan_to_num_samples,
-        lambda a, nan=None, posinf=None, neginf=None: a,
+        lambda a, *_: a,
         dtypes=tuple(dtype for dtype in ALL_DTYPES if dtype is not uint64),
     ),
     # The next number depends on the dtype, which a reference in float64 does not see.

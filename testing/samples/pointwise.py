@@ -1,4 +1,4 @@
-"""Records of pointwise arithmetic, rounding and selection, and the samples that pointwise ops share."""
+"""Records of pointwise arithmetic, rounding and selection, and the samples they share."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ RECORDS = [
     OpRecord("conj", unary(), _conj, skips={"out": "a real tensor is returned as it is"}),
     OpRecord("conj_physical", unary(), _conj),
     OpRecord("div", _div_samples, _div, errors=_div_errors),
-    OpRecord("fill", _fill_samples, lambda a, value: np.full_like(a, value), errors=_fill_errors),
+    OpRecord("fill", _fill_samples, np.full_like, errors=_fill_errors),
     OpRecord("floor", unary(), _whole(np.floor), dtypes=REAL, errors=refuses(bool_)),
     OpRecord(
         "floor_divide",

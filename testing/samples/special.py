@@ -17,7 +17,7 @@ from .pointwise import ORDERED, binary, floating, refuses, unary
 _SINGLE = {"float32": 5e-5, "float16": 4e-3, "bfloat16": 3e-2}
 _SINGLE_ABSOLUTE = {"float32": 5e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
-# Derivatives of higher order of these are not asked for: their first is not known to every argument.
+# The kernels by recurrence are alike for all dtypes: these three tell integers and precision apart.
 _DIGITS = (float32, float64, int64)
 
 

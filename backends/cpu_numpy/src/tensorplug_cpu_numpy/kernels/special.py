@@ -1,4 +1,4 @@
-"""Special functions, from SciPy, in the precision of their arguments; half precision through float32."""
+"""Special functions from SciPy, in the precision of their arguments; halves through float32."""
 
 from __future__ import annotations
 
