@@ -143,7 +143,8 @@ def gradient(
 def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
     """Return the slope along one dimension."""
     size = input._shape[dim]
-    steps: Any
+    steps: Any = spacing
+    apart = isinstance(spacing, TensorBase)
     if isinstance(spacing, TensorBase):
         if spacing._shape != (size,):
             raise RuntimeError(
@@ -154,11 +155,9 @@ def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
         shape = [1] * len(input._shape)
         shape[dim] = size - 1
         steps = (after - before).reshape(shape)
-    else:
-        steps = spacing
 
     def step(start: int, count: int) -> Any:
-        return steps.narrow(dim, start, count) if isinstance(steps, TensorBase) else steps
+        return steps.narrow(dim, start, count) if apart else steps
 
     def at(start: int, count: int = 1) -> Tensor:
         return input.narrow(dim, start, count)

@@ -134,7 +134,7 @@ def _euclidean(x1: Tensor, x2: Tensor) -> Tensor:
     squares2 = sum(x2 * x2, -1, True)
     products = x1 @ x2.transpose(-2, -1)
     # Rounding can leave a square slightly below zero.
-    return (squares1 + squares2.transpose(-2, -1) - 2 * products).clamp(min=0).sqrt()
+    return (squares1 + squares2.transpose(-2, -1) - 2 * products).clamp(min=0).sqrt()  # type: ignore[no-any-return]
 
 
 @composite(method=False)
@@ -201,4 +201,4 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     norms = vector_norm("renorm", input, p, others, True, None)
     # The small number keeps a slice of no length from dividing by zero; torch adds the same.
     scale = cast(maxnorm / (norms + 1e-7), input.dtype)
-    return input * scale.masked_fill(norms <= maxnorm, 1)
+    return input * scale.masked_fill(norms <= maxnorm, 1)  # type: ignore[no-any-return]

@@ -80,7 +80,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     else:
         counted = weights if weights.dtype is float32 else cast(weights, float64)
     empty = _ZEROS.call(bins, dtype=counted.dtype, device=input.device)
-    return empty.scatter_add(0, cast(input, int64), counted)
+    return empty.scatter_add(0, cast(input, int64), counted)  # type: ignore[no-any-return]
 
 
 def _finite_range(
@@ -99,7 +99,7 @@ def _finite_range(
     if low > high:  # type: ignore[operator]
         raise RuntimeError(f"{name}(): max must be larger than min, got [{low}, {high}]")
     if low == high:
-        low, high = low - margin, high + margin  # type: ignore[operator]
+        low, high = low - margin, high + margin
     return low, high  # type: ignore[return-value]
 
 
@@ -126,8 +126,8 @@ def _counts(
     weight = weight.masked_fill(~inside, 0)
     empty = _ZEROS.call(math.prod(shape), dtype=dtype, device=values[0].device)
     if not math.prod(shape):
-        return empty.reshape(shape)
-    return empty.scatter_add(0, cell.masked_fill(~inside, 0), weight).reshape(shape)
+        return empty.reshape(shape)  # type: ignore[no-any-return]
+    return empty.scatter_add(0, cell.masked_fill(~inside, 0), weight).reshape(shape)  # type: ignore[no-any-return]
 
 
 def _check_values(name: str, input: Tensor) -> None:
@@ -152,10 +152,12 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     _check_bins("histc", bins)
     wide = input if input.dtype in (float32, float64) else cast(input, float32)
     flat = wide.detach().reshape(-1)
-    bounds = (None, None) if min == max == 0 else (min, max)
-    low, high = _finite_range("histc", flat, *bounds, 1.0)
+    from_data = min == max == 0
+    low, high = _finite_range(
+        "histc", flat, None if from_data else min, None if from_data else max, 1.0
+    )
     edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
-    return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)
+    return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)  # type: ignore[no-any-return]
 
 
 def _edges(

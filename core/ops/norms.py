@@ -36,7 +36,7 @@ def _vector_norm(input: Tensor, ord: float, dim: Shape, keepdim: bool) -> Tensor
     else:
         powers = wide.abs().pow(ord)
         total = (sum(powers, dim, keepdim) if dim else powers).pow(1 / ord)
-    return cast(total, input.dtype.to_real())
+    return cast(total, input.dtype.to_real())  # type: ignore[no-any-return]
 
 
 def vector_norm(

@@ -31,7 +31,7 @@ def _positions(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
     flat = input.reshape(-1) if single else input
     low = _ZEROS.call(flat._shape, dtype=int64, device=input.device)
     if size == 0 or 0 in flat._shape:
-        return low.reshape(input._shape)
+        return low.reshape(input._shape)  # type: ignore[no-any-return]
     high = low + size
     # Halve the open interval of each element until all are settled; a settled one stays as it is.
     for _ in range(size.bit_length()):
@@ -42,7 +42,7 @@ def _positions(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
         beyond = beyond & (low < high)
         low = _WHERE.call(beyond, middle + 1, low)
         high = _WHERE.call(beyond, high, middle)
-    return low.reshape(input._shape)
+    return low.reshape(input._shape)  # type: ignore[no-any-return]
 
 
 def _search(name: str, sequence: Tensor, values: Any, right: bool, out_int32: bool) -> Tensor:

@@ -34,7 +34,7 @@ def _row_order(input: Tensor) -> Tensor:
     for column in range(columns - 1, -1, -1):
         keys = input.select(1, column).gather(0, order)
         order = order.gather(0, _order(keys, 0, False))
-    return order
+    return order  # type: ignore[no-any-return]
 
 
 def _starts(rows: Tensor) -> Tensor:
@@ -42,11 +42,11 @@ def _starts(rows: Tensor) -> Tensor:
     size = rows._shape[0]
     first = _ONES.call(1 if size else 0, dtype=bool_, device=rows.device)
     if size < 2:
-        return first
+        return first  # type: ignore[no-any-return]
     differs = rows.narrow(0, 1, size - 1) != rows.narrow(0, 0, size - 1)
     if len(rows._shape) > 1:
         differs = any(differs, 1)
-    return _CAT.call([first, differs])
+    return _CAT.call([first, differs])  # type: ignore[no-any-return]
 
 
 def _runs(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -189,7 +189,9 @@ def isin(
     >>> tp.isin(tp.tensor([1, 2, 3]), tp.tensor([2, 4]))
     tensor([False,  True, False])
     """
-    tensors = [value for value in (elements, test_elements) if isinstance(value, TensorBase)]
+    tensors: list[Any] = [
+        value for value in (elements, test_elements) if isinstance(value, TensorBase)
+    ]
     if not tensors:
         raise TypeError("isin(): at least one of elements and test_elements must be Tensor")
     device = tensors[0].device
@@ -200,18 +202,19 @@ def isin(
             )
     if not isinstance(test_elements, TensorBase):
         found = elements == test_elements
-        return ~found if invert else found
+        return ~found if invert else found  # type: ignore[no-any-return]
     if not isinstance(elements, TensorBase):
         dtype = result_dtype((test_elements, elements))
         elements = _FULL.call((), elements, dtype=dtype, device=device)
-    tests = test_elements.detach().reshape(-1)
-    dtype = promote_types(elements.dtype, tests.dtype)
-    elements, tests = cast(elements.detach(), dtype), cast(tests, dtype)
+    searched: Any = elements
+    tests: Any = test_elements
+    tests = tests.detach().reshape(-1)
+    dtype = promote_types(searched.dtype, tests.dtype)
+    searched, tests = cast(searched.detach(), dtype), cast(tests, dtype)
     if tests._shape[0] == 0:
-        found = elements != elements
-        found = found & ~found
+        found = _ZEROS.call(searched._shape, dtype=bool_, device=device)
     else:
         tests = tests.gather(0, _order(tests, 0, False))
-        place = _positions(tests, elements, False).clamp(max=tests._shape[0] - 1)
-        found = tests.index_select(0, place.reshape(-1)).reshape(elements._shape) == elements
-    return ~found if invert else found
+        place = _positions(tests, searched, False).clamp(max=tests._shape[0] - 1)
+        found = tests.index_select(0, place.reshape(-1)).reshape(searched._shape) == searched
+    return ~found if invert else found  # type: ignore[no-any-return]

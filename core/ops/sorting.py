@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, int64
+from ..dtypes import FLOATING, INTEGER, int64
 from ..operators import Spec, composite, handle, primitive
-from ..shapes import normalize_dim
+from ..shapes import as_shape, normalize_dim
 from . import results
 from .reductions import argmax, check_not_empty, pick, refuse_complex, sum
 from .rules import check_tensor
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "nonzero", "sort", "topk",
+    "argsort", "argwhere", "kthvalue", "median", "mode", "msort", "nanmedian", "nonzero",
+    "nonzero_static", "sort", "topk", "unravel_index",
 ]  # fmt: skip
 
 _ARANGE = handle("arange")
+_CAT = handle("cat")
+_FULL = handle("full")
 _WHERE = handle("where")
 
 
@@ -304,7 +307,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     # The length so far of the run of equal elements that each one stands in.
     starts = ordered.narrow(dim, 1, size - 1) != ordered.narrow(dim, 0, size - 1)
     run_starts = places.narrow(dim, 1, size - 1) * starts
-    run_starts = handle("cat").call([order.narrow(dim, 0, 1) * 0, run_starts], dim)
+    run_starts = _CAT.call([order.narrow(dim, 0, 1) * 0, run_starts], dim)
     lengths = places - _running_maximum(run_starts, dim)
     # The first of the greatest is the end of the first of the longest runs.
     last = order.gather(dim, argmax(lengths, dim, True))
@@ -345,3 +348,74 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return _nonzero(input)
     # A 0-d tensor counts as having one dimension here, as in torch.
     return _nonzero(input if input._shape else input.reshape(1)).unbind(1)
+
+
+@composite()
+def argwhere(input: Tensor) -> Tensor:
+    """Return the indices of the elements that are not zero, one row for each.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.argwhere(tp.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    check_tensor(input, "argwhere")
+    return _nonzero(input)
+
+
+@composite()
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """Return the first `size` rows of :func:`nonzero`, filled up with `fill_value`.
+
+    The shape of the result does not depend on the data.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nonzero_static(tp.tensor([0, 3, 4]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    check_tensor(input, "nonzero_static")
+    if size < 0:
+        raise RuntimeError(f"nonzero_static(): size must be non-negative, got {size}")
+    rows = _nonzero(input)
+    found = rows.narrow(0, 0, min(size, rows._shape[0]))
+    missing = size - found._shape[0]
+    fill = _FULL.call((missing, len(input._shape)), fill_value, dtype=int64, device=input.device)
+    return _CAT.call([found, fill])  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Return the index along each dimension of the elements at flat `indices` of a `shape`.
+
+    An index past the end starts again from the front.
+
+    Raises
+    ------
+    TypeError
+        If the indices are no integers.
+    ValueError
+        For a negative size.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.unravel_index(tp.tensor([3, 5]), (2, 3))
+    (tensor([1, 1]), tensor([0, 2]))
+    """
+    check_tensor(indices, "unravel_index", "indices")
+    if indices.dtype.category != INTEGER:
+        raise TypeError(f"unravel_index(): indices must be integers, got {indices.dtype}")
+    sizes = as_shape((shape,), "unravel_index")
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"unravel_index(): sizes must be non-negative, got {list(sizes)}")
+    result: list[Tensor] = []
+    for size in reversed(sizes):
+        result.insert(0, indices % size)
+        indices = indices // size
+    return tuple(result)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, complex128, float32
+from tensorplug.core.dtypes import INTEGRAL, DType, complex128, float32
 
 from ..records import ErrorSample, OpRecord, Sample
 from .reductions import NUMBERED, ORDERED, one_dim_samples, with_nan
@@ -194,6 +194,36 @@ def _nonzero(a: Any, as_tuple: bool = False) -> Any:
     return np.argwhere(a)
 
 
+def _static_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(6, low=-1, high=1), size=3)
+    yield Sample(make(2, 3), size=20, fill_value=7)
+    yield Sample(make(0, 3), size=2)
+
+
+def _nonzero_static(a: Any, size: int, fill_value: int = -1) -> Any:
+    found = np.argwhere(a)[:size]
+    return np.pad(found, ((0, size - len(found)), (0, 0)), constant_values=fill_value)
+
+
+def _static_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(2), size=-1), RuntimeError, "non-negative")
+
+
+def _unravel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(6, low=0, high=5), (2, 3))
+    yield Sample(make(2, 2, low=0, high=5), [1, 2, 3])
+    yield Sample(make(low=0, high=5), 6)
+
+
+def _unravel(indices: Any, shape: Any) -> Any:
+    return np.unravel_index(indices.astype(np.int64), shape)
+
+
+def _unravel_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(2, dtype=float32), (2, 3)), TypeError, "integers")
+    yield ErrorSample(Sample(make(2), (2, -3)), ValueError, "non-negative")
+
+
 _DATA = {"meta": "the shape depends on the data", "out": "the shape depends on the data"}
 
 RECORDS = [
@@ -229,4 +259,21 @@ RECORDS = [
     OpRecord("mode", _mode_samples, _mode, dtypes=ORDERED, errors=_dim_errors),
     OpRecord("nonzero", _public_nonzero_samples, _nonzero, gradient=False, skips=_DATA),
     OpRecord("_nonzero", nonzero_samples, _nonzero, gradient=False, torch="", skips=_DATA),
+    OpRecord("argwhere", nonzero_samples, _nonzero, gradient=False, skips=_DATA),
+    OpRecord(
+        "nonzero_static",
+        _static_samples,
+        _nonzero_static,
+        gradient=False,
+        errors=_static_errors,
+        skips={"meta": "the number of elements found depends on the data"},
+    ),
+    OpRecord(
+        "unravel_index",
+        _unravel_samples,
+        _unravel,
+        dtypes=INTEGRAL,
+        gradient=False,
+        errors=_unravel_errors,
+    ),
 ]
