@@ -11,7 +11,7 @@ from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
 
-def _chebyshev(x: Any, k: int, last: Any, before: Any) -> Any:
+def _chebyshev(x: Any, _k: int, last: Any, before: Any) -> Any:
     return 2 * x * last - before
 
 
