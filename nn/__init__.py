@@ -1,5 +1,7 @@
 """Neural network modules, functions and initialisers."""
 
+from . import plugin as _plugin  # first: it registers the ops  # isort: skip
+from . import functional as functional
 from . import init as init
 from . import modules as modules
 from . import utils as utils
@@ -33,6 +35,7 @@ __all__ = [
     "ParameterList",
     "Sequential",
     "Unflatten",
+    "functional",
     "init",
     "modules",
     "register_module_buffer_registration_hook",

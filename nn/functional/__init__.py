@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from .activation import *
+from .adaptive_pooling import *
 from .convolution import *
 from .dropout import *
 from .linear import *
 from .loss import *
+from .margin_loss import *
 from .normalization import *
 from .pooling import *

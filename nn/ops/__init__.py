@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from . import convolution, pooling, windows
+from . import activation, convolution, embedding, linear, losses, normalization, pooling, windows
 
-FAMILIES = (windows, convolution, pooling)
+FAMILIES = (
+    windows,
+    convolution,
+    pooling,
+    linear,
+    normalization,
+    embedding,
+    activation,
+    losses,
+)

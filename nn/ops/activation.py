@@ -1,0 +1,169 @@
+"""Activations whose derivative is worth a formula: it saves memory, or holds where the body's would not.
+
+The body of each is the definition; half precision is computed in float32, as in torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.dtypes import bfloat16, float16, float32
+from tensorplug.core.operators import composite
+from tensorplug.core.ops import where
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+def widened(input: Any, function: Callable[[Any], Any]) -> Any:
+    """Return ``function(input)``, computed in float32 if the input is of half precision."""
+    dtype = input.dtype
+    if dtype is float16 or dtype is bfloat16:
+        return function(input.to(float32)).to(dtype)
+    return function(input)
+
+
+@composite(method=False)
+def leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
+    """Return `input` where it is positive, else `input` times the slope."""
+    return where(input > 0, input, input * negative_slope)
+
+
+@composite(method=False)
+def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
+    """Return scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
+
+    def body(x: Any) -> Any:
+        below = (x.clamp(max=0) * input_scale).expm1() * (alpha * scale)
+        return where(x > 0, x * scale, below)
+
+    return widened(input, body)  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def gelu(input: Tensor, approximate: str) -> Tensor:
+    """Return x times the normal distribution function of x, or its approximation by tanh."""
+
+    def body(x: Any) -> Any:
+        if approximate == "tanh":
+            return 0.5 * x * (1 + (_ROOT * (x + 0.044715 * x**3)).tanh())
+        return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
+
+    return widened(input, body)  # type: ignore[no-any-return]
+
+
+_ROOT = math.sqrt(2 / math.pi)
+
+
+def _gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
+    x = input
+    if approximate == "tanh":
+        t = (_ROOT * (x + 0.044715 * x**3)).tanh()
+        inner = _ROOT * (1 + 3 * 0.044715 * x * x)
+        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
+    density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
+
+
+@composite(method=False)
+def silu(input: Tensor) -> Tensor:
+    """Return x times sigmoid(x)."""
+    return widened(input, lambda x: x * x.sigmoid())  # type: ignore[no-any-return]
+
+
+def _silu_gradient(g: Any, input: Any) -> Any:
+    s = input.sigmoid()
+    return g * (s * (1 + input * (1 - s)))
+
+
+@composite(method=False)
+def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
+    """Return log(1 + exp(beta * x)) / beta, or x where beta * x is above the threshold."""
+
+    def body(x: Any) -> Any:
+        z = x * beta
+        return where(z > threshold, x, z.clamp(max=threshold).exp().log1p() / beta)
+
+    return widened(input, body)  # type: ignore[no-any-return]
+
+
+def _softplus_gradient(g: Any, input: Any, beta: float, threshold: float) -> Any:
+    z = input * beta
+    return where(z > threshold, g, g * z.sigmoid())
+
+
+@composite(method=False)
+def log_sigmoid(input: Tensor) -> Tensor:
+    """Return the logarithm of sigmoid(x), which neither overflows nor cancels."""
+    return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def mish(input: Tensor) -> Tensor:
+    """Return x times tanh(softplus(x))."""
+    return widened(input, lambda x: x * softplus(x, 1.0, 20.0).tanh())  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
+    """Return `input` cut off at both ends; unlike clamp's, its slope at the ends is zero."""
+    return input.clamp(min_val, max_val)
+
+
+@composite(method=False)
+def hardsigmoid(input: Tensor) -> Tensor:
+    """Return (x + 3) / 6, cut off at 0 and 1."""
+    return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)  # type: ignore[no-any-return]
+
+
+@composite(method=False)
+def hardswish(input: Tensor) -> Tensor:
+    """Return x times hardsigmoid(x)."""
+    return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)  # type: ignore[no-any-return]
+
+
+def _hardswish_gradient(g: Any, input: Any) -> Any:
+    return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
+
+
+@composite(method=False)
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """Return `input` where it is above the threshold, else the value."""
+    return where(input <= threshold, value, input)
+
+
+DERIVATIVES = [
+    derivative(
+        "leaky_relu",
+        input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope),
+    ),
+    derivative(
+        "elu",
+        input=lambda g, input, alpha, scale, input_scale: where(
+            input > 0,
+            g * scale,
+            g * (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale),
+        ),
+    ),
+    derivative("gelu", input=_gelu_gradient),
+    derivative("silu", input=_silu_gradient),
+    derivative("softplus", input=_softplus_gradient),
+    derivative("log_sigmoid", input=lambda g, input: g * (-input).sigmoid()),
+    derivative(
+        "hardtanh",
+        input=lambda g, input, min_val, max_val: where(
+            (input > min_val).logical_and(input < max_val), g, 0.0
+        ),
+    ),
+    derivative(
+        "hardsigmoid",
+        input=lambda g, input: where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0),
+    ),
+    derivative("hardswish", input=_hardswish_gradient),
+    derivative(
+        "threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)
+    ),
+]

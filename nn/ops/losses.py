@@ -1,0 +1,72 @@
+"""The parts of losses that a backend or a formula does better than their bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.operators import composite
+from tensorplug.core.ops import ones_like, where, zeros
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+@composite(method=False, outputs="losses, weights")
+def negative_log_likelihood(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Return what each sample loses, and what it weighs.
+
+    Parameters
+    ----------
+    input : Tensor
+        Log probabilities, (N, C, *positions).
+    target : Tensor
+        int64, (N, *positions), each a class or `ignore_index`.
+    weight : Tensor, optional
+        (C,).
+    ignore_index : int
+        Targets of this value lose nothing and weigh nothing.
+
+    Returns
+    -------
+    losses, weights : Tensor
+        (N, *positions), of the input's dtype.
+    """
+    ignored = target == ignore_index
+    chosen = where(ignored, 0, target)
+    picked = input.gather(1, chosen.unsqueeze(1)).squeeze(1)
+    if weight is None:
+        weights = where(ignored, 0.0, ones_like(picked, requires_grad=False))
+    else:
+        table = weight.index_select(0, chosen.reshape(-1)).reshape(chosen._shape)
+        weights = where(ignored, 0.0, table)
+    # Not -picked * weights alone: an infinite loss that is ignored would be NaN.
+    return where(ignored, 0.0, -picked * weights), weights
+
+
+def _nll_gradient(g_losses: Any, target: Any, weights: Any, input_shape: Any) -> Any:
+    # What is ignored weighs zero, so any class may take its gradient.
+    classes = input_shape[1]
+    chosen = where((target < 0).logical_or(target >= classes), 0, target).unsqueeze(1)
+    values = (-g_losses * weights).unsqueeze(1)
+    empty = zeros(input_shape, dtype=values.dtype, device=values.device)
+    return empty.scatter_add(1, chosen, values)
+
+
+@composite(method=False)
+def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
+    """Return -(t log x + (1 - t) log(1 - x)), with logarithms cut off at -100."""
+    logs = input.log().clamp(min=-100)
+    return (target - 1) * (-input).log1p().clamp(min=-100) - target * logs
+
+
+DERIVATIVES = [
+    derivative("negative_log_likelihood", input=_nll_gradient),
+    derivative(
+        "binary_cross_entropy_terms",
+        input=lambda g, input, target: g * (input - target) / (input * (1 - input)).clamp(min=1e-12),
+        target=lambda g, input: g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)),
+    ),
+]
