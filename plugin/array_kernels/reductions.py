@@ -82,5 +82,6 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     def argmin(input: Any, dim: int | None, keepdim: bool) -> Any:
         return xp.argmin(input, axis=dim if input.ndim else None, keepdims=keepdim)
 
-    for function in (amax, amin, argmax, argmin):
-        table.add(function.__name__, namespace.through_float32(function), dtypes=(bfloat16,))
+    for compared in (amax, amin, argmax, argmin):
+        wide = namespace.through_float32(compared)
+        table.add(compared.__name__, wide, dtypes=(bfloat16,))

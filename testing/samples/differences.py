@@ -55,7 +55,7 @@ def _gradient(a: Any, spacing: Any = 1, dim: Any = None, edge_order: int = 1) ->
     a = a.astype(np.float64) if a.dtype.kind in "iu" else a
     count = a.ndim if dim is None else len(np.atleast_1d(dim))
     spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * count
-    found = np.gradient(a, *spacings, axis=dim, edge_order=edge_order)
+    found: Any = np.gradient(a, *spacings, axis=dim, edge_order=edge_order)  # type: ignore[call-overload]
     return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def _positions(sorted_sequence: Array, input: Array, right: bool) -> Any:
     if sorted_sequence.dtype.kind == "V":
         sorted_sequence = sorted_sequence.astype(np.float32)
         input = input.astype(np.float32)
-    side = "right" if right else "left"
+    side: Literal["left", "right"] = "right" if right else "left"
     if sorted_sequence.ndim == 1:
         found = np.searchsorted(sorted_sequence, input, side)
     else:
