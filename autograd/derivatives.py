@@ -126,10 +126,15 @@ class Plan:
         used = sorted({slot for formula in formulas for slot in formula.slots})
         # (slot among the rule's sources, where it comes from, position there)
         self.saves = tuple([(slot, *sources[slot]) for slot in used if sources[slot][0] < GRADIENT])
-        # The position of the argument if exactly one argument is saved, -1 if nothing is, else -2.
+        # The position of the argument if exactly one argument is saved, -1 if nothing is,
+        # -3 if only the output is, else -2.
         self.only = -2 if self.saves else -1
-        if len(self.saves) == 1 and self.saves[0][1] == ARGUMENT:
-            self.only = self.saves[0][2]
+        if len(self.saves) == 1:
+            _, origin, position = self.saves[0]
+            if origin == ARGUMENT:
+                self.only = position
+            elif origin == OUTPUT:
+                self.only = -3
         places = {slot: place for place, (slot, _, _) in enumerate(self.saves)}
         self.formulas = formulas
         # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,

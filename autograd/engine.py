@@ -175,6 +175,8 @@ class Pass:
     def run(self, roots: list[tuple[Any, Any]]) -> None:
         """Run the pass from (node or leaf, gradient) pairs."""
         nodes = list(dict.fromkeys([edge for edge, _ in roots if isinstance(edge, Node)]))
+        first = roots[0][0]
+        runtime = (first.kind if isinstance(first, Node) else first._kind).runtime
         self.alone = _slots.acquire(blocking=False)
         finished = False
         try:
@@ -188,7 +190,7 @@ class Pass:
             for edge, gradient in roots:
                 self._deliver(edge, gradient, False, ready)
             del roots
-            with _Fixed(self.create_graph):
+            with _Fixed(self.create_graph), runtime.quiet():
                 if self.raw and self.alone and self.targets is None and not saving.anomaly:
                     self._run_plain(ready)
                 while ready:

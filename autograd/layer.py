@@ -14,10 +14,10 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import (
     TRACKED,
     VIEW,
+    Storage,
     TensorBase,
     extra_of,
     new_tensor,
-    storage_of,
     version_of,
 )
 
@@ -57,10 +57,11 @@ class Recorder:
             saved: Any = (input,)
         elif plan.only == -1:
             saved = versions = ()
+        elif plan.only == -3:
+            saved = (shared(output),)
+            versions = (output._storage.version,)
         else:
             saved, versions = save_all(plan, (input,), (output,))
-        if saving.hooks:
-            saved, versions = saving.pack(saved, versions)
         extra = input._extra
         if extra is not None and extra.view is not None:
             refresh(input)
@@ -75,8 +76,8 @@ class Recorder:
         node.versions = versions
         output._node = node
         output._state = TRACKED
-        if saving.anomaly:
-            saving.note_trace(node)
+        if saving.watched:
+            saving.watch(node)
 
     def record_binary(
         self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
@@ -121,8 +122,6 @@ class Recorder:
             saved = versions = ()
         else:
             saved, versions = save_all(plan, (input, other), (output,))
-        if saving.hooks:
-            saved, versions = saving.pack(saved, versions)
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
             node: OpNode = _new(BroadcastNode)
@@ -139,8 +138,8 @@ class Recorder:
         node.versions = versions
         output._node = node
         output._state = TRACKED
-        if saving.anomaly:
-            saving.note_trace(node)
+        if saving.watched:
+            saving.watch(node)
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Record any op."""
@@ -399,9 +398,7 @@ def save(
     """Return what a node keeps for one source, with the versions of the tensors in it."""
     if origin == OUTPUT:
         output = outputs[position]
-        kept = new_tensor(output._array, output._kind, output._shape)
-        kept._storage = storage_of(output)
-        return kept, kept._storage.version
+        return shared(output), version_of(output)
     value = values[position]
     if origin == ARGUMENT:
         if isinstance(value, TensorBase):
@@ -412,6 +409,24 @@ def save(
             return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
         return value, None
     return _of_each(value, origin), None
+
+
+def shared(output: Any) -> Any:
+    """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
+    storage = output._storage
+    if storage is None:
+        storage = output._storage = _new(Storage)
+        storage.version = output._version
+    kept = _new(Tensor)
+    kept._array = output._array
+    kept._kind = output._kind
+    kept._shape = output._shape
+    kept._state = 0
+    kept._node = None
+    kept._version = 0
+    kept._storage = storage
+    kept._extra = None
+    return kept
 
 
 def save_all(
@@ -488,8 +503,6 @@ def build(
                 ]
             )
     kept_all, versions_all = save_all(plan, values, outputs, versions_before)
-    if saving.hooks:
-        kept_all, versions_all = saving.pack(kept_all, versions_all)
     first = outputs[0]
     if sizes is not None and all([size == first._shape for size in sizes]):
         sizes = None
@@ -503,8 +516,8 @@ def build(
     else:
         node = BroadcastNode(*arguments)
         node.sizes = tuple(sizes)
-    if saving.anomaly:
-        saving.note_trace(node)
+    if saving.watched:
+        saving.watch(node)
     return node
 
 

@@ -20,6 +20,8 @@ _local = _Hooks()
 # How many saved_tensors_hooks contexts are open, over all threads; and whether anomaly mode is on.
 hooks = 0
 anomaly = False
+# Whether either of them is: what recording looks at.
+watched = False
 
 
 class saved_tensors_hooks:
@@ -47,14 +49,16 @@ class saved_tensors_hooks:
         self.pair = (pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
-        global hooks
+        global hooks, watched
         self.previous = _local.stack
         _local.stack = (*self.previous, self.pair)
         hooks += 1
+        watched = True
 
     def __exit__(self, *exc: object) -> None:
-        global hooks
+        global hooks, watched
         hooks -= 1
+        watched = anomaly or hooks > 0
         _local.stack = self.previous
 
 
@@ -74,10 +78,19 @@ def pack(
     return tuple(packed), tuple(kept)
 
 
+def watch(node: Any) -> None:
+    """Do for a new node what is asked for: pack what it saved, keep the stack of the call."""
+    if hooks:
+        node.saved, node.versions = pack(node.saved, node.versions)
+    if anomaly:
+        note_trace(node)
+
+
 def set_anomaly(mode: bool) -> None:
     """Note the forward call with each node, or stop doing so."""
-    global anomaly
+    global anomaly, watched
     anomaly = mode
+    watched = anomaly or hooks > 0
 
 
 def note_trace(node: Node) -> None:

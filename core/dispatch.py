@@ -216,12 +216,13 @@ def make_unary(op: Op) -> Callable[[Any], Any]:
         except Exception as error:
             return _again(op, (input,), error)
         result: Any = kind.results[index]
-        if type(array) is not result.array_type:
+        shape = input._shape
+        if not shape and type(array) is not result.array_type:  # only 0-d results become scalars
             array = result.as_array(array)
         output = _new(tensor_class)
         output._array = array
         output._kind = result
-        output._shape = input._shape
+        output._shape = shape
         output._state = 0
         output._node = None
         output._version = 0
@@ -277,7 +278,7 @@ def make_binary(op: Op, operator: bool = False) -> Callable[[Any, Any], Any]:
         except Exception as error:
             return _again(op, (input, other), error)
         result: Any = kind.results[index]
-        if type(array) is not result.array_type:
+        if not shape and type(array) is not result.array_type:
             array = result.as_array(array)
         output = _new(tensor_class)
         output._array = array

@@ -22,11 +22,10 @@ class Storage:
     A tensor that shares with nobody counts in its own slot; the Storage is made when the first view is.
     """
 
-    __slots__ = ("inference", "version")
+    __slots__ = ("version",)
 
     def __init__(self, version: int) -> None:
         self.version = version
-        self.inference = False
 
 
 class Extra:
