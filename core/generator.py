@@ -199,7 +199,7 @@ def chosen_generator(generator: Generator | None, device: Device, name: str) -> 
         raise TypeError(
             f"{name}(): generator must be a tensorplug.Generator, not {type(generator).__name__}"
         )
-    if generator.device.type != device.type:
+    if generator.device.type != device.type and device.type != "meta":
         raise RuntimeError(
             f"{name}(): Expected a '{device.type}' device type for generator but found "
             f"'{generator.device.type}'"

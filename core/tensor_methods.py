@@ -1,6 +1,7 @@
-"""The ops that are Tensor methods, for type checkers and editors; at run time the declarations add them.
+"""The ops that are Tensor methods, for type checkers and editors.
 
-A test compares the list with the declarations and prints the lines that are missing.
+At run time the declarations add them. A test compares the list with the declarations and prints
+the lines that are missing.
 """
 
 # mypy: disable-error-code="possibly-undefined"
@@ -12,8 +13,8 @@ from typing import Final
 
 from .tensor_base import TensorBase
 
-# What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an order in
-# which imports below TYPE_CHECKING count least, and the ops have to come before this.
+# What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an
+# order in which imports below TYPE_CHECKING count least, and the ops have to come before this.
 _FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
 
 if _FOR_TYPES:
@@ -113,6 +114,7 @@ class TensorMethods(TensorBase):
         argmax = reductions.argmax
         argmin = reductions.argmin
         argsort = sorting.argsort
+        argwhere = sorting.argwhere
         as_strided = strided.as_strided
         as_strided_scatter = strided.as_strided_scatter
         asin = elementary.asin
@@ -379,6 +381,7 @@ class TensorMethods(TensorBase):
         nextafter = numeric.nextafter
         nextafter_ = numeric.nextafter
         nonzero = sorting.nonzero
+        nonzero_static = sorting.nonzero_static
         norm = norms.norm
         normal_ = distributions.normal_fill
         not_equal = comparison.ne

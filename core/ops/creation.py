@@ -701,9 +701,10 @@ def arange(
     chosen, where = options(dtype, device, int64 if whole else None)
     if chosen.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"arange(): not implemented for {chosen.name}")
-    if chosen.category == INTEGER:
-        first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
     steps = _steps(first, last, by, "arange")
+    if chosen.category == INTEGER and not whole:
+        first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
+        _steps(first, last, by, "arange")
     if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
         count = -((first - last) // by)
     else:

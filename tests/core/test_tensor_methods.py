@@ -46,7 +46,9 @@ def listed() -> dict[str, str]:
 
 def test_the_list_and_the_registry_agree():
     known, wanted = listed(), expected()
-    missing = [f"        {name} = {wanted[name]}" for name in wanted if known.get(name) != wanted[name]]
+    missing = [
+        f"        {name} = {wanted[name]}" for name in wanted if known.get(name) != wanted[name]
+    ]
     extra = [name for name in known if name not in wanted]
     assert not missing, "add to core/tensor_methods.py, in order:\n" + "\n".join(sorted(missing))
     assert not extra, f"take out of core/tensor_methods.py: {', '.join(extra)}"

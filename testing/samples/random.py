@@ -1,0 +1,283 @@
+"""Records of ops that draw random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorplug.core.devices import Device
+from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, INTEGRAL, DType, int64, uint8
+from tensorplug.core.generator import Generator
+
+from ..records import ErrorSample, OpRecord, Sample
+
+_RANDOM = {
+    "out": "each call draws other numbers",
+    "inplace": "each call draws other numbers",
+    "torch": "torch's generator gives other numbers",
+}
+_REAL = (*INTEGRAL, *FLOATS)
+
+
+def _host(tensor: Any) -> Any:
+    return np.asarray(tensor.detach().cpu().tolist())
+
+
+def _sized(make: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 0), (20, 30)):
+        yield Sample(shape, dtype=dtype, device=make.device)
+    yield Sample(2, 3, dtype=dtype, device=make.device)
+    yield Sample(4, dtype=dtype, device=make.device, generator=Generator(make.device))
+
+
+def _within(low: float, high: float, *, open_end: bool = True) -> Callable[[Any, Sample], None]:
+    def check(result: Any, sample: Sample) -> None:
+        values = _host(result)
+        for part in (values.real, values.imag) if values.dtype.kind == "c" else (values,):
+            assert (part >= low).all(), sample
+            assert (part < high if open_end else part <= high).all(), sample
+
+    return check
+
+
+def _like_normal(result: Any, sample: Sample) -> None:
+    values = _host(result)
+    assert np.isfinite(values).all()
+    if values.size > 300:
+        assert abs(values.mean()) < 0.2
+        assert abs(values.std() - 1) < 0.15
+
+
+def _sized_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(-1), RuntimeError, "negative")
+    yield ErrorSample(Sample(2, dtype=int64), NotImplementedError, "int64")
+    yield ErrorSample(Sample(2, generator=3), TypeError, "Generator")
+
+
+def _randint(make: Any, dtype: DType) -> Iterator[Sample]:
+    options = {"dtype": dtype, "device": make.device}
+    yield Sample(10, (3, 4), **options)
+    yield Sample(3, 5, (), **options)
+    yield Sample(low=0, high=1, size=(2,), **options)
+    yield Sample(2, (0,), **options)
+
+
+def _randint_check(result: Any, sample: Sample) -> None:
+    values = _host(result)
+    low, high = (3, 5) if sample.args[:2] == (3, 5) else (0, 10)
+    assert ((values >= low) & (values < high) & (values == np.floor(values))).all()
+
+
+def _randint_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(5, 5, (2,)), RuntimeError, "less than")
+    yield ErrorSample(Sample(300, (2,), dtype=uint8), RuntimeError, "out of bounds")
+    yield ErrorSample(Sample(5), TypeError, "high|size")
+    yield ErrorSample(Sample(5, 2), TypeError, "tuple of ints")
+
+
+def _randperm(make: Any, dtype: DType) -> Iterator[Sample]:
+    for n in (0, 1, 20):
+        yield Sample(n, dtype=dtype, device=make.device)
+
+
+def _randperm_check(result: Any, sample: Sample) -> None:
+    assert sorted(_host(result).tolist()) == list(range(sample.args[0]))
+
+
+def _like(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3))
+    yield Sample(make())
+    yield Sample(make(0, 3))
+
+
+def _normal(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 0.5)
+    yield Sample(2.0, make(2, 3, low=0.1, high=1.0))
+    yield Sample(make(2, 1), make(3, low=0.1, high=1.0))
+    yield Sample(0.0, 1.0, (2, 3), dtype=dtype, device=make.device)
+
+
+def _finite(result: Any, sample: Sample) -> None:
+    assert np.isfinite(_host(result)).all()
+
+
+def _normal_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(0.0, 1.0), TypeError, "size")
+    yield ErrorSample(Sample(0.0, -1.0, (2,)), RuntimeError, "std")
+
+
+def _fill(*arguments: Any) -> Callable[[Any, DType], Iterator[Sample]]:
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        yield Sample(make(20, 30), *arguments)
+        yield Sample(make(), *arguments)
+        yield Sample(make(0), *arguments)
+
+    return samples
+
+
+def _fill_errors(match: str, *arguments: Any) -> Callable[[Any], Iterator[ErrorSample]]:
+    return lambda make: iter([ErrorSample(Sample(make(2), *arguments), RuntimeError, match)])
+
+
+def _bernoulli(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(20, 30, low=0.0, high=1.0))
+    yield Sample(make(low=0.0, high=1.0))
+    yield Sample(make(0))
+    yield Sample(make(2, 3), 0.5)
+
+
+def _zeros_and_ones(result: Any, sample: Sample) -> None:
+    values = _host(result)
+    assert ((values == 0) | (values == 1)).all()
+
+
+def _multinomial(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(5, low=0.1, high=1.0), 3)
+    yield Sample(make(2, 5, low=0.1, high=1.0), 5)
+    yield Sample(make(2, 5, low=0.1, high=1.0), 1)
+    yield Sample(make(5, low=0.1, high=1.0), 30, True)
+    yield Sample(make(2, 5, low=0.1, high=1.0), 30, replacement=True)
+
+
+def _multinomial_check(result: Any, sample: Sample) -> None:
+    weights, count = sample.args[:2]
+    values = _host(result)
+    assert result.dtype is int64
+    assert values.shape == (*weights.shape[:-1], count)
+    assert ((values >= 0) & (values < weights.shape[-1])).all()
+    if len(sample.args) == 2 and not sample.kwargs:
+        for row in values.reshape(-1, count):
+            assert len(set(row.tolist())) == count
+
+
+def _multinomial_errors(make: Any) -> Iterator[ErrorSample]:
+    weights = make(3, low=0.1, high=1.0)
+    yield ErrorSample(Sample(weights, 0), RuntimeError, "n_sample <= 0")
+    yield ErrorSample(Sample(weights, 4), RuntimeError, "without replacement")
+    yield ErrorSample(Sample(make(2, 2, 2), 1), RuntimeError, "1 or 2 dim")
+
+
+def _poisson(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4, low=0.0, high=40.0))
+    yield Sample(make(low=0.0, high=5.0))
+    yield Sample(make(0, low=0.0, high=5.0))
+
+
+def _counts(result: Any, sample: Sample) -> None:
+    values = _host(result)
+    assert ((values >= 0) & (values == np.floor(values))).all()
+
+
+def _bits(make: Any, dtype: DType) -> Iterator[Sample]:
+    device = Device(make.device)
+    yield Sample((9,), 1, 0, device)
+    yield Sample((2, 3), 2**64 - 1, 2**70 + 5, device)
+    yield Sample((), 0, 2**64 - 1, device)
+    yield Sample((0, 2), 0, 0, device)
+
+
+def philox(shape: tuple[int, ...], seed: int, offset: int, device: Any = None) -> Any:
+    """Return the words of Philox 4x32-10, computed one block at a time in Python's integers."""
+    words: list[int] = []
+    count = math.prod(shape)
+    for block in range(offset, offset + -(-count // 4)):
+        counter = [block >> shift & 0xFFFFFFFF for shift in (0, 32, 64, 96)]
+        key = [seed & 0xFFFFFFFF, seed >> 32]
+        for _ in range(10):
+            first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+            counter = [
+                second >> 32 ^ counter[1] ^ key[0],
+                second & 0xFFFFFFFF,
+                first >> 32 ^ counter[3] ^ key[1],
+                first & 0xFFFFFFFF,
+            ]
+            key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+        words += counter
+    return np.array(words[:count], np.int64).reshape(shape)
+
+
+def _record(op: str, samples: Any, check: Any, dtypes: tuple[DType, ...], **options: Any) -> Any:
+    skips = {**_RANDOM, **options.pop("skips", {})}
+    return OpRecord(op, samples, check=check, dtypes=dtypes, gradient=False, skips=skips, **options)
+
+
+_ANY = (*FLOATS, *COMPLEXES)
+
+RECORDS = [
+    OpRecord(
+        "philox_bits",
+        _bits,
+        philox,
+        dtypes=(int64,),
+        gradient=False,
+        skips={"torch": "not an op of torch's"},
+    ),
+    _record("rand", _sized, _within(0, 1), _ANY, errors=_sized_errors),
+    _record("randn", _sized, _like_normal, _ANY, errors=_sized_errors),
+    _record("randint", _randint, _randint_check, _REAL, errors=_randint_errors),
+    _record("randperm", _randperm, _randperm_check, _REAL),
+    _record("rand_like", _like, _within(0, 1), _ANY),
+    _record("randn_like", _like, _like_normal, _ANY),
+    _record(
+        "randint_like",
+        lambda make, dtype: iter([Sample(make(2, 3), 5), Sample(make(2), 2, 7)]),
+        _within(0, 7),
+        _REAL,
+    ),
+    _record("normal", _normal, _finite, FLOATS, errors=_normal_errors),
+    _record(
+        "random.uniform",
+        _fill(2, 4),
+        _within(2, 4, open_end=False),
+        FLOATS,
+        errors=_fill_errors("range", 3, 2),
+    ),
+    _record("random.normal", _fill(0, 1), _like_normal, FLOATS, errors=_fill_errors("std", 0, -1)),
+    _record(
+        "random.random", _fill(3, 9), _within(3, 9), _REAL, errors=_fill_errors("less than", 3, 3)
+    ),
+    _record(
+        "random.exponential",
+        _fill(2.0),
+        _within(0, math.inf),
+        FLOATS,
+        errors=_fill_errors("lambda", 0.0),
+    ),
+    _record(
+        "random.geometric",
+        _fill(0.5),
+        _within(1, math.inf),
+        _REAL,
+        errors=_fill_errors("in \\(0, 1\\)", 1.0),
+    ),
+    _record("random.cauchy", _fill(), _finite, FLOATS[2:], errors=_fill_errors("sigma", 0, -1)),
+    _record(
+        "random.log_normal",
+        _fill(0, 0.5),
+        _within(0, math.inf),
+        FLOATS,
+        errors=_fill_errors("std", 0, 0),
+    ),
+    _record(
+        "random.bernoulli",
+        _fill(0.3),
+        _zeros_and_ones,
+        ALL_DTYPES,
+        errors=_fill_errors("p_in", 1.5),
+    ),
+    _record("bernoulli", _bernoulli, _zeros_and_ones, FLOATS, errors=_fill_errors("p_in", 1.5)),
+    _record("multinomial", _multinomial, _multinomial_check, FLOATS, errors=_multinomial_errors),
+    _record(
+        "poisson",
+        _poisson,
+        _counts,
+        FLOATS,
+        errors=lambda make: iter(
+            [ErrorSample(Sample(make(2, low=-2.0, high=-1.0)), RuntimeError, "non-negative")]
+        ),
+        skips={"meta": "how many rounds it takes depends on the rates"},
+    ),
+]
