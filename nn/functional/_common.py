@@ -73,9 +73,7 @@ def reduce(loss: Any, reduction: str, name: str) -> Any:
     raise ValueError(f"{name}(): {reduction!r} is not a valid value for reduction: none, mean, sum")
 
 
-def legacy_reduction(
-    size_average: bool | None, reduce_: bool | None, reduction: str
-) -> str:
+def legacy_reduction(size_average: bool | None, reduce_: bool | None, reduction: str) -> str:
     """Return the reduction that torch's old pair of flags stands for."""
     if size_average is None and reduce_ is None:
         return reduction

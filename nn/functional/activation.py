@@ -510,5 +510,3 @@ def gumbel_softmax(
     index = soft.argmax(dim, keepdim=True)
     one_hot = zeros_like(logits, requires_grad=False).scatter(dim, index, 1.0)
     return one_hot - soft.detach() + soft
-
-

@@ -70,16 +70,19 @@ def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any, list[int]]:
     starts = [i * size // wanted for i in range(wanted)]
     widths = [-(-(i + 1) * size // wanted) - start for i, start in enumerate(starts)]
     width = max(widths, default=1)
-    places = [
-        [min(start + j, size - 1) for j in range(width)] for start in starts
-    ]
+    places = [[min(start + j, size - 1) for j in range(width)] for start in starts]
     counts = [[j < w for j in range(width)] for w in widths]
     index = make_tensor(places, dtype=int64, device=x.device).reshape(-1)
     windows = x.index_select(dim, index)
     windows = windows.reshape(*x.shape[:dim], wanted, width, *x.shape[dim + 1 :])
     tail = (1,) * (x.ndim - dim - 1)
     shape = (wanted, width, *tail)
-    return windows, index.reshape(shape), make_tensor(counts, device=x.device).reshape(shape), widths
+    return (
+        windows,
+        index.reshape(shape),
+        make_tensor(counts, device=x.device).reshape(shape),
+        widths,
+    )
 
 
 def _adaptive_avg_pool(count: int, input: Tensor, output_size: Any) -> Tensor:

@@ -9,7 +9,14 @@ from tensorplug.core.ops import rand
 
 from ._common import tensor
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 
 def _check(input: Any, p: float, name: str) -> None:
@@ -57,9 +64,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _drop(input, input.shape, p, training, inplace)
 
 
-def _feature_dropout(
-    count: int, input: Tensor, p: float, training: bool, inplace: bool
-) -> Tensor:
+def _feature_dropout(count: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     name = f"dropout{count}d"
     _check(input, p, name)
     if input.ndim not in (count + 1, count + 2):
@@ -71,17 +76,23 @@ def _feature_dropout(
     return _drop(input, shape, p, training, inplace)
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Return `input` (N, C, L) or (C, L) with whole channels zeroed with probability `p`."""
     return _feature_dropout(1, input, p, training, inplace)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Return `input` (N, C, H, W) or (C, H, W) with whole channels zeroed with probability `p`."""
     return _feature_dropout(2, input, p, training, inplace)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Return `input` (N, C, D, H, W) or (C, D, H, W) with whole channels zeroed with probability `p`."""
     return _feature_dropout(3, input, p, training, inplace)
 

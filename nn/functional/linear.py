@@ -13,9 +13,7 @@ from ._common import tensor
 __all__ = ["bilinear", "embedding", "linear", "one_hot"]
 
 
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
 
     Parameters
@@ -121,7 +119,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             [0, 0, 1]])
     """
     if tensor.dtype is not int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}")
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}"
+        )
     if tensor.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

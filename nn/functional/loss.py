@@ -97,9 +97,7 @@ def nll_loss(
     return _nll(input, target, weight, ignore_index, reduction, "nll_loss")
 
 
-def _nll(
-    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, name: str
-) -> Any:
+def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, name: str) -> Any:
     tensor(input, name)
     tensor(target, name, "target")
     if not input.ndim:
@@ -167,9 +165,7 @@ def cross_entropy(
     tensor(input, "cross_entropy")
     tensor(target, "cross_entropy", "target")
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not input.ndim:
         raise RuntimeError("cross_entropy(): expected input of 1 or more dimensions, got 0")
     class_dim = 0 if input.ndim == 1 else 1
@@ -179,8 +175,7 @@ def cross_entropy(
         )
     if tuple(input.shape) == tuple(target.shape) and input.ndim > 1:
         raise RuntimeError(
-            "Expected floating point type for target with class probabilities, got "
-            f"{target.dtype}"
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
         )
     logs = log_softmax(input, class_dim)
     loss = _nll(logs, target, weight, ignore_index, reduction, "cross_entropy")
@@ -337,9 +332,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     distance = (input - target).abs()
-    losses = where(
-        distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta)
-    )
+    losses = where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
     return _weighted_mean(losses, weight, reduction, "huber_loss")  # type: ignore[no-any-return]
 
 
@@ -571,5 +564,3 @@ def gaussian_nll_loss(
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
     return reduced(losses, reduction, "gaussian_nll_loss")  # type: ignore[no-any-return]
-
-

@@ -186,9 +186,7 @@ def multi_margin_loss(
     scores = input.reshape(1, -1) if input.ndim < 2 else input
     n, classes = scores.shape
     if target.ndim > 1 or target.numel() != n:
-        raise RuntimeError(
-            f"inconsistent target size, expected {n} but got {list(target.shape)}"
-        )
+        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(target.shape)}")
     index = target.reshape(n, 1)
     terms = (margin - scores.gather(1, index) + scores).clamp(min=0)
     if p == 2:

@@ -66,15 +66,20 @@ def batch_norm(
     if input.ndim < 2:
         raise ValueError(f"batch_norm(): expected at least 2D input, got {input.ndim}D")
     channels = input.shape[1]
-    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         if value is not None and value.shape != (channels,):
-            raise RuntimeError(
-                f"{name} should contain {channels} elements not {value.numel()}"
-            )
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
     shape = (1, channels, *[1] * (input.ndim - 2))
     if not training:
         if running_mean is None or running_var is None:
-            raise ValueError("Expected running_mean and running_var to be defined when training=False")
+            raise ValueError(
+                "Expected running_mean and running_var to be defined when training=False"
+            )
         scale = (running_var + eps).rsqrt()
         if weight is not None:
             scale = scale * weight
@@ -169,7 +174,9 @@ def group_norm(
     """Return `input` (N, C, *) standardised over each of `num_groups` groups of channels (Wu and He 2018)."""
     tensor(input, "group_norm")
     if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
+        )
     n, channels = input.shape[:2]
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError(
@@ -221,7 +228,9 @@ def local_response_norm(
     """
     tensor(input, "local_response_norm")
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+        )
     if input.numel() == 0:
         return input
     before = size // 2
@@ -236,7 +245,11 @@ def local_response_norm(
 
 
 def normalize(
-    input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | Sequence[int] = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return `input` divided by its p-norm over `dim`, which counts as at least `eps`.
 

@@ -441,7 +441,9 @@ def _max_unpool(
     kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
     tensor(indices, name, "indices")
     if indices.dtype is not int64:
-        raise RuntimeError(f"{name}(): elements in indices should be type int64 but got {indices.dtype}")
+        raise RuntimeError(
+            f"{name}(): elements in indices should be type int64 but got {indices.dtype}"
+        )
     x, added = batched(input, count, name)
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError(

@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
 
-from .. import init
+from .. import functional as F, init
 from ..module import Module
 from ..parameter import Parameter
 
@@ -92,8 +92,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the map of `input`, of shape (..., in_features)."""
-        output = input.matmul(self.weight.t())
-        return output if self.bias is None else output + self.bias
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Return the options."""

@@ -163,7 +163,5 @@ DERIVATIVES = [
         input=lambda g, input: where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0),
     ),
     derivative("hardswish", input=_hardswish_gradient),
-    derivative(
-        "threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)
-    ),
+    derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]

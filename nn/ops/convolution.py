@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-
-def _columns(input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int) -> Any:
+def _columns(
+    input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int
+) -> Any:
     """Return the windows as (groups, C/groups * prod(kernel), N * prod(positions))."""
     padded = pad_zeros(input, padding)
     windows = window_view(padded, kernel, stride, dilation)
@@ -185,8 +186,10 @@ DERIVATIVES = [
         gradient=lambda g, weight, stride, padding, dilation, groups: convolution(
             g, weight.conj(), None, stride, padding, dilation, groups
         ),
-        weight=lambda g, gradient, weight_shape, stride, padding, dilation, groups: convolution_weight(
-            g, gradient.conj(), tuple(weight_shape[2:]), stride, padding, dilation, groups
+        weight=lambda g, gradient, weight_shape, stride, padding, dilation, groups: (
+            convolution_weight(
+                g, gradient.conj(), tuple(weight_shape[2:]), stride, padding, dilation, groups
+            )
         ),
     ),
     derivative(

@@ -66,7 +66,11 @@ DERIVATIVES = [
     derivative("negative_log_likelihood", input=_nll_gradient),
     derivative(
         "binary_cross_entropy_terms",
-        input=lambda g, input, target: g * (input - target) / (input * (1 - input)).clamp(min=1e-12),
-        target=lambda g, input: g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)),
+        input=lambda g, input, target: (
+            g * (input - target) / (input * (1 - input)).clamp(min=1e-12)
+        ),
+        target=lambda g, input: (
+            g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100))
+        ),
     ),
 ]

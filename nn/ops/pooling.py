@@ -41,7 +41,13 @@ def lowest(dtype: Any) -> Any:
 
 
 def _padded(
-    input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, where: Shape, value: Any
+    input: Any,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    where: Shape,
+    value: Any,
 ) -> Any:
     """Return `input` with `value` around it, so wide that exactly the windows of `where` fit."""
     shape = input._shape

@@ -87,9 +87,9 @@ def fold_windows(
     outer = (slice(None),) * (2 + count)
     for flat in range(math.prod(kernel)):
         index = unravel(flat, kernel)
-        result[(slice(None), slice(None), *strided(index, shape[2 : 2 + count], stride, dilation))] += (
-            windows[outer + index]
-        )
+        result[
+            (slice(None), slice(None), *strided(index, shape[2 : 2 + count], stride, dilation))
+        ] += windows[outer + index]
     return result
 
 

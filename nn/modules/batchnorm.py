@@ -1,0 +1,277 @@
+"""Normalisation over the batch, or over each sample's positions, with running statistics."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.creation import tensor
+from tensorplug.core.dtypes import int64
+from tensorplug.core.ops import empty, ones, zeros
+
+from .. import functional as F, init
+from ..module import Module
+from ..parameter import Parameter
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+]
+
+
+class _Norm(Module):
+    """Parameters and running statistics, one number per channel."""
+
+    _version = 2
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: Device | str | None,
+        dtype: DType | None,
+        bias: bool,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.register_parameter(
+            "weight", Parameter(empty(num_features, **made)) if affine else None
+        )
+        self.register_parameter(
+            "bias", Parameter(empty(num_features, **made)) if affine and bias else None
+        )
+        tracked = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, **made) if tracked else None)
+        self.register_buffer("running_var", ones(num_features, **made) if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", tensor(0, dtype=int64, device=device) if tracked else None
+        )
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches seen."""
+        if self.track_running_stats:
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            assert self.num_batches_tracked is not None
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set weights to one, biases to zero, and forget the batches seen."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        # The count came with torch's version 2 of this module's state.
+        version = local_metadata.get("version") if local_metadata else None
+        key = f"{prefix}num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            count = self.num_batches_tracked
+            state_dict[key] = tensor(0, dtype=int64) if count is None else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
+
+
+class _BatchNorm(_Norm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `input` standardised per channel."""
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # the plain mean over all batches
+                factor = 1.0 / float(self.num_batches_tracked.item())
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            factor,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalisation over the batch of (N, C) or (N, C, L); see :class:`BatchNorm2d`."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.ndim}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalisation of each channel of (N, C, H, W) over the batch and all positions.
+
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        The weight of a batch in the running statistics; None makes them the mean of all batches.
+    affine : bool
+        Whether there are learned weights, and with `bias` biases.
+    track_running_stats : bool
+        Whether there are running statistics; else evaluation uses the batch's own.
+    device, dtype
+        Where and of which dtype parameters and buffers are made.
+    bias : bool
+        See `affine`.
+
+    Raises
+    ------
+    ValueError
+        On input of another number of dimensions, or with one value per channel in training.
+
+    Notes
+    -----
+    Ioffe and Szegedy, "Batch normalization", 2015.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> norm = BatchNorm2d(3)
+    >>> norm(tp.zeros(2, 3, 4, 4)).shape, norm.num_batches_tracked
+    (Size([2, 3, 4, 4]), tensor(1))
+    """
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim != 4:
+            raise ValueError(f"expected 4D input (got {input.ndim}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalisation over the batch of (N, C, D, H, W); see :class:`BatchNorm2d`."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim != 5:
+            raise ValueError(f"expected 5D input (got {input.ndim}D input)")
+
+
+class _InstanceNorm(_Norm):
+    dimensions: ClassVar[int]
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        count = self.dimensions
+        if input.ndim not in (count + 1, count + 2):
+            raise ValueError(
+                f"expected {count + 1}D or {count + 2}D input (got {input.ndim}D input)"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `input` standardised per sample and channel."""
+        self._check_input_dim(input)
+        unbatched = input.ndim == self.dimensions + 1
+        channels = input.shape[0 if unbatched else 1]
+        if channels != self.num_features and self.affine:
+            raise ValueError(
+                f"expected input's size at dim={0 if unbatched else 1} to match num_features "
+                f"({self.num_features}), but got: {channels}."
+            )
+        output = F.instance_norm(
+            input.unsqueeze(0) if unbatched else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+        return output.squeeze(0) if unbatched else output
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalisation over the positions of (N, C, L) or (C, L); see :class:`InstanceNorm2d`."""
+
+    dimensions = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalisation of each channel of each sample of (N, C, H, W) or (C, H, W) over its positions.
+
+    The parameters are those of :class:`BatchNorm2d`; by default there are neither weights nor running
+    statistics.
+
+    Notes
+    -----
+    Ulyanov, Vedaldi and Lempitsky, "Instance normalization", 2016.
+    """
+
+    dimensions = 2
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalisation over the positions of (N, C, D, H, W) or (C, D, H, W)."""
+
+    dimensions = 3

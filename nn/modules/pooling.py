@@ -1,0 +1,375 @@
+"""Pooling as modules; what they compute is said where the functions are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tensorplug.core import Tensor
+
+from .. import functional as F
+from ..module import Module
+
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]
+
+Ints = int | Sequence[int]
+
+
+class _MaxPool(Module):
+    dimensions: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the maxima, and with `return_indices` their places."""
+        function: Any = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self.dimensions - 1]
+        return function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window of one dimension; see :class:`MaxPool2d`."""
+
+    dimensions = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window; see :func:`~tensorplug.nn.functional.max_pool2d`.
+
+    Parameters
+    ----------
+    kernel_size : int or sequence of int
+        The size of the window.
+    stride : int or sequence of int, optional
+        Its step; by default its size.
+    padding : int or sequence of int
+        Rows and columns of minus infinity on both sides.
+    dilation : int or sequence of int
+        The step within a window.
+    return_indices : bool
+        Whether to return the places as well.
+    ceil_mode : bool
+        Whether a last window may hang over the end.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> MaxPool2d(2)(tp.zeros(1, 3, 8, 8)).shape
+    Size([1, 3, 4, 4])
+    """
+
+    dimensions = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of three dimensions; see :class:`MaxPool2d`."""
+
+    dimensions = 3
+
+
+class _MaxUnpool(Module):
+    dimensions: ClassVar[int]
+
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
+        super().__init__()
+        count = self.dimensions
+        step = stride if stride is not None else kernel_size
+        self.kernel_size = _tuple(kernel_size, count)
+        self.stride = _tuple(step, count)
+        self.padding = _tuple(padding, count)
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
+        """Return the maxima where they were, and zeros elsewhere."""
+        function = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.dimensions - 1]
+        return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+def _tuple(value: Ints, count: int) -> tuple[int, ...]:
+    return (value,) * count if isinstance(value, int) else tuple(value)
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """A partial inverse of :class:`MaxPool1d`."""
+
+    dimensions = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """A partial inverse of :class:`MaxPool2d`."""
+
+    dimensions = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """A partial inverse of :class:`MaxPool3d`."""
+
+    dimensions = 3
+
+
+class AvgPool1d(Module):
+    """The mean of each window of one dimension; see :class:`AvgPool2d`."""
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = _tuple(kernel_size, 1)
+        self.stride = _tuple(stride if stride is not None else kernel_size, 1)
+        self.padding = _tuple(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the means."""
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPool(Module):
+    dimensions: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the means."""
+        function = F.avg_pool2d if self.dimensions == 2 else F.avg_pool3d
+        return function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window; see :func:`~tensorplug.nn.functional.avg_pool2d`."""
+
+    dimensions = 2
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of three dimensions."""
+
+    dimensions = 3
+
+
+class _LPPool(Module):
+    dimensions: ClassVar[int]
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the norms."""
+        function = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self.dimensions - 1]
+        return function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The p-norm of each window of one dimension."""
+
+    dimensions = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-norm of each window; see :func:`~tensorplug.nn.functional.lp_pool2d`."""
+
+    dimensions = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-norm of each window of three dimensions."""
+
+    dimensions = 3
+
+
+class _AdaptivePool(Module):
+    dimensions: ClassVar[int]
+
+    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
+        super().__init__()
+        self.output_size: Any = output_size
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveAvgPool(_AdaptivePool):
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the means."""
+        function = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[
+            self.dimensions - 1
+        ]
+        return function(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means over windows of one dimension that divide the input evenly."""
+
+    dimensions = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """Means over windows that divide the input evenly.
+
+    Parameters
+    ----------
+    output_size : int or sequence of int or None
+        The size of the result; None stands for the input's.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> AdaptiveAvgPool2d((1, None))(tp.zeros(1, 3, 8, 9)).shape
+    Size([1, 3, 1, 9])
+    """
+
+    dimensions = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means over windows of three dimensions that divide the input evenly."""
+
+    dimensions = 3
+
+
+class _AdaptiveMaxPool(_AdaptivePool):
+    def __init__(
+        self, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    ) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the maxima, and with `return_indices` their places."""
+        function: Any = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)[
+            self.dimensions - 1
+        ]
+        return function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest elements of windows of one dimension that divide the input evenly."""
+
+    dimensions = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest elements of windows that divide the input evenly."""
+
+    dimensions = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest elements of windows of three dimensions that divide the input evenly."""
+
+    dimensions = 3
