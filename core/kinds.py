@@ -131,7 +131,11 @@ def kind_of(device: Device, dtype: DType) -> Kind:
     with lock:
         kind = _KINDS.get((device, dtype))
         if kind is None:
-            kind = Kind(device, dtype, find_runtime(device.type))
+            runtime = find_runtime(device.type)
+            if runtime.dtypes is not None and dtype not in runtime.dtypes:
+                known = ", ".join([known.name for known in ALL_DTYPES if known in runtime.dtypes])
+                raise TypeError(f"device {device} has no dtype {dtype.name}; it has {known}")
+            kind = Kind(device, dtype, runtime)
             extend_tables(kind)  # before any other thread can see the kind
             _KINDS[device, dtype] = kind
     return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,8 @@ class DeviceRuntime:
         The class of the arrays, of its own: core tells arrays from plain values by it, so neither a
         number nor a sequence. A kernel may return something else (NumPy turns 0-d results into
         scalars), also an instance of a subclass; it then goes through :meth:`as_array`.
+    dtypes : collection of DType, optional
+        The dtypes that arrays can have; None for all.
     capabilities : frozenset of str
         What the conformance suite may ask of the device, see :data:`CAPABILITIES`.
     namespace : mapping of str to object
@@ -39,6 +41,7 @@ class DeviceRuntime:
 
     type: str
     array_type: builtins.type[Any]  # the attribute above hides the name
+    dtypes: Collection[DType] | None = None
     capabilities: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = MappingProxyType({})
 

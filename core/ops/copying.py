@@ -30,6 +30,7 @@ def cast(input: Tensor, dtype: DType) -> Spec:
     >>> tp.tensor([1.5, -1.5]).to(tp.int64)
     tensor([ 1, -1])
     """
+    input._kind.with_dtype(dtype)  # raises for a dtype that the device does not have
     return Spec((input, dtype), input._shape, dtype)
 
 

@@ -47,6 +47,11 @@ def check_runtime(
             "neither a number nor a built-in container"
         )
     _check_capabilities(runtime, where)
+    dtypes: Any = runtime.dtypes
+    if dtypes is not None and not (
+        hasattr(dtypes, "__iter__") and all(isinstance(dtype, DType) for dtype in dtypes)
+    ):
+        raise RegistrationError(f"{where} needs a set of dtypes as `dtypes`, got {dtypes!r}")
     needed = set(runtime.required)
     if "views" in runtime.capabilities:
         needed |= {"strides", "storage_offset"}

@@ -9,6 +9,7 @@ import traceback
 import warnings
 
 CHECKS = {}
+NOT_YET = 77  # the exit status of a check whose subject is missing
 
 
 def check(function):
@@ -260,7 +261,10 @@ def the_vault_is_a_memory_of_its_own():
     assert x.sum().item() == 55
     error = raised(lambda: x + tp.ones(2, 3), RuntimeError)
     assert "vault:0 and cpu" in str(error)
-    error = raised(lambda: x.to(tp.complex64), TypeError, NotImplementedError)
+    error = raised(lambda: x.to(tp.complex64), TypeError)
+    assert "device vault:0 has no dtype complex64; it has bool, uint8, uint16" in str(error)
+    error = raised(lambda: tp.zeros(2, dtype=tp.float16, device="vault"), TypeError)
+    assert "no dtype float16" in str(error)
     before = allocated["stores"]
     x = view = error = None  # the error's traceback has frames that hold x
     assert allocated["stores"] == before - 1
@@ -356,6 +360,9 @@ def the_vault_trains_the_demos_network():
     import tensorplug as tp
     import tensorplug.nn.functional as F
     from tensorplug import nn
+
+    if not hasattr(nn, "BatchNorm2d"):
+        sys.exit(NOT_YET)
 
     def train(device):
         tp.manual_seed(1)

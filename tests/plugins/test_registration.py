@@ -80,6 +80,10 @@ REFUSED = {
         {"devices": [runtime(capabilities="views")]},
         "needs a set of names",
     ),
+    "devices: dtypes by name": (
+        {"devices": [runtime(dtypes=["float32"])]},
+        r"needs a set of dtypes as `dtypes`, got \['float32'\]",
+    ),
     "devices: incomplete": (
         {"devices": [Bare()]},
         "'bare' does not implement copy_into, dtype, empty, from_host, scalar, to_host",

@@ -85,13 +85,10 @@ class VaultArray:
         if shape is None:
             shape = self.shape
         elif shape != self.shape:
-            lead = len(shape) - len(self.shape)
-            strides = (0,) * lead + tuple(
-                [
-                    stride if own == size else 0
-                    for own, size, stride in zip(self.shape, shape[lead:], strides, strict=True)
-                ]
-            )
+            # From behind, as broadcasting goes; what is left over in front has size 1.
+            pairs = list(zip(self.shape[::-1], shape[::-1], strides[::-1], strict=False))
+            own = [stride if size == wanted else 0 for size, wanted, stride in pairs]
+            strides = (0,) * (len(shape) - len(own)) + tuple(own[::-1])
         places = [self.offset]
         for size, stride in zip(shape, strides, strict=True):
             places = [place + step * stride for place in places for step in range(size)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.plugin import DeviceRuntime, DType, Number, Shape
 
-from .memory import VaultArray, allocated, new
+from .memory import DTYPES, VaultArray, allocated, new
 
 
 class VaultRuntime(DeviceRuntime):
@@ -15,6 +15,7 @@ class VaultRuntime(DeviceRuntime):
 
     type = "vault"
     array_type = VaultArray
+    dtypes = DTYPES
     capabilities = frozenset({"float64", "views", "in_place"})
 
     def unavailable_reason(self) -> str | None:
