@@ -118,11 +118,14 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "only", "rule", "saves")
+    __slots__ = ("formulas", "gradients", "only", "partial", "rule", "saves")
 
-    def __init__(self, rule: Rule, formulas: tuple[Formula, ...]) -> None:
+    def __init__(self, rule: Rule, mask: int) -> None:
         sources = rule.sources
+        formulas = tuple([f for f in rule.formulas if mask >> f.position & 1])
         self.rule = rule
+        # Whether an argument that requires grad is declared to have no derivative.
+        self.partial = mask.bit_count() != len(formulas)
         used = sorted({slot for formula in formulas for slot in formula.slots})
         # (slot among the rule's sources, where it comes from, position there)
         self.saves = tuple([(slot, *sources[slot]) for slot in used if sources[slot][0] < GRADIENT])
@@ -200,8 +203,7 @@ class Rule:
         """Return the plan for the arguments whose bits are set in `mask`."""
         plan = self.plans.get(mask)
         if plan is None:
-            active = tuple([f for f in self.formulas if mask >> f.position & 1])
-            plan = self.plans[mask] = Plan(self, active)
+            plan = self.plans[mask] = Plan(self, mask)
         return plan
 
     def _slot(self, name: str) -> int:

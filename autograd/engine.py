@@ -506,8 +506,12 @@ def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list
                     f"{output._kind.dtype}"
                 )
             kind = output._kind
-            array = kind.kernels[programs.FILL_NEW.index](output._shape, 1, kind.dtype)
-            gradient = new_tensor(programs.normal(array, kind), kind, output._shape)
+            if output._shape:
+                array = kind.kernels[programs.FILL_NEW.index](output._shape, 1, kind.dtype)
+                array = programs.normal(array, kind)
+            else:
+                array = kind.scalar(1.0)  # shared: gradients that arrive are never written to
+            gradient = new_tensor(array, kind, output._shape)
         elif not isinstance(gradient, TensorBase):
             raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
         elif gradient._shape != output._shape:

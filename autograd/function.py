@@ -11,7 +11,7 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TRACKED, TensorBase, extra_of, new_tensor, version_of
 
 from . import saving, views
-from .nodes import FREED, MultiNode, Node, OutputNode
+from .nodes import FREED, MultiNode, OutputNode
 from .views import edge_of, requires_grad
 
 
@@ -266,8 +266,8 @@ def _attach(
     edges = tuple(
         [edge_of(arg) if wanted else None for arg, wanted in zip(args, tracked, strict=True)]
     )
-    node = FunctionNode.__new__(FunctionNode)
-    Node.__init__(node, edges, tensors[0]._kind, tensors[0]._shape)
+    node = FunctionNode()
+    node.begin(edges, tensors[0]._kind, tensors[0]._shape)
     node.function = function
     node.ctx = ctx
     node.inputs = len(args)

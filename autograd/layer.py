@@ -47,9 +47,11 @@ class Recorder:
         kind = output._kind
         if not kind.is_differentiable or not (input._state == TRACKED or requires_grad(input)):
             return
-        plans = (op.rule or missing(op)).plans
-        plan = plans.get(1) or op.rule.plan(1)
-        if not plan.formulas:
+        try:
+            plan = op.rule.plans[1]
+        except (AttributeError, KeyError):
+            plan = (op.rule or missing(op)).plan(1)
+        if plan.partial:
             return
         if plan.only == 0:
             storage = input._storage
@@ -65,9 +67,9 @@ class Recorder:
         extra = input._extra
         if extra is not None and extra.view is not None:
             refresh(input)
-        node = _new(OpNode)
+        node = OpNode()
         node.edges = (input._node or input,)
-        node.kind = kind
+        node.kind = output._kind
         node.shape = output._shape
         node.pending = 0
         node.extra = None
@@ -83,9 +85,6 @@ class Recorder:
         self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
     ) -> None:
         """Record a pointwise op of two tensors, or of a tensor and a number."""
-        kind = output._kind
-        if not kind.is_differentiable:
-            return
         mask = 0
         edges: Any = ()
         if left and (left == TRACKED or requires_grad(input)):
@@ -100,13 +99,14 @@ class Recorder:
                 refresh(other)
             mask |= 2
             edges += (other._node or other,)
-        plans = (op.rule or missing(op)).plans
-        plan = plans.get(mask) or op.rule.plan(mask)
-        formulas = plan.formulas
-        if len(formulas) != len(edges):  # an argument declared to have no derivative
-            edges = tuple([edge_of((input, other)[formula.position]) for formula in formulas])
-        if not edges:
-            return
+        try:
+            plan = op.rule.plans[mask]
+        except (AttributeError, KeyError):
+            plan = (op.rule or missing(op)).plan(mask)
+        if plan.partial or not edges:
+            edges = tuple([edge_of((input, other)[f.position]) for f in plan.formulas])
+            if not edges:
+                return
         only = plan.only
         if only >= 0:
             kept = other if only else input
@@ -124,12 +124,12 @@ class Recorder:
             saved, versions = save_all(plan, (input, other), (output,))
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
-            node: OpNode = _new(BroadcastNode)
-            node.sizes = tuple([(input, other)[f.position]._shape for f in formulas])
+            node: OpNode = BroadcastNode()
+            node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
         else:
-            node = _new(OpNode)
+            node = OpNode()
         node.edges = edges
-        node.kind = kind
+        node.kind = output._kind
         node.shape = output._shape
         node.pending = 0
         node.extra = None
@@ -225,7 +225,9 @@ class Recorder:
         node = build(op, values, (target,), versions_before=before)
         if node is None:
             # The new value depends on nothing that requires grad.
-            node = OpNode((), target._kind, target._shape, rule.plan(0), (), ())
+            node = OpNode()
+            node.begin((), target._kind, target._shape)
+            node.keep(rule.plan(0), (), ())
         extra = target._extra
         if extra is not None and extra.view is not None:
             views.rebase(target, node)
@@ -506,16 +508,17 @@ def build(
     first = outputs[0]
     if sizes is not None and all([size == first._shape for size in sizes]):
         sizes = None
-    arguments = (tuple(edges), first._kind, first._shape, plan, kept_all, versions_all)
     node: OpNode
     if len(outputs) > 1:
-        node = MultiNode(*arguments)
+        node = MultiNode()
         node.outputs = tuple([(output._kind, output._shape) for output in outputs])
     elif sizes is None:
-        node = OpNode(*arguments)
+        node = OpNode()
     else:
-        node = BroadcastNode(*arguments)
+        node = BroadcastNode()
         node.sizes = tuple(sizes)
+    node.begin(tuple(edges), first._kind, first._shape)
+    node.keep(plan, kept_all, versions_all)
     if saving.watched:
         saving.watch(node)
     return node

@@ -178,7 +178,7 @@ class ScatterView(Node):
     def __init__(
         self, base: Any, written: Node, tensor: Any, steps: tuple[tuple[Op, tuple[Any, ...]], ...]
     ) -> None:
-        Node.__init__(self, (base, written), tensor._kind, tensor._shape)
+        self.begin((base, written), tensor._kind, tensor._shape)
         self.steps = steps
 
     def name(self) -> str:

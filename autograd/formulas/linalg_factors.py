@@ -1,7 +1,8 @@
 """Derivatives of factorizations and of solutions of equations.
 
 For Cholesky, QR and LU: Murray, "Differentiation of the Cholesky decomposition" (2016); Walter and
-Lehmann, "Algorithmic differentiation of linear algebra functions" (2010); de Hoog, Anderssen and Lukas,
+Lehmann, "Algorithmic differentiation of linear algebra functions" (2010); de Hoog, Anderssen and
+Lukas,
 "Differentiation of matrix functionals using triangular factorization" (2011), all carried over to
 complex matrices.
 """
@@ -34,7 +35,8 @@ def _qr(g_Q: Any, g_R: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
     m, n = A._shape[-2:]
     if mode == "r":
         raise RuntimeError(
-            "linalg.qr: the derivative of the QR decomposition is not implemented when mode='r', which "
+            "linalg.qr: the derivative of the QR decomposition is not implemented when mode='r', "
+            "which "
             "computes no Q; use mode='reduced'"
         )
     if mode == "complete" and m > n:
@@ -99,13 +101,13 @@ def _least_squares_input(g_solution: Any, A: Any, B: Any) -> Any:
     return pseudoinverse_gradient(g_solution @ adjoint(B), A, P)
 
 
-def pseudoinverse_gradient(g: Any, A: Any, P: Any) -> Any:
-    """Return the gradient of A from that of its pseudoinverse P, where A's rank is constant.
+def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
+    """Return the gradient of A from that of its pseudoinverse, where A's rank is constant.
 
     Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate" (1973).
     """
-    Ph, gh = adjoint(P), adjoint(g)
+    P, Ph, gh = result, adjoint(result), adjoint(g)
     from_columns = gh @ (P @ Ph)
     from_rows = (Ph @ P) @ gh
     return (

@@ -127,7 +127,7 @@ DERIVATIVES = [
     derivative("singular_decomposition", A=_svd),
     derivative(
         "pseudoinverse",
-        A=lambda g, A, result: pseudoinverse_gradient(g, A, result),
+        A=pseudoinverse_gradient,
         bound=None,
     ),
     derivative("determinant", A=_determinant),

@@ -17,6 +17,8 @@ _CAT = handle("cat")
 
 def restore(g: Any, shape: Shape, dim: Shape, keepdim: bool) -> Any:
     """Return `g`, the gradient of a reduction of `shape`, expanded to that shape again."""
+    if not g.ndim:
+        return g.expand(shape)
     return unsqueezed(g, shape, dim, keepdim).expand(shape)
 
 
