@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import tensorplug.nn.functional as F
 from sklearn.datasets import load_digits as read_digits
 from sklearn.model_selection import train_test_split
 
 import tensorplug as tp
+import tensorplug.nn.functional as F
 
 SIDE = 8  # pixels
 BRIGHTEST = 16  # the pixels count from 0 to 16

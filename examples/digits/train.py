@@ -16,14 +16,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 try:
-    import tensorplug.nn.functional as F
     from tqdm import tqdm
 
     import tensorplug as tp
+    import tensorplug.nn.functional as F
     from digits import Digits, load_digits, shift_randomly
     from model import DigitNet
     from picture import draw
@@ -124,10 +123,8 @@ def train(
 
 
 def save(model: DigitNet, right: int, path: Path) -> None:
-    """Write the network's weights and its score on the test digits, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    tp.save({"model": model.state_dict(), "right": right}, part)
-    part.replace(path)
+    """Write the network's weights and its score on the test digits."""
+    tp.save({"model": model.state_dict(), "right": right}, path)
 
 
 def load(path: Path, device: str) -> tuple[DigitNet, int]:
@@ -191,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.evaluate:
         try:
             return 0 if evaluate(options.evaluate, options.device) else 1
-        except (RuntimeError, ValueError, LookupError, TypeError, UnpicklingError) as error:
+        except (RuntimeError, LookupError, TypeError) as error:
             message = f"{options.evaluate} is no checkpoint of this example: {error}"
             print(f"error: {message}", file=sys.stderr)
             return 2
