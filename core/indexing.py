@@ -56,6 +56,8 @@ def get_item(input: Any, key: Any) -> Tensor:
         if item is not _ALL:
             shape = (len(range(item.start, item.stop, item.step)), *shape[1:])
         return show(BASIC_INDEX, input, ((item,),), shape)  # type: ignore[no-any-return]
+    if isinstance(key, TensorBase) and key._shape and key._kind.dtype is int64:
+        return INDEX.call(input, [key])  # type: ignore[no-any-return]
     result, indices = _parse(input, key)
     if indices:
         return INDEX.call(result, indices)  # type: ignore[no-any-return]
@@ -300,7 +302,7 @@ def _number(value: Any, input: Any) -> Any:
 def _scalar(value: Any, like: Any) -> Any:
     """Return a number as a 0-d tensor of the dtype and device of another."""
     kind = like._kind
-    return new_tensor(kind.runtime.scalar(value, kind.dtype, kind.device.index or 0), kind, ())
+    return new_tensor(kind.scalar(value), kind, ())
 
 
 def _strip(value: Any, ndim: int) -> Any:

@@ -229,7 +229,9 @@ class Tensor(Conversions):
     @property
     def T(self) -> Tensor:
         """A view with all dimensions in reverse order."""
-        return PERMUTE.call(self, tuple(range(len(self._shape) - 1, -1, -1)))  # type: ignore[no-any-return]
+        shape = self._shape
+        order = tuple(range(len(shape) - 1, -1, -1))
+        return dispatch.show(PERMUTE, self, (order,), shape[::-1])  # type: ignore[no-any-return]
 
     @property
     def mT(self) -> Tensor:

@@ -45,7 +45,7 @@ def number_tensor(value: Number, like: Any) -> Any:
     kind = like._kind
     if isinstance(value, complex) and not kind.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {kind.dtype.name} without overflow")
-    return new_tensor(kind.runtime.scalar(value, kind.dtype, kind.device.index or 0), kind, ())
+    return new_tensor(kind.scalar(value), kind, ())
 
 
 # --- along a dimension, with an index of as many dimensions -------------------------------------

@@ -199,7 +199,7 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
                     f"{name}(): indices should be either on cpu or on the same device as the indexed "
                     f"tensor ({input._kind.device}), got {item._kind.device}"
                 )
-            item = to_device(item, input._kind.device)
+            item = to_device(item, input._kind.device)  # type: ignore[arg-type]
         if dtype is bool_ or dtype is uint8:
             found.extend(_of_mask(input, item, len(found)))
         elif dtype is int64:
@@ -247,7 +247,7 @@ def indexed_shape(shape: Shape, indices: list[Any]) -> Shape:
         return (*shape[:first], *indices[first]._shape, *shape[first + 1 :])
     shapes = [indices[d]._shape for d in places]
     try:
-        common = broadcast_shapes(*shapes)
+        common = shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast_shapes(*shapes)
     except RuntimeError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -331,6 +331,8 @@ def index_put(
 
 
 def _check_values(shape: Shape, target: Shape) -> None:
+    if not shape or shape == target:
+        return
     try:
         fits = broadcast_shapes(shape, target) == target
     except RuntimeError:

@@ -311,7 +311,7 @@ def view_dtype(input: Tensor, dtype: DType) -> Spec:
     --------
     >>> import tensorplug as tp
     >>> tp.tensor([1.0]).view(tp.int32)
-    tensor([1065353216], dtype=int32)
+    tensor([1065353216], dtype=tensorplug.int32)
     """
     check_tensor(input, "view")
     dtype = as_dtype(dtype)

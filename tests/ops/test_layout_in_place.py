@@ -1,0 +1,96 @@
+"""Tensors that are given another shape, or other memory, in place."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorplug as tp
+
+
+def test_resize_keeps_elements():
+    x = tp.arange(6)
+    assert x.resize_(2, 2) is x
+    assert x.tolist() == [[0, 1], [2, 3]]
+    x.resize_(3, 2)
+    assert x.shape == (3, 2)
+    assert x[:2].tolist() == [[0, 1], [2, 3]]
+    assert x.resize_as_(tp.zeros(0)).shape == (0,)
+    assert tp.empty(0).resize_(2, 3).shape == (2, 3)
+
+
+def test_resize_refuses_what_requires_grad():
+    with pytest.raises(RuntimeError, match="require grad"):
+        tp.ones(2, requires_grad=True).resize_(3)
+
+
+def test_set_shares_memory_and_version():
+    x, y = tp.zeros(2), tp.ones(3)
+    x.set_(y)
+    x[0] = 5.0
+    assert y.tolist() == [5.0, 1.0, 1.0]
+    assert x._version_counter == y._version_counter
+    assert x.set_().shape == (0,)
+    with pytest.raises(RuntimeError, match="expected a source of float32"):
+        x.set_(tp.zeros(2, dtype=tp.float64))
+
+
+@pytest.mark.parametrize(
+    ("turn", "shape"),
+    [
+        (lambda x: x.t_(), (1, 2)),
+        (lambda x: x.transpose_(0, 1), (1, 2)),
+        (lambda x: x.swapaxes_(0, -1), (1, 2)),
+        (lambda x: x.swapdims_(0, -1), (1, 2)),
+        (lambda x: x.squeeze_(), (2,)),
+        (lambda x: x.squeeze_(1), (2,)),
+        (lambda x: x.unsqueeze_(0), (1, 2, 1)),
+    ],
+)
+def test_turned_in_place(turn, shape):
+    x = tp.tensor([[1.0], [2.0]])
+    pointer = x.data_ptr()
+    assert turn(x) is x
+    assert x.shape == shape
+    assert x.data_ptr() == pointer
+    assert x.flatten().tolist() == [1.0, 2.0]
+    assert x._version_counter == 1
+    assert not x._is_view()
+    y = (x * 1.0).requires_grad_() * 2
+    turn(y)
+    y.sum().backward()
+
+
+def test_in_modes():
+    with tp.inference_mode():
+        x = tp.zeros(2, 3)
+        v = x[0]
+        v.unsqueeze_(0)
+        x.t_()
+        assert v.shape == (1, 3)
+        assert x.shape == (3, 2)
+    with tp.no_grad():
+        w = tp.ones(2, 3, requires_grad=True)
+        w[0].mul_(3.0)
+    assert w.tolist() == [[3.0, 3.0, 3.0], [1.0, 1.0, 1.0]]
+    with tp.prefer("cpu_numpy"):
+        x = tp.arange(6.0).view(2, 3)
+        assert x.t()[1].unsqueeze(0).expand(2, 2).tolist() == [[1.0, 4.0], [1.0, 4.0]]
+        assert [part.tolist() for part in x.unbind(1)] == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+
+
+def test_expanded_tensors_refuse_writes():
+    x = tp.zeros(1, 3).expand(2, 3)
+    for write in (lambda: x.add_(1.0), lambda: x.copy_(tp.ones(2, 3)), lambda: x.zero_()):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            write()
+
+
+def test_gradients_of_many_views_of_one_tensor_are_not_quadratic():
+    w = tp.ones(400, 3, requires_grad=True)
+    total = 0.0
+    for row in (w * 2).unbind(0):
+        total = total + row.sum()
+    total.backward()
+    assert w.grad.tolist() == [[2.0] * 3] * 400
+    node = (w * 2).unbind(0)[7].grad_fn
+    assert node.name() == "UnbindBackward0"
