@@ -104,8 +104,8 @@ def _least_squares_input(g_solution: Any, A: Any, B: Any) -> Any:
 def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
     """Return the gradient of A from that of its pseudoinverse, where A's rank is constant.
 
-    Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
-    variables separate" (1973).
+    Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+    whose variables separate" (1973).
     """
     P, Ph, gh = result, adjoint(result), adjoint(g)
     from_columns = gh @ (P @ Ph)

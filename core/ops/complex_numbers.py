@@ -30,7 +30,8 @@ def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) ->
             )
     if first._kind.dtype is not second._kind.dtype:
         raise RuntimeError(
-            f"{name}(): Expected object of dtype {first.dtype.name} but got dtype {second.dtype.name} for "
+            f"{name}(): Expected object of dtype {first.dtype.name} but got dtype "
+            f"{second.dtype.name} for "
             "second argument"
         )
 

@@ -1,7 +1,7 @@
 """Sums of products over named dimensions: einsum, tensordot, and chains of matrix products.
 
-Every contraction of two tensors becomes one :func:`matmul`: their labels are sorted into those both keep
-(batch), those only one keeps, and those summed over.
+Every contraction of two tensors becomes one :func:`matmul`: their labels are sorted into those
+both keep (batch), those only one keeps, and those summed over.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..operators import composite
 from ..shapes import normalize_dim
 from ..tensor_base import TensorBase
-from .products import matmul
 from .pointwise import mul
+from .products import matmul
 from .reductions import sum as sum_
 from .rules import check_tensor
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["chain_matmul", "einsum", "kron", "tensordot"]
 
-# A label is a letter or a number of the sublist form; the ellipsis' dimensions are numbered from the last.
+# A label is a letter or a number of the sublist form; the ellipsis' dimensions are numbered from
+# the last.
 Label = str | int | tuple[str, int]
 Labels = list[Label]
 
@@ -36,9 +37,10 @@ def einsum(*args: Any) -> Tensor:
     Parameters
     ----------
     *args
-        ``einsum("ij,jk->ik", a, b)``, or with lists of ints: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
-        Without an output, the labels that occur once come out in alphabetic order. ``...`` stands for
-        dimensions that broadcast.
+        ``einsum("ij,jk->ik", a, b)``, or with lists of ints: ``einsum(a, [0, 1], b, [1, 2], [0,
+        2])``.
+        Without an output, the labels that occur once come out in alphabetic order. ``...`` stands
+        for dimensions that broadcast.
 
     Raises
     ------
@@ -61,7 +63,8 @@ def einsum(*args: Any) -> Tensor:
     for label in target:
         if label not in sizes:
             raise RuntimeError(
-                f"einsum(): output subscript {_show(label)} does not appear in the equation for any "
+                f"einsum(): output subscript {_show(label)} does not appear in the equation for "
+                "any "
                 "input operand"
             )
     pairs = [_take_diagonals(t, own) for t, own in zip(tensors, labels, strict=True)]
@@ -74,11 +77,11 @@ def einsum(*args: Any) -> Tensor:
     # As torch: a sum of one integer operand is an int64, a product keeps the dtype.
     tensor, own = _sum_out(*pairs[0], set(target), promote=len(tensors) == 1)
     order = [own.index(label) for label in target]
-    return tensor if order == list(range(len(order))) else tensor.permute(*order)
+    return tensor if order == list(range(len(order))) else tensor.permute(*order)  # type: ignore[no-any-return]
 
 
 def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
-    """Return each operand's labels (Ellipsis among them), the output's or None, and the operands."""
+    """Return each operand's labels, the output's or None, and the operands."""
     if not args:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -117,7 +120,8 @@ def _letters(term: str, equation: str) -> list[Any]:
         if character == ".":
             if term[position : position + 2] != ".." or Ellipsis in labels:
                 raise RuntimeError(
-                    f"einsum(): found '.' in {equation!r} that is not part of one ellipsis per operand"
+                    f"einsum(): found '.' in {equation!r} that is not part of one ellipsis per "
+                    "operand"
                 )
             labels.append(Ellipsis)
             position += 2
@@ -125,7 +129,8 @@ def _letters(term: str, equation: str) -> list[Any]:
             labels.append(character)
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript {character!r} in {equation!r}: subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript {character!r} in {equation!r}: subscripts must be "
+                "in [a-zA-Z]"
             )
     return labels
 
@@ -140,7 +145,8 @@ def _parse_sublists(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] |
         for label in labels:
             if label is not Ellipsis and not (isinstance(label, int) and 0 <= label < 52):
                 raise RuntimeError(
-                    f"einsum(): subscripts in a list must be ints in [0, 52) or Ellipsis, got {label!r}"
+                    "einsum(): subscripts in a list must be ints in [0, 52) or Ellipsis, got "
+                    f"{label!r}"
                 )
     return lists, output, operands
 
@@ -156,16 +162,18 @@ def _expand_ellipses(terms: list[list[Any]], operands: list[Any]) -> tuple[list[
                 raise _wrong_count(number, ndim, len(term) - 1)
             place = term.index(Ellipsis)
             dots: Labels = [("...", d) for d in range(missing, 0, -1)]
-            term = term[:place] + dots + term[place + 1 :]
+            expanded.append(term[:place] + dots + term[place + 1 :])
         elif len(term) != ndim:
             raise _wrong_count(number, ndim, len(term))
-        expanded.append(term)
+        else:
+            expanded.append(term)
     return operands, expanded
 
 
 def _wrong_count(number: int, ndim: int, count: int) -> RuntimeError:
     return RuntimeError(
-        f"einsum(): the number of subscripts in the equation ({count}) does not match the number of "
+        f"einsum(): the number of subscripts in the equation ({count}) does not match the number "
+        "of "
         f"dimensions ({ndim}) for operand {number}"
         + ("" if ndim < count else " and no ellipsis was given")
     )
@@ -174,10 +182,11 @@ def _wrong_count(number: int, ndim: int, count: int) -> RuntimeError:
 def _output_labels(
     terms: list[list[Any]], output: list[Any] | None, labels: list[Labels]
 ) -> Labels:
-    dots: Labels = sorted(
-        {label for own in labels for label in own if isinstance(label, tuple)},
-        key=lambda label: -label[1],
-    )
+    found: set[tuple[str, int]] = {
+        label for own in labels for label in own if isinstance(label, tuple)
+    }
+    dots: Labels = []
+    dots.extend(sorted(found, key=lambda label: -label[1]))
     if output is None:
         counts = Counter(label for own in labels for label in own if not isinstance(label, tuple))
         single: list[Any] = [label for label, count in counts.items() if count == 1]
@@ -207,7 +216,8 @@ def _check_sizes(tensors: list[Any], labels: list[Labels]) -> dict[Label, int]:
         for label, size in zip(own, tensor._shape, strict=True):
             if seen.setdefault(label, size) != size:
                 raise RuntimeError(
-                    f"einsum(): subscript {_show(label)} is repeated for operand {number} but the sizes "
+                    f"einsum(): subscript {_show(label)} is repeated for operand {number} but the "
+                    "sizes "
                     f"don't match, {size} != {seen[label]}"
                 )
             known = sizes.get(label, 1)
@@ -215,8 +225,10 @@ def _check_sizes(tensors: list[Any], labels: list[Labels]) -> dict[Label, int]:
                 sizes[label] = size
             elif size not in (1, known):
                 raise RuntimeError(
-                    f"einsum(): operands do not broadcast with remapped shapes: subscript {_show(label)} "
-                    f"has size {size} for operand {number}, which does not broadcast with the previously "
+                    "einsum(): operands do not broadcast with remapped shapes: subscript "
+                    f"{_show(label)} "
+                    f"has size {size} for operand {number}, which does not broadcast with the "
+                    "previously "
                     f"seen size {known}"
                 )
     return sizes
@@ -249,10 +261,10 @@ def _sum_out(
 
 
 def _next_pair(pairs: list[tuple[Any, Labels]], target: Labels) -> tuple[int, int]:
-    """Return the two operands whose contraction makes the smallest result compared to what it uses up.
+    """Return the two operands whose product is the smallest compared to what it uses up.
 
-    That is the greedy rule of Daniel Smith and Johnnie Gray's opt_einsum (2018); ties go to the fewest
-    multiplications.
+    That is the greedy rule of Daniel Smith and Johnnie Gray's opt_einsum (2018); ties go to the
+    fewest multiplications.
     """
     sizes: dict[Label, int] = {}
     for tensor, own in pairs:
@@ -378,7 +390,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             b = sum_(b, q, True, dtype=b.dtype)
         else:
             raise RuntimeError(
-                f"tensordot(): contracted dimensions need to match, but first has size {size_a} in dim "
+                f"tensordot(): contracted dimensions need to match, but first has size {size_a} "
+                "in dim "
                 f"{p} and second has size {size_b} in dim {q}"
             )
     kept_a = [d for d in range(len(a._shape)) if d not in dims_a]
@@ -400,18 +413,18 @@ def _contracted_dims(dims: Any, ndim_a: int, ndim_b: int) -> tuple[list[int], li
             raise RuntimeError(f"tensordot(): expects dims >= 0, but got dims={dims}")
         if dims > min(ndim_a, ndim_b):
             raise RuntimeError(
-                f"tensordot(): expects dims <= {min(ndim_a, ndim_b)}, the smaller number of dimensions, "
+                f"tensordot(): expects dims <= {min(ndim_a, ndim_b)}, the smaller number of "
+                "dimensions, "
                 f"but got dims={dims}"
             )
         return list(range(ndim_a - dims, ndim_a)), list(range(dims))
+    pair: list[Any] = list(dims)
     first, second = [
         [part]
         if isinstance(part, int)
-        else part.tolist()
-        if isinstance(part, TensorBase)
-        else list(part)
-        for part in dims
-    ]  # type: ignore[attr-defined]
+        else list(part.tolist() if hasattr(part, "tolist") else part)
+        for part in pair
+    ]
     if len(first) != len(second):
         raise RuntimeError(
             f"tensordot(): both dimension lists should have same length, got {first} and {second}"
@@ -461,7 +474,8 @@ def multiply_chain(name: str, matrices: Sequence[Any]) -> Any:
         if matrices[number]._shape[0] != sizes[number]:
             raise RuntimeError(
                 f"{name}(): tensors {number - 1} and {number} with shapes "
-                f"{list(matrices[number - 1]._shape)} and {list(matrices[number]._shape)} cannot be "
+                f"{list(matrices[number - 1]._shape)} and {list(matrices[number]._shape)} cannot "
+                "be "
                 "multiplied"
             )
     cost = [[0] * count for _ in range(count)]

@@ -48,7 +48,7 @@ def fft_r2c(input: Tensor, dim: tuple[int, ...], normalization: int) -> Spec:
 
 @primitive("input, dim, normalization, last", method=False)
 def fft_c2r(input: Tensor, dim: tuple[int, ...], normalization: int, last: int) -> Spec:
-    """Return the real tensor, of size `last` along the last dimension, whose half transform this is."""
+    """Return the real tensor whose half transform this is, `last` long along the last of `dim`."""
     shape = list(input._shape)
     shape[dim[-1]] = last
     return Spec((input, dim, normalization, last), tuple(shape), input.dtype.to_real())
@@ -104,7 +104,8 @@ def _many_dims(
         count = ndim if sizes is None else len(sizes)
         if count > ndim:
             raise RuntimeError(
-                f"{name}(): Got shape with {count} values but input tensor only has {ndim} dimensions."
+                f"{name}(): Got shape with {count} values but input tensor only has {ndim} "
+                "dimensions."
             )
         dims = list(range(ndim - count, ndim))
     else:
@@ -114,7 +115,8 @@ def _many_dims(
             raise RuntimeError(f"{name}(): FFT dims must be unique, got {given}")
         if sizes is not None and len(sizes) != len(dims):
             raise RuntimeError(
-                f"{name}(): When given, dim and shape arguments must have the same length, got {given} "
+                f"{name}(): When given, dim and shape arguments must have the same length, got "
+                f"{given} "
                 f"and {sizes}"
             )
     if sizes is None:
@@ -269,7 +271,7 @@ def fft_irfft(
 
 @composite(name="fft_hfft", method=False)
 def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Return the real transform of a signal that mirrors itself, conjugated, of which half is given.
+    """Return the real transform of a signal of which half is given, and the rest mirrors it.
 
     Examples
     --------
@@ -363,7 +365,7 @@ def fft_rfft2(
     dim: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """Return the transform of a real tensor, of which the last dimension keeps half, over two dimensions.
+    """Return half the transform of a real tensor over two dimensions.
 
     Parameters
     ----------
@@ -419,7 +421,7 @@ def fft_hfft2(
     dim: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """Return the real transform of a tensor that mirrors itself, of which half is given, over two dimensions.
+    """Return the real transform of a tensor of which half is given, over two dimensions.
 
     Parameters
     ----------
@@ -531,7 +533,7 @@ def fft_rfftn(
     dim: Dims = None,
     norm: str | None = None,
 ) -> Tensor:
-    """Return the transform of a real tensor, of which the last dimension keeps half, over several dimensions.
+    """Return half the transform of a real tensor over several dimensions.
 
     Parameters
     ----------
@@ -587,7 +589,7 @@ def fft_hfftn(
     dim: Dims = None,
     norm: str | None = None,
 ) -> Tensor:
-    """Return the real transform of a tensor that mirrors itself, of which half is given, over several dimensions.
+    """Return the real transform of a tensor of which half is given, over several dimensions.
 
     Parameters
     ----------

@@ -32,10 +32,10 @@ __all__ = ["cholesky", "geqrf", "lu", "lu_unpack", "orgqr", "ormqr", "qr"]
 
 @primitive_tuple("A", "L, info", name="cholesky_factor")
 def _cholesky_factor(A: Tensor) -> Spec:
-    """Return lower triangular L with L L^H = A, and LAPACK's info; what ``linalg.cholesky_ex`` calls.
+    """Return lower triangular L with L L^H = A, and LAPACK's info.
 
-    Only the lower triangle of `A` is read. ``info`` is the order of the first leading minor that is not
-    positive, or 0.
+    Only the lower triangle of `A` is read. ``info`` is the order of the first leading minor that
+    is not positive, or 0.
     """
     dtype = A.dtype
     return Spec((A,), outputs=((A._shape, dtype), (A._shape[:-2], int32)))
@@ -45,7 +45,7 @@ def _cholesky_factor(A: Tensor) -> Spec:
 def linalg_cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False
 ) -> results.linalg_cholesky_ex:
-    """Return the Cholesky factor, and in ``info`` the order of the first minor that is not positive.
+    """Return the Cholesky factor; ``info`` is the order of the first minor that is not positive.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def _cholesky(A: Any, upper: bool, check: bool, name: str) -> results.linalg_cho
         check_info(
             info,
             name,
-            "The factorization could not be completed because the input is not positive-definite (the "
+            "The factorization could not be completed because the input is not positive-definite "
+            "(the "
             "leading minor of order {} is not positive-definite).",
         )
     return results.linalg_cholesky_ex(adjoint(L) if upper else L, info)
@@ -141,7 +142,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
     A : Tensor
         ``(*, m, n)``; with k = min(m, n).
     mode : {"reduced", "complete", "r"}
-        Q is ``(*, m, k)`` and R ``(*, k, n)``; or ``(*, m, m)`` and ``(*, m, n)``; or Q is left empty.
+        Q is ``(*, m, k)`` and R ``(*, k, n)``; or ``(*, m, m)`` and ``(*, m, n)``; or Q is left
+        empty.
 
     Notes
     -----
@@ -159,7 +161,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
-            f"linalg.qr: received unrecognized mode {mode!r} but expected one of 'reduced' (default), "
+            f"linalg.qr: received unrecognized mode {mode!r} but expected one of 'reduced' "
+            "(default), "
             "'r', or 'complete'"
         )
     return results.linalg_qr(*_qr_factor(A, mode))
@@ -234,7 +237,8 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
     m, n = A._shape[-2:]
     if m < n:
         raise RuntimeError(
-            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1], got {m} and {n}"
+            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1], got {m} "
+            f"and {n}"
         )
     if not tau._shape or tau._shape[-1] > n:
         raise RuntimeError(
@@ -246,7 +250,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
         )
-    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))
+    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))  # type: ignore[no-any-return]
 
 
 def _columns(A: Any, tau: Any) -> list[Any]:
@@ -316,10 +320,10 @@ def ormqr(
         )
     columns = _columns(input, tau)
     if left:
-        return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)
+        return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)  # type: ignore[no-any-return]
     # X Q = (Q^H X^H)^H
     product = _reflect(columns, tau, adjoint(other), reverse=transpose, conj=not transpose)
-    return adjoint(product)
+    return adjoint(product)  # type: ignore[no-any-return]
 
 
 # --- LU ---------------------------------------------------------------------------------------
@@ -367,7 +371,8 @@ def _lu(A: Any, pivot: bool, check: bool, name: str) -> results.linalg_lu_factor
         check_info(
             info,
             name,
-            "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you "
+            f"U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If "
+            "you "
             "still want to perform the factorization, call linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)",
         )
@@ -520,7 +525,7 @@ def _ldl_factor(A: Tensor, hermitian: bool) -> Spec:
 def linalg_ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False
 ) -> results.linalg_ldl_factor_ex:
-    """Return L D L^T of symmetric matrices (L D L^H of Hermitian ones), the pivots, and LAPACK's info.
+    """Return L D L^T of symmetric (L D L^H of Hermitian) matrices, the pivots, and info.
 
     Parameters
     ----------

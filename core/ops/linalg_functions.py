@@ -58,7 +58,7 @@ def trace(input: Tensor) -> Tensor:
 def _det(A: Tensor) -> Tensor:
     """Return determinants from the LU factors; what the public ones call."""
     LU, pivots, _ = linalg_lu_factor_ex(A)
-    diagonal: Any = LU.diagonal(0, -2, -1)  # type: ignore[attr-defined]
+    diagonal: Any = LU.diagonal(0, -2, -1)
     return diagonal.prod(-1) * permutation_sign(pivots, LU)  # type: ignore[no-any-return]
 
 
@@ -101,7 +101,7 @@ def det(input: Tensor) -> Tensor:
 def _slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
     """Return sign and logarithm of determinants from the LU factors."""
     LU, pivots, _ = linalg_lu_factor_ex(A)
-    diagonal: Any = LU.diagonal(0, -2, -1)  # type: ignore[attr-defined]
+    diagonal: Any = LU.diagonal(0, -2, -1)
     sign = diagonal.sgn().prod(-1) * permutation_sign(pivots, LU)
     return sign, diagonal.abs().log().sum(-1)
 
@@ -188,7 +188,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 @composite()
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Return square matrices ``(*, n, n)`` multiplied by themselves; negative powers of the inverse.
+    """Return powers of square matrices ``(*, n, n)``; negative ones of the inverse.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         base = linalg_inv(base)
         n = -n
     if n == 1:
-        return base.clone() if base is input else base  # type: ignore[no-any-return]
+        return base.clone() if base is input else base
     result: Any = None
     while n:
         if n & 1:
@@ -225,12 +225,13 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 @composite(name="linalg_multi_dot", method=False)
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the product of two or more matrices, in the order that takes the fewest multiplications.
+    """Return the product of two or more matrices, in the order that takes the least work.
 
     Parameters
     ----------
     tensors : sequence of Tensor
-        Matrices; the first may be a vector that counts as a row, the last one that counts as a column.
+        Matrices; the first may be a vector that counts as a row, the last one that counts as a
+        column.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 @composite(name="linalg_cross", method=False)
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the cross product of vectors of three elements along `dim`; other dimensions broadcast.
+    """Return the cross product of vectors along `dim`; the other dimensions broadcast.
 
     Examples
     --------
@@ -289,7 +290,8 @@ def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
     dim = normalize_dim(dim, len(input._shape), name)
     if not input._shape or input._shape[dim] != 3 or other._shape[dim] != 3:
         raise RuntimeError(
-            f"{name}: inputs dimension {dim} must have length 3. Got shapes {list(input._shape)} and "
+            f"{name}: inputs dimension {dim} must have length 3. Got shapes {list(input._shape)} "
+            "and "
             f"{list(other._shape)}"
         )
     shape = broadcast_shapes(input._shape, other._shape)

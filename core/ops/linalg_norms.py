@@ -51,8 +51,8 @@ def linalg_vector_norm(
     x : Tensor
         Floating-point or complex.
     ord : float
-        p of the p-norm; infinity for the largest magnitude, its negative for the smallest, 0 for the
-        number of nonzero elements.
+        p of the p-norm; infinity for the largest magnitude, its negative for the smallest, 0 for
+        the number of nonzero elements.
     dim : int or sequence of int, optional
         By default all.
     keepdim : bool
@@ -161,8 +161,8 @@ def linalg_norm(
     ----------
     A : Tensor
     ord : number or str, optional
-        By default the 2-norm of the elements as one vector. With it, and without `dim`, a 1-d tensor has
-        its vector norm and a 2-d one its matrix norm.
+        By default the 2-norm of the elements as one vector. With it, and without `dim`, a 1-d
+        tensor has its vector norm and a 2-d one its matrix norm.
     dim : int or pair of int, optional
         One dimension for vector norms, two for matrix norms.
     keepdim : bool
@@ -227,7 +227,7 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
         ratio = small / large if p == -2 else large / small
         return ratio.reshape(values._shape[:-1])  # type: ignore[no-any-return]
     if not A.numel():
-        return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())  # type: ignore[attr-defined, no-any-return]
+        return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())
     check_matrix(name, A, square=True)
     inverse, info = linalg_inv_ex(A)
     product = _matrix_norm(name, A, p, (-2, -1), False, None) * _matrix_norm(

@@ -26,8 +26,8 @@ def check_matrix(
     TypeError
         If it is no tensor.
     RuntimeError
-        If a dimension is missing, the matrices are not square, or the dtype is an integer or, unless
-        `half` allows it, a half-precision one.
+        If a dimension is missing, the matrices are not square, or the dtype is an integer or,
+        unless `half` allows it, a half-precision one.
     """
     check_tensor(A, name, argument)
     shape = A._shape
@@ -45,16 +45,18 @@ def check_matrix(
 
 
 def check_floating(name: str, A: Any, *, half: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is floating-point or complex, and no half unless allowed."""
+    """Raise RuntimeError unless the dtype is floating-point or complex, and half only if allowed."""
     dtype = A._kind.dtype
     if dtype.category < FLOATING:
         raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {dtype.name}; convert "
+            f"{name}: Expected a floating point or complex tensor as input. Got {dtype.name}; "
+            "convert "
             "it with .to()"
         )
     if not half and dtype.itemsize == 2:
         raise RuntimeError(
-            f"{name}: Low precision dtypes not supported. Got {dtype.name}; convert it with .float()"
+            f"{name}: Low precision dtypes not supported. Got {dtype.name}; convert it with "
+            ".float()"
         )
 
 
@@ -62,7 +64,8 @@ def check_same_dtype(name: str, A: Any, B: Any, first: str = "A", second: str = 
     """Raise RuntimeError unless both have one dtype."""
     if A._kind.dtype is not B._kind.dtype:
         raise RuntimeError(
-            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
+            "type "
             f"{A.dtype.name} and {second} of type {B.dtype.name} instead"
         )
 

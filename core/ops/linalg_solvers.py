@@ -42,8 +42,8 @@ def linalg_solve_ex(
 ) -> results.linalg_solve_ex:
     """Return X with A X = B, and in ``info`` the first zero pivot of a singular matrix.
 
-    Parameters are those of :func:`linalg_solve`; `check_errors` says whether to raise where a matrix is
-    singular.
+    Parameters are those of :func:`linalg_solve`; `check_errors` says whether to raise where a
+    matrix is singular.
 
     Examples
     --------
@@ -62,7 +62,8 @@ def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> result
     if vector:
         if not left:
             raise RuntimeError(
-                f"{name}: Vector broadcasting of the left hand side is not supported for left=False; "
+                f"{name}: Vector broadcasting of the left hand side is not supported for "
+                "left=False; "
                 f"pass B as a matrix, got {list(B._shape)}"
             )
         B = column(B)
@@ -140,7 +141,8 @@ def _inverse(A: Any, check: bool, name: str) -> tuple[Any, Any]:
         check_info(
             info,
             name,
-            "The diagonal element {} is zero, the inversion could not be completed because the input "
+            f"The diagonal element {} is zero, the inversion could not be completed because the "
+            "input "
             "matrix is singular.",
         )
     return inverse_, info
@@ -148,7 +150,7 @@ def _inverse(A: Any, check: bool, name: str) -> tuple[Any, Any]:
 
 @composite(name="linalg_inv", method=False)
 def linalg_inv(A: Tensor) -> Tensor:
-    """Return the inverse of square matrices ``(*, n, n)``; to solve equations, use ``linalg.solve``.
+    """Return the inverse of matrices ``(*, n, n)``; to solve equations, use ``linalg.solve``.
 
     Raises
     ------
@@ -301,7 +303,8 @@ def _lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool, conjugated: b
         )
     if pivots._shape != LU._shape[:-1]:
         raise RuntimeError(
-            f"{name}: Number of pivots per batch should be same as the dimension of the matrix, got "
+            f"{name}: Number of pivots per batch should be same as the dimension of the matrix, "
+            "got "
             f"{list(pivots._shape)} for {list(LU._shape)}"
         )
     check_factor_inputs(name, LU, B, left)
@@ -479,7 +482,8 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     size = math.prod(shape)
     if size != B.numel():
         raise RuntimeError(
-            "linalg.tensorsolve: Expected self to satisfy the requirement prod(self.shape[other.ndim:])"
+            "linalg.tensorsolve: Expected self to satisfy the requirement "
+            "prod(self.shape[other.ndim:])"
             f" == prod(self.shape[:other.ndim]), but got {size} != {B.numel()}"
         )
     flat: Any = A.reshape(B.numel(), size)
@@ -493,7 +497,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     "A, B, rcond, driver", "solution, residuals, rank, singular_values", name="least_squares"
 )
 def _least_squares(A: Tensor, B: Tensor, rcond: float, driver: str) -> Spec:
-    """Return the solutions of min |A X - B| for matrices of equal batches, as LAPACK's drivers do."""
+    """Return the solutions of min |A X - B| for matrices of equal batches."""
     *batch, m, n = A._shape
     lead = tuple(batch)
     k = B._shape[-1]
@@ -526,8 +530,8 @@ def linalg_lstsq(
     B : Tensor
         ``(*, m, k)``, or vectors ``(*, m)``.
     rcond : float, optional
-        Singular values below `rcond` times the largest count as zero; by default max(m, n) times the
-        dtype's epsilon.
+        Singular values below `rcond` times the largest count as zero; by default max(m, n) times
+        the dtype's epsilon.
     driver : {"gelsy", "gels", "gelsd", "gelss"}, optional
         The LAPACK routine; "gels" assumes full rank.
 
@@ -535,8 +539,8 @@ def linalg_lstsq(
     -------
     linalg_lstsq
         ``solution`` ``(*, n, k)``; ``residuals``, the sums of squares ``(*, k)`` where m > n and every
-        matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them. What there
-        is not is empty.
+        matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them. What
+        there is not is empty.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def _eigh(A: Tensor, UPLO: str) -> Spec:
 
 
 def _triangle(UPLO: str) -> str:
-    chosen = UPLO.upper() if isinstance(UPLO, str) else UPLO
+    chosen = str(UPLO).upper()
     if chosen not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return chosen
@@ -44,8 +44,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> results.linalg_eigh:
 
     Notes
     -----
-    The eigenvectors are differentiable where no two eigenvalues are equal, and only through what does
-    not depend on their phase.
+    The eigenvectors are differentiable where no two eigenvalues are equal, and only through what
+    does not depend on their phase.
 
     Examples
     --------
@@ -158,14 +158,15 @@ def linalg_svd(
     A : Tensor
         ``(*, m, n)``; with k = min(m, n).
     full_matrices : bool
-        Whether U is ``(*, m, m)`` and Vh ``(*, n, n)``, rather than ``(*, m, k)`` and ``(*, k, n)``.
+        Whether U is ``(*, m, m)`` and Vh ``(*, n, n)``, rather than ``(*, m, k)`` and ``(*, k,
+        n)``.
     driver : str, optional
         Accepted for the sake of torch's signature; each backend has one routine.
 
     Notes
     -----
-    U and Vh are differentiable where no two singular values are equal, and only through what does not
-    depend on their phase; of full matrices, the first k vectors are.
+    U and Vh are differentiable where no two singular values are equal, and only through what does
+    not depend on their phase; of full matrices, the first k vectors are.
 
     Examples
     --------
@@ -340,7 +341,7 @@ def pseudoinverse(A: Tensor, bound: Tensor, hermitian: bool) -> Tensor:
         inverse = where(keep, 1 / where(keep, values, 1.0), 0.0)
         return matmul(V * row(inverse), adjoint(V))
     U, S, Vh = _svd(A, False)
-    keep = S > bound  # type: ignore[operator]
+    keep = S > bound
     inverse = where(keep, 1 / where(keep, S, 1.0), 0.0)
     return matmul(adjoint(Vh) * row(inverse), adjoint(U))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "inner", "matmul", "mm", "mv",
-    "outer", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "inner", "matmul", "mm",
+    "mv", "outer", "vdot",
 ]  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
     input : Tensor
         ``(..., n, k)``, or ``(k,)``, which counts as a row.
     other : Tensor
-        ``(..., k, m)``, or ``(k,)``, which counts as a column. The leading dimensions of both broadcast.
+        ``(..., k, m)``, or ``(k,)``, which counts as a column. The leading dimensions of both
+        broadcast.
 
     Returns
     -------
@@ -84,7 +85,8 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
 
 def _no_fit(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(
-        f"matmul(): mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)}): the inner sizes "
+        f"matmul(): mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)}): the inner "
+        "sizes "
         "must be equal"
     )
 
@@ -130,7 +132,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @composite()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the products of a batch of matrices, ``(b, n, k)`` and ``(b, k, m)``; nothing broadcasts.
+    """Return the products of matrices ``(b, n, k)`` and ``(b, k, m)``; nothing broadcasts.
 
     Examples
     --------
@@ -148,7 +150,8 @@ def _check_batches(name: str, batch1: Any, batch2: Any, first: str, second: str)
     expected = [batch1._shape[0], batch1._shape[2]]
     if list(batch2._shape[:2]) != expected:
         raise RuntimeError(
-            f"{name}(): Expected size for first two dimensions of {second} tensor to be: {expected} "
+            f"{name}(): Expected size for first two dimensions of {second} tensor to be: "
+            f"{expected} "
             f"but got: {list(batch2._shape[:2])}."
         )
 
@@ -246,7 +249,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         return mul(input, other)
     if a[-1] != b[-1]:
         raise RuntimeError(
-            f"inner(): the last dimension must match on both input tensors but got shapes {list(a)} "
+            "inner(): the last dimension must match on both input tensors but got shapes "
+            f"{list(a)} "
             f"and {list(b)}"
         )
     if len(b) == 1:
@@ -269,7 +273,7 @@ def _count(sizes: tuple[int, ...]) -> int:
 
 @composite(aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the matrix of all products of an element of `input` ``(n,)`` and one of `vec2` ``(m,)``.
+    """Return the matrix of all products of elements of `input` ``(n,)`` and `vec2` ``(m,)``.
 
     Examples
     --------
@@ -297,7 +301,7 @@ ger = outer
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """Return ``beta * input + alpha * (mat1 @ mat2)``; with `beta` 0, `input` counts only by its shape.
+    """Return ``beta * input + alpha * (mat1 @ mat2)``; with `beta` 0, `input` is not looked at.
 
     Parameters
     ----------
@@ -315,7 +319,7 @@ def addmm(
     """
     _check_ndim("addmm", mat1, "mat1", 2)
     _check_ndim("addmm", mat2, "mat2", 2)
-    return _added("addmm", input, matmul(mat1, mat2), beta, alpha)
+    return _added("addmm", input, matmul(mat1, mat2), beta, alpha)  # type: ignore[no-any-return]
 
 
 @composite(inplace=True)
@@ -340,7 +344,7 @@ def addmv(
     """
     _check_ndim("addmv", mat, "mat", 2)
     _check_ndim("addmv", vec, "vec", 1)
-    return _added("addmv", input, matmul(mat, vec), beta, alpha)
+    return _added("addmv", input, matmul(mat, vec), beta, alpha)  # type: ignore[no-any-return]
 
 
 @composite(inplace=True)
@@ -366,9 +370,9 @@ def addr(
             product = product & False
         if not beta:
             return product
-        return _broadcast_to("addr", input, product._shape) | product
+        return _broadcast_to("addr", input, product._shape) | product  # type: ignore[no-any-return]
     product = outer(cast(vec1, common), cast(vec2, common))
-    return _added("addr", cast(input, common), product, beta, alpha)
+    return _added("addr", cast(input, common), product, beta, alpha)  # type: ignore[no-any-return]
 
 
 @composite(inplace=True)
@@ -392,7 +396,7 @@ def baddbmm(
     Size([2, 3, 5])
     """
     _check_batches("baddbmm", batch1, batch2, "batch1", "batch2")
-    return _added("baddbmm", input, matmul(batch1, batch2), beta, alpha)
+    return _added("baddbmm", input, matmul(batch1, batch2), beta, alpha)  # type: ignore[no-any-return]
 
 
 @composite(inplace=True)
@@ -420,7 +424,7 @@ def addbmm(
     m = batch2._shape[2]
     # The sum over the batch is one long sum over b * k.
     left = batch1.permute(1, 0, 2).reshape(n, b * k)
-    return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)
+    return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)  # type: ignore[no-any-return]
 
 
 def _broadcast_to(name: str, input: Any, shape: tuple[int, ...]) -> Any:
@@ -438,7 +442,7 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     check_tensor(input, name)
     _check_same_dtype(name, input, product)
     shape = product._shape
-    if input._shape != shape:
+    if input._shape != shape[len(shape) - len(input._shape) :]:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
     if product._kind.dtype.category <= INTEGER:

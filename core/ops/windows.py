@@ -1,7 +1,7 @@
-"""Window functions of the top level; those of ``torch.signal.windows`` are in :mod:`.windows_signal`.
+"""Window functions of the top level; :mod:`.windows_signal` has torch.signal's.
 
-The formulas are those of Harris, "On the use of windows for harmonic analysis with the discrete Fourier
-transform" (1978), of Nuttall (1981), and of Kaiser and Schafer (1980).
+The formulas are those of Harris, "On the use of windows for harmonic analysis with the discrete
+Fourier transform" (1978), of Nuttall (1981), and of Kaiser and Schafer (1980).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def window(
     device: Any,
     requires_grad: bool,
 ) -> Any:
-    """Return a window; a periodic one is the symmetric one of one more element, without its last."""
+    """Return a window; a periodic one is a longer symmetric one without its last element."""
     chosen = get_default_dtype() if dtype is None else dtype
     compute = float32 if chosen.itemsize == 2 else chosen
     if length < 2:
@@ -115,8 +115,8 @@ def hann_window(
     window_length : int
         The number of elements.
     periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that repeating the
-        window goes on smoothly.
+        Whether to leave out the last element of the symmetric window of one more, so that
+        repeating the window goes on smoothly.
     dtype : DType, optional
         A floating-point one; by default the default dtype.
     layout, pin_memory : optional
@@ -158,8 +158,8 @@ def hamming_window(
     window_length : int
         The number of elements.
     periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that repeating the
-        window goes on smoothly.
+        Whether to leave out the last element of the symmetric window of one more, so that
+        repeating the window goes on smoothly.
     alpha, beta : float
         The constant and the factor of the cosine.
     dtype : DType, optional
@@ -207,8 +207,8 @@ def blackman_window(
     window_length : int
         The number of elements.
     periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that repeating the
-        window goes on smoothly.
+        Whether to leave out the last element of the symmetric window of one more, so that
+        repeating the window goes on smoothly.
     dtype : DType, optional
         A floating-point one; by default the default dtype.
     layout, pin_memory : optional
@@ -254,8 +254,8 @@ def bartlett_window(
     window_length : int
         The number of elements.
     periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that repeating the
-        window goes on smoothly.
+        Whether to leave out the last element of the symmetric window of one more, so that
+        repeating the window goes on smoothly.
     dtype : DType, optional
         A floating-point one; by default the default dtype.
     layout, pin_memory : optional
@@ -296,8 +296,8 @@ def kaiser_window(
     window_length : int
         The number of elements.
     periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that repeating the
-        window goes on smoothly.
+        Whether to leave out the last element of the symmetric window of one more, so that
+        repeating the window goes on smoothly.
     beta : float
         How narrow the window is.
     dtype : DType, optional

@@ -1,4 +1,4 @@
-"""The window functions of ``torch.signal.windows``; :mod:`.signal_windows` has their public names."""
+"""The windows of ``torch.signal.windows``; :mod:`.signal_windows` has their public names."""
 
 from __future__ import annotations
 
@@ -328,9 +328,9 @@ def windows_general_hamming(
     >>> windows_general_hamming(3).shape
     Size([3])
     """
-    return _signal(
+    return _signal(  # type: ignore[no-any-return]
         "general_hamming", M, sym, cosines([alpha, 1.0 - alpha]), dtype, device, requires_grad
-    )  # type: ignore[no-any-return]
+    )
 
 
 @composite(name="windows_hamming", method=False)
@@ -483,7 +483,7 @@ def windows_nuttall(
     >>> windows_nuttall(3).shape
     Size([3])
     """
-    return _signal(
+    return _signal(  # type: ignore[no-any-return]
         "nuttall",
         M,
         sym,
@@ -491,4 +491,4 @@ def windows_nuttall(
         dtype,
         device,
         requires_grad,
-    )  # type: ignore[no-any-return]
+    )

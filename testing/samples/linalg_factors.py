@@ -32,7 +32,8 @@ from .linalg_matrices import (
     symmetric,
 )
 
-# The factors of a matrix of which one triangle is read: finite differences do not keep it symmetric.
+# The factors of a matrix of which one triangle is read: finite differences do not keep it
+# symmetric.
 # tests/ops/test_linalg_gradients.py differentiates through a symmetric matrix.
 ONE_TRIANGLE = {"gradient": False}
 
@@ -162,6 +163,13 @@ def _ormqr_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3, 2), make(2), make(2, 2)), RuntimeError, "must be equal")
 
 
+def _check_compact(result: Any, sample: Sample) -> None:
+    (A,) = exact(sample.args[0])
+    a, tau = exact(*result)
+    Q = _product(a[..., :, : tau.shape[-1]], tau)
+    assert_near(Q @ np.triu(a), A, sample.args[0], "Q R = A")
+
+
 _ROUNDED: dict[str, Any] = {"dtypes": MATRICES, "rtol": DIGITS, "atol": DIGITS}
 
 RECORDS += [
@@ -186,7 +194,7 @@ RECORDS += [
     OpRecord(
         "householder_qr",
         of_rectangles(),
-        check=lambda result, sample: _check_compact(result, sample),
+        check=_check_compact,
         gradient=False,
         torch="",
         **_ROUNDED,
@@ -194,7 +202,7 @@ RECORDS += [
     OpRecord(
         "geqrf",
         of_rectangles(),
-        check=lambda result, sample: _check_compact(result, sample),
+        check=_check_compact,
         gradient=False,
         errors=matrix_errors,
         **_ROUNDED,
@@ -218,13 +226,6 @@ RECORDS += [
 ]
 
 
-def _check_compact(result: Any, sample: Sample) -> None:
-    (A,) = exact(sample.args[0])
-    a, tau = exact(*result)
-    Q = _product(a[..., :, : tau.shape[-1]], tau)
-    assert_near(Q @ np.triu(a), A, sample.args[0], "Q R = A")
-
-
 # --- LU ---------------------------------------------------------------------------------------
 
 
@@ -240,8 +241,8 @@ def _permuted(pivots: Any, m: int) -> Any:
 def _check_lu(result: Any, sample: Sample) -> None:
     (A,) = exact(sample.args[0])
     LU, pivots = exact(*result[:2])
-    m, n = A.shape[-2:]
-    k = min(m, n)
+    m = A.shape[-2]
+    k = min(A.shape[-2:])
     L = np.tril(LU[..., :, :k], -1) + np.eye(m, k)
     order = _permuted(pivots, m)
     rows = np.take_along_axis(A, order[..., None], -2)
@@ -315,7 +316,7 @@ RECORDS += [
     OpRecord(
         "pivots_to_permutation",
         _pivots,
-        lambda pivots, m: _permuted(pivots, m),
+        _permuted,
         gradient=False,
         torch="",
         dtypes=MATRICES[:1],
@@ -335,7 +336,7 @@ def _ldl_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _check_ldl(result: Any, sample: Sample) -> None:
-    """A diagonal D is enough for positive-definite matrices; others are checked by solving."""
+    """Multiply the factors where D is diagonal; others are checked by solving."""
     LD, pivots = result[:2]
     (A,) = exact(sample.args[0])
     places, packed = exact(pivots, LD)

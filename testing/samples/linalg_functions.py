@@ -79,7 +79,8 @@ def _vector_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 def _matrix_norm_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    for ord in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
+    orders: list[Any] = ["fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf]
+    for ord in orders:
         if dtype.itemsize == 2 and (ord == "nuc" or (ord != "fro" and abs(ord) == 2)):
             continue
         yield Sample(dense(make, 3, 2), ord)
@@ -245,7 +246,7 @@ RECORDS += [
     OpRecord(
         "matrix_power",
         _powers,
-        lambda A, n: np.linalg.matrix_power(A, n),
+        np.linalg.matrix_power,
         errors=_power_errors,
         **_ROUNDED,
     ),

@@ -253,7 +253,7 @@ def _ldl_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
-    """Solve with the factors put together again, 2 by 2 blocks among them (LAPACK's dsytf2, lower)."""
+    """Solve with the factors put together again, blocks among them (LAPACK's dsytf2, lower)."""
     result = np.empty_like(B)
     for place in np.ndindex(*LD.shape[:-2]):
         result[place] = np.linalg.solve(
@@ -276,11 +276,11 @@ def _symmetric_of(LD: Any, pivots: Any, hermitian: bool) -> Any:
         if size == 2:
             D[0, 1] = D[1, 0].conj() if hermitian else D[1, 0]
         L = LD[k + size :, k : k + size]
-        Lt = adjoint(L) if hermitian else L.T
-        A[k + size :, k + size :] += L @ D @ Lt
+        Lh = adjoint(L) if hermitian else L.T
+        A[k + size :, k + size :] += L @ D @ Lh
         A[k : k + size, k : k + size] = D
         A[k + size :, k : k + size] = L @ D
-        A[k : k + size, k + size :] = D @ Lt
+        A[k : k + size, k + size :] = D @ Lh
         last, other = k + size - 1, abs(pivots[k + size - 1]) - 1
         A[[last, other]] = A[[other, last]]
         A[:, [last, other]] = A[:, [other, last]]

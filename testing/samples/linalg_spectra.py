@@ -1,7 +1,7 @@
 """Records of eigenvalues, singular values and what they define.
 
-Vectors are determined up to a phase: they are checked by what they have to satisfy, and differentiated in
-tests/ops/test_linalg_gradients.py, through what does not depend on it.
+Vectors are determined up to a phase: they are checked by what they have to satisfy, and
+differentiated in tests/ops/test_linalg_gradients.py, through what does not depend on it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _check_eigh(result: Any, sample: Sample) -> None:
     assert_near(adjoint(V) @ V, np.broadcast_to(np.eye(A.shape[-1]), A.shape), sample.args[0], "V")
 
 
-def _eigvalsh(A: Any, UPLO: str = "L") -> Any:
+def _eigvalsh(A: Any, UPLO: Any = "L") -> Any:
     return np.linalg.eigvalsh(A, UPLO)
 
 

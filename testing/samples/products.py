@@ -13,7 +13,8 @@ from ..records import ErrorSample, OpRecord, Sample
 
 NUMBERS = tuple(dtype for dtype in ALL_DTYPES if dtype is not bool_)
 
-# A sum of products up to 81 cancels: its error is one of the terms. Half precision is computed in single,
+# A sum of products up to 81 cancels: its error is one of the terms. Half precision is computed in
+# single,
 # and rounded once more where the product is added to something.
 SUMS = {"float32": 5e-4, "complex64": 5e-4, "float16": 1.0, "bfloat16": 8.0}
 

@@ -25,7 +25,8 @@ def _samples(
         place = {"dtype": dtype, "device": make.device}
         for length in (0, 1, 2, 7):
             yield Sample(length, **options[0], **place)
-            yield Sample(length, **options[0], **place, **{flag: not periodic})
+            other_form: dict[str, Any] = {**place, flag: not periodic}
+            yield Sample(length, **options[0], **other_form)
         for other in options[1:]:
             yield Sample(8, **other, **place)
 

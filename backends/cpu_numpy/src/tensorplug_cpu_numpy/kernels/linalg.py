@@ -15,6 +15,9 @@ from tensorplug.plugin import KernelTable, LinAlgError, dtype_named
 
 Array = np.ndarray[Any, Any]
 
+# Its overloads name dtypes, which are known here only at run time.
+_linalg: Any = np.linalg
+
 
 # SciPy takes longer to import than NumPy, and few programs call what is only there.
 def get_lapack_funcs(names: tuple[str, ...], arrays: tuple[Array, ...]) -> Any:
@@ -62,7 +65,7 @@ def cholesky_factor(A: Array) -> tuple[Array, Array]:
     info = np.zeros(A.shape[:-2], np.int32)
     if np.isfinite(A).all():
         try:
-            return np.linalg.cholesky(A), info
+            return _linalg.cholesky(A), info
         except NumpyError:
             pass  # which one it was, LAPACK says of each
     result = np.zeros(A.shape, A.dtype)
@@ -78,14 +81,14 @@ def cholesky_factor(A: Array) -> tuple[Array, Array]:
 def qr_factor(A: Array, mode: str) -> tuple[Array, Array]:
     """Return Q and R."""
     if mode == "r":
-        return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
-    Q, R = np.linalg.qr(A, mode)
+        return np.empty((0,), A.dtype), _linalg.qr(A, "r")
+    Q, R = _linalg.qr(A, mode)
     return Q, R
 
 
 def householder_qr(A: Array) -> tuple[Array, Array]:
     """Return LAPACK's compact form, which NumPy hands over transposed, and its factors."""
-    compact, tau = np.linalg.qr(A, "raw")
+    compact, tau = _linalg.qr(A, "raw")
     return np.ascontiguousarray(np.swapaxes(compact, -1, -2)), tau
 
 
@@ -130,25 +133,25 @@ def _symmetric(routine: str, A: Array, hermitian: bool) -> str:
 
 def eigh(A: Array, UPLO: str) -> tuple[Array, Array]:
     """Return eigenvalues and eigenvectors of Hermitian matrices."""
-    values, vectors = _converging("linalg.eigh", lambda: np.linalg.eigh(A, UPLO), A)
+    values, vectors = _converging("linalg.eigh", lambda: _linalg.eigh(A, UPLO), A)
     return values, vectors
 
 
 def hermitian_eigenvalues(A: Array, UPLO: str) -> Array:
     """Return eigenvalues of Hermitian matrices."""
-    return _converging("linalg.eigvalsh", lambda: np.linalg.eigvalsh(A, UPLO), A)  # type: ignore[no-any-return]
+    return _converging("linalg.eigvalsh", lambda: _linalg.eigvalsh(A, UPLO), A)  # type: ignore[no-any-return]
 
 
 def eig(A: Array) -> tuple[Array, Array]:
     """Return complex eigenvalues and eigenvectors."""
-    values, vectors = _general("linalg.eig", np.linalg.eig, A)
+    values, vectors = _general("linalg.eig", _linalg.eig, A)
     complex_ = np.result_type(A.dtype, np.complex64)
     return values.astype(complex_, copy=False), vectors.astype(complex_, copy=False)
 
 
 def eigenvalues(A: Array) -> Array:
     """Return complex eigenvalues."""
-    values = _general("linalg.eigvals", np.linalg.eigvals, A)
+    values = _general("linalg.eigvals", _linalg.eigvals, A)
     return values.astype(np.result_type(A.dtype, np.complex64), copy=False)  # type: ignore[no-any-return]
 
 
@@ -160,13 +163,25 @@ def _general(what: str, routine: Callable[[Array], Any], A: Array) -> Any:
 
 def singular_decomposition(A: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     """Return U, S and V^H."""
-    U, S, Vh = _converging("linalg.svd", lambda: np.linalg.svd(A, full_matrices), A)
+    U, S, Vh = _converging("linalg.svd", lambda: _linalg.svd(A, full_matrices), A)
+    _check_found("linalg.svd", S)
     return U, S, Vh
 
 
-def singular_values(A: Array) -> Array:
+def singular_values(A: Array) -> Any:
     """Return the singular values."""
-    return _converging("linalg.svdvals", lambda: np.linalg.svd(A, compute_uv=False), A)  # type: ignore[no-any-return]
+    S = _converging("linalg.svdvals", lambda: _linalg.svd(A, compute_uv=False), A)
+    _check_found("linalg.svdvals", S)
+    return S
+
+
+def _check_found(what: str, values: Array) -> None:
+    """Raise for what some LAPACKs return where others fail."""
+    if np.isnan(values).any():
+        raise LinAlgError(
+            f"{what}: The algorithm failed to converge because the input matrix contained "
+            "non-finite values."
+        )
 
 
 # --- equations --------------------------------------------------------------------------------
@@ -176,7 +191,7 @@ def solve(A: Array, B: Array) -> tuple[Array, Array]:
     """Return X with A X = B, and info."""
     info = np.zeros(A.shape[:-2], np.int32)
     try:
-        return np.linalg.solve(A, B), info
+        return _linalg.solve(A, B), info
     except NumpyError:
         pass  # which one was singular, LAPACK says of each
     result = np.empty(B.shape, B.dtype)
@@ -190,7 +205,7 @@ def solve(A: Array, B: Array) -> tuple[Array, Array]:
 def matrix_inverse(A: Array) -> tuple[Array, Array]:
     """Return the inverse and info."""
     try:
-        return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        return _linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
     except NumpyError:
         return solve(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
 
@@ -268,12 +283,12 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
 
 def determinant(A: Array) -> Array:
     """Return determinants."""
-    return np.linalg.det(A)  # type: ignore[no-any-return]
+    return _linalg.det(A)  # type: ignore[no-any-return]
 
 
 def log_determinant(A: Array) -> tuple[Array, Array]:
     """Return sign and logarithm of determinants."""
-    sign, logarithm = np.linalg.slogdet(A)
+    sign, logarithm = _linalg.slogdet(A)
     return sign, logarithm
 
 

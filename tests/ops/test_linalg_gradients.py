@@ -1,0 +1,126 @@
+"""Derivatives of factorizations, through what each determines: symmetric inputs, no phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.autograd import gradcheck, gradgradcheck
+from tensorplug.core.ops import linalg_namespace as linalg
+
+DTYPES = [tp.float64, tp.complex128]
+
+
+def matrix(*shape: int, dtype: Any, seed: int = 0) -> Any:
+    generator = tp.Generator()
+    generator.manual_seed(seed)
+    return tp.randn(*shape, dtype=dtype, generator=generator).requires_grad_()
+
+
+def hermitian(A: Any) -> Any:
+    return A + A.mH
+
+
+def definite(A: Any) -> Any:
+    return A @ A.mH + tp.eye(A.shape[-1], dtype=A.dtype)
+
+
+def _eigenvectors(A: Any) -> Any:
+    w, V = linalg.eigh(hermitian(A))
+    return w, V.abs(), (V * w.exp().to(V.dtype).unsqueeze(-2)) @ V.mH
+
+
+def _general(A: Any) -> Any:
+    w, V = linalg.eig(A)
+    return w.abs().sum(-1), (w * w).sum(-1), (w.abs().unsqueeze(-2) * V.abs()).sum((-2, -1))
+
+
+def _singular(full: bool) -> Callable[[Any], Any]:
+    def function(A: Any) -> Any:
+        U, S, Vh = linalg.svd(A, full_matrices=full)
+        k = S.shape[-1]
+        U, Vh = U[..., :k], Vh[..., :k, :]
+        return S, U.abs(), Vh.abs(), (U * S.exp().to(U.dtype).unsqueeze(-2)) @ Vh
+
+    return function
+
+
+SQUARE: dict[str, Callable[[Any], Any]] = {
+    "cholesky": lambda A: linalg.cholesky(definite(A)),
+    "cholesky upper": lambda A: linalg.cholesky(definite(A), upper=True),
+    "eigvalsh": lambda A: linalg.eigvalsh(hermitian(A)),
+    "eigvalsh of the upper triangle": lambda A: linalg.eigvalsh(hermitian(A), "U"),
+    "eigh": _eigenvectors,
+    "eig": _general,
+    "eigvals": lambda A: linalg.eigvals(A).abs().sum(-1),
+    "pinv": lambda A: linalg.pinv(hermitian(A), hermitian=True),
+    "cond": lambda A: linalg.cond(A, 1),
+    "logdet": lambda A: tp.logdet(definite(A)),
+    "lu_solve": lambda A: linalg.lu_solve(*linalg.lu_factor(A), A, adjoint=True),
+}
+
+RECTANGULAR: dict[str, Callable[[Any], Any]] = {
+    "svd": _singular(False),
+    "svd with full matrices": _singular(True),
+    "svdvals": linalg.svdvals,
+    "pinv": linalg.pinv,
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", SQUARE)
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+def test_square(name: str, dtype: Any, batch: tuple[int, ...]) -> None:
+    A = matrix(*batch, 3, 3, dtype=dtype)
+    assert gradcheck(SQUARE[name], (A,))
+    if not batch:
+        assert gradgradcheck(SQUARE[name], (A,), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", RECTANGULAR)
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)], ids=str)
+def test_rectangular(name: str, dtype: Any, shape: tuple[int, ...]) -> None:
+    A = matrix(*shape, dtype=dtype)
+    assert gradcheck(RECTANGULAR[name], (A,))
+    assert gradgradcheck(RECTANGULAR[name], (A,), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)], ids=str)
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares(dtype: Any, shape: tuple[int, int], driver: str) -> None:
+    A = matrix(*shape, dtype=dtype)
+    B = matrix(shape[0], 2, dtype=dtype, seed=1)
+    assert gradcheck(lambda a, b: linalg.lstsq(a, b, driver=driver).solution, (A, B))
+
+
+def test_qr_says_where_it_has_no_derivative() -> None:
+    A = matrix(4, 2, dtype=tp.float64)
+    with pytest.raises(RuntimeError, match="mode='complete'"):
+        linalg.qr(A, "complete").Q.sum().backward()
+    with pytest.raises(RuntimeError, match="mode='r'"):
+        linalg.qr(A, "r").R.sum().backward()
+
+
+def test_determinant_of_singular_matrices() -> None:
+    """The gradient is the cofactors, which exist without an inverse."""
+    A = tp.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=tp.float64, requires_grad=True)
+    linalg.det(A).backward()
+    tp.testing.assert_close(A.grad, tp.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=tp.float64))
+
+
+def test_equal_values_leave_the_gradient_of_values_finite() -> None:
+    """Only vectors have none where values coincide."""
+    A = tp.eye(3, dtype=tp.float64).requires_grad_()
+    (linalg.svdvals(A).sum() + linalg.eigvalsh(A).sum()).backward()
+    tp.testing.assert_close(A.grad, 2 * tp.eye(3, dtype=tp.float64))
+
+
+def test_norm_at_zero() -> None:
+    x = tp.zeros(3, requires_grad=True)
+    linalg.vector_norm(x).backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]

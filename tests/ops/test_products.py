@@ -1,0 +1,118 @@
+"""Matrix products and contractions where dtypes, shapes and notation meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorplug as tp
+
+_random = np.random.default_rng(3)
+
+
+def array(*shape: int) -> Any:
+    return _random.standard_normal(shape)
+
+
+SHAPES = [
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
+    ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((5, 0, 3), (3, 4)), ((), (3,)), ((2, 3), (2, 3)),
+    ((2, 2, 3), (3, 3, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_matmul_as_torch(agree: Callable[..., None], shapes: Any) -> None:
+    agree(
+        lambda module, a, b: module.matmul(a, b),
+        *map(np.ascontiguousarray, map(_make, shapes)),
+        gradient=True,
+    )
+
+
+def _make(shape: tuple[int, ...]) -> Any:
+    return array(*shape)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_integers_multiply_exactly(dtype: str) -> None:
+    a = _random.integers(0, 100, (3, 40)).astype(dtype)
+    b = _random.integers(0, 100, (40, 2)).astype(dtype)
+    result = tp.from_numpy(a) @ tp.from_numpy(b)
+    assert result.numpy().tolist() == (a @ b).tolist()  # wraps around as C does
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16], ids=str)
+def test_half_precision_sums_in_single(dtype: Any) -> None:
+    ones = tp.ones(1, 5000, dtype=dtype)
+    assert (ones @ ones.mT).item() == float(tp.tensor(5000.0, dtype=dtype))
+
+
+def test_beta_zero_ignores_what_is_added_to() -> None:
+    nan = tp.full((2, 2), float("nan"))
+    assert tp.addmm(nan, tp.eye(2), tp.eye(2), beta=0).tolist() == [[1, 0], [0, 1]]
+
+
+def test_addmm_in_place() -> None:
+    total = tp.ones(2, 2)
+    assert total.addmm_(tp.eye(2), tp.eye(2), beta=2, alpha=3) is total
+    assert total.tolist() == [[5, 2], [2, 5]]
+
+
+def test_a_view_is_no_product() -> None:
+    """The result never shares memory with an operand."""
+    a = tp.eye(2)
+    product = tp.chain_matmul(a, tp.eye(2))
+    product.fill_(7)
+    assert a.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "equation",
+    ["ii->i", "ii", "ij->ji", "ij->j", "i,j->ij", "ij,jk", "bij,bjk->bik", "...ij,jk->...ik",
+     "ab,bc,cd,de->ae", "Ab,bC", "bA,ba", "ij,ij->", "aij,bj->abi", "iij->ij", " i j , j k -> k i"],
+)  # fmt: skip
+def test_einsum_as_torch(agree: Callable[..., None], equation: str) -> None:
+    sizes = dict(zip("abcdeijkAC", [3, 4, 5, 2, 3, 3, 4, 2, 2, 3], strict=True))
+    terms = equation.split("->")[0].replace(" ", "").split(",")
+    operands = [
+        array(*([2] if "..." in term else []), *[sizes[c] for c in term.replace("...", "")])
+        for term in terms
+    ]
+    agree(lambda module, *a: module.einsum(equation, *a), *operands, gradient=True)
+
+
+@st.composite
+def contractions(draw: Any) -> tuple[str, list[Any]]:
+    """Return an equation over a few letters and operands that fit it."""
+    sizes = {letter: draw(st.integers(1, 3)) for letter in "abcd"}
+    terms = draw(st.lists(st.text("abcd", max_size=3), min_size=1, max_size=3))
+    letters = sorted(set("".join(terms)))
+    output = draw(st.lists(st.sampled_from(letters), unique=True)) if letters else []
+    generator = np.random.default_rng(draw(st.integers(0, 1000)))
+    operands = [generator.standard_normal([sizes[c] for c in term]) for term in terms]
+    return ",".join(terms) + "->" + "".join(output), operands
+
+
+@given(contractions())
+@settings(max_examples=200, deadline=None)
+def test_einsum_as_numpy(case: tuple[str, list[Any]]) -> None:
+    equation, operands = case
+    result = tp.einsum(equation, *[tp.tensor(a, dtype=tp.float64) for a in operands])
+    expected = np.einsum(equation, *operands)
+    assert tuple(result.shape) == expected.shape
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-9, atol=1e-9)
+
+
+@given(st.lists(st.integers(1, 5), min_size=3, max_size=6))
+@settings(max_examples=50, deadline=None)
+def test_chains_in_any_order(sizes: list[int]) -> None:
+    matrices = [array(n, m) for n, m in zip(sizes, sizes[1:], strict=False)]
+    result = tp.linalg.multi_dot([tp.tensor(a, dtype=tp.float64) for a in matrices])
+    np.testing.assert_allclose(result.numpy(), np.linalg.multi_dot(matrices), rtol=1e-9, atol=1e-9)
