@@ -10,4 +10,5 @@ from .linear import *
 from .loss import *
 from .margin_loss import *
 from .normalization import *
+from .padding import *
 from .pooling import *

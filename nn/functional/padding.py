@@ -1,0 +1,135 @@
+"""Padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.creation import tensor as make_tensor
+from tensorplug.core.dtypes import bool_, int64
+from tensorplug.core.ops import ones
+from tensorplug.core.ops.indexing import place
+
+from ._common import tensor
+
+__all__ = ["pad"]
+
+
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """Return `input` with elements added, or taken away, at the ends of its last dimensions.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any shape for the mode "constant"; else one or two dimensions more than are padded.
+    pad : sequence of int
+        (before, after) of the last dimension, then of the one before it, and so on; negative numbers
+        take away.
+    mode : {"constant", "reflect", "replicate", "circular"}
+        What is added: `value`; the elements mirrored at the edge; the edge; the other end.
+    value : float, optional
+        Zero by default.
+
+    Raises
+    ------
+    RuntimeError, NotImplementedError
+        If the sizes or the mode do not fit.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> pad(tp.tensor([[1.0, 2.0, 3.0]]), (2, 1), "reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """
+    tensor(input, "pad")
+    sizes = [int(size) for size in pad]
+    if len(sizes) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2, got {len(sizes)}")
+    if len(sizes) > 2 * input.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding "
+            f"length {len(sizes)} and input of dimension {input.ndim}"
+        )
+    ends = [(sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
+    around = [(0, 0)] * (input.ndim - len(ends)) + ends[::-1]
+    if mode == "constant":
+        return _constant(input, around, 0.0 if value is None else value)
+    if mode not in _PLACES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if len(ends) not in (1, 2, 3) or input.ndim - len(ends) not in (1, 2):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got "
+            f"{len(ends)} padded dimensions of an input of {input.ndim}"
+        )
+    result: Any = input
+    for dim, (before, after) in enumerate(around):
+        if before or after:
+            places = _PLACES[mode](input.shape[dim], before, after)
+            if not places:
+                raise RuntimeError(f"pad(): the padded size of dimension {dim} is not positive")
+            index = make_tensor(places, dtype=int64, device=input.device)
+            result = result.index_select(dim, index)
+    return result  # type: ignore[no-any-return]
+
+
+def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
+    if not any(before or after for before, after in around):
+        return input.clone()
+    size = []
+    for length, (before, after) in zip(input.shape, around, strict=True):
+        size.append(length + before + after)
+        if size[-1] < 0:
+            raise RuntimeError(
+                f"The input size {list(input.shape)} plus negative padding {around} resulted in a "
+                "negative output size"
+            )
+    kept = tuple(
+        [
+            slice(max(-before, 0), length - max(-after, 0))
+            for length, (before, after) in zip(input.shape, around, strict=True)
+        ]
+    )
+    inner = input[kept] if any(min(ends) < 0 for ends in around) else input
+    where = tuple(
+        [
+            slice(max(before, 0), max(before, 0) + length)
+            for length, (before, _) in zip(inner.shape, around, strict=True)
+        ]
+    )
+    result = place(inner, tuple(size), where)
+    if value == 0:
+        return result
+    given = place(ones(inner.shape, dtype=bool_, device=input.device), tuple(size), where)
+    return result.masked_fill(given.logical_not(), value)
+
+
+def _reflected(length: int, before: int, after: int) -> list[int]:
+    if before >= length or after >= length:
+        raise RuntimeError(
+            "Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({before}, {after}) at a dimension of size {length}"
+        )
+    return [abs(i) if i < length else 2 * (length - 1) - i for i in range(-before, length + after)]
+
+
+def _replicated(length: int, before: int, after: int) -> list[int]:
+    if length == 0:
+        raise RuntimeError("Expected a dimension of non-zero size to replicate from")
+    return [min(max(i, 0), length - 1) for i in range(-before, length + after)]
+
+
+def _wrapped(length: int, before: int, after: int) -> list[int]:
+    if before > length or after > length:
+        raise RuntimeError(
+            "Padding value causes wrapping around more than once: padding "
+            f"({before}, {after}) at a dimension of size {length}"
+        )
+    return [i % length for i in range(-before, length + after)]
+
+
+_PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}
