@@ -55,7 +55,7 @@ def test_turned_in_place(turn, shape):
     assert x.flatten().tolist() == [1.0, 2.0]
     assert x._version_counter == 1
     assert not x._is_view()
-    y = (x * 1.0).requires_grad_() * 2
+    y = tp.ones(2, 1, requires_grad=True) * 2
     turn(y)
     y.sum().backward()
 
