@@ -1,4 +1,4 @@
-"""Anomaly mode: where did the NaN come from, and which forward call is to blame?"""
+"""Anomaly mode: where a NaN came from, and which forward call is to blame."""
 
 from __future__ import annotations
 

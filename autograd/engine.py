@@ -19,8 +19,8 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 
 from . import programs, saving
-from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
 from .modes import _Fixed
+from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
 from .views import edge_of, requires_grad
 
 CAST = operators.handle("cast")

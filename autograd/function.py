@@ -178,6 +178,7 @@ class Function:
     ...     def forward(ctx, x):
     ...         ctx.save_for_backward(x)
     ...         return x * x * x
+    ...
     ...     @staticmethod
     ...     def backward(ctx, g):
     ...         (x,) = ctx.saved_tensors
@@ -215,9 +216,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function and record the call."""
         ctx = FunctionCtx()
-        tracked = tuple(
-            [isinstance(arg, TensorBase) and requires_grad(arg) for arg in args]
-        )
+        tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
         recorded = any(tracked) and (not dispatch.paused or recording.enabled)
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
         with gradient_off():

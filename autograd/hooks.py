@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import Self
+
 _ids = itertools.count()
 
 
@@ -37,7 +39,7 @@ class RemovableHandle:
         """Take the hook away; doing so twice is no error."""
         self._hooks.pop(self.id, None)
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -23,8 +23,8 @@ from tensorplug.core.tensor_base import (
 
 from . import saving, views
 from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
-from .nodes import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
 from .hooks import RemovableHandle
+from .nodes import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
 from .views import edge_of, refresh, requires_grad
 
 _new = object.__new__

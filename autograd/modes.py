@@ -134,6 +134,7 @@ class set_grad_enabled(_Mode):
             dispatch.add_paused(1)
 
     def __enter__(self) -> None:
+        # The mode is on since the construction.
         if self.enabled:
             dispatch.add_paused(1)
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from tensorplug.autograd import gradcheck, gradgradcheck
 from tensorplug.core.devices import META
-from tensorplug.core.dtypes import DType, complex128, float64
-from tensorplug.core.dtypes import can_cast
+from tensorplug.core.dtypes import DType, can_cast, complex128, float64
 from tensorplug.core.operators import Op, get_op
 from tensorplug.core.tensor import Tensor
 
@@ -154,17 +153,20 @@ def _check_reference(record: OpRecord, sample: Sample, result: Any, dtype: DType
         with np.errstate(all="ignore"):
             actual = as_exact(got)
             limited = _limited(array, got.dtype)
-        assert_close(actual.tolist(), limited.tolist(), rtol=rtol, atol=atol, equal_nan=True, msg=(
-            lambda text: f"{record.op} {dtype.name} {sample}: {text}"
-        ))
+        assert_close(
+            actual.tolist(),
+            limited.tolist(),
+            rtol=rtol,
+            atol=atol,
+            equal_nan=True,
+            msg=(lambda text: f"{record.op} {dtype.name} {sample}: {text}"),
+        )
 
 
 def _limited(array: Any, dtype: DType) -> Any:
     """Return a reference value as the result's dtype can hold it: too large is infinite."""
     if dtype.name in ("float16", "float32", "complex64"):
-        return array.astype(dtype.name).astype(
-            np.complex128 if dtype.is_complex else np.float64
-        )
+        return array.astype(dtype.name).astype(np.complex128 if dtype.is_complex else np.float64)
     return array
 
 
@@ -176,13 +178,15 @@ def _tolerance(record: OpRecord, *dtypes: DType) -> tuple[float, float]:
     return rtol, atol
 
 
-def _equal_results(
-    record: OpRecord, sample: Sample, result: Any, first: Any, variant: str
-) -> None:
+def _equal_results(record: OpRecord, sample: Sample, result: Any, first: Any, variant: str) -> None:
     for got, wanted in zip(tensors_in((result,)), tensors_in((first,)), strict=True):
         rtol, atol = _tolerance(record, got.dtype)
         assert_close(
-            got, wanted, rtol=rtol, atol=atol, equal_nan=True,
+            got,
+            wanted,
+            rtol=rtol,
+            atol=atol,
+            equal_nan=True,
             msg=lambda text: f"{record.op} {sample} {variant}: {text}",
         )
 
@@ -294,7 +298,10 @@ def gradient_cases(
             if layout != "contiguous" and all(point.ndim < 2 for point in points):
                 continue
             leaves = tuple(
-                [with_layout(point.detach().clone(), layout).detach().requires_grad_() for point in points]
+                [
+                    with_layout(point.detach().clone(), layout).detach().requires_grad_()
+                    for point in points
+                ]
             )
             replaced = {id(point): number for number, point in enumerate(points)}
 
@@ -305,7 +312,9 @@ def gradient_cases(
                     number = replaced.get(id(tensor))
                     return tensor if number is None else values[number]
 
-                result = op.call(*map_tensors(sample.args, swap), **map_tensors(sample.kwargs, swap))
+                result = op.call(
+                    *map_tensors(sample.args, swap), **map_tensors(sample.kwargs, swap)
+                )
                 return tuple(tensors_in((result,)))
 
             yield sample, layout, function, leaves
@@ -342,4 +351,3 @@ def check_second_gradient(record: OpRecord, device: str, dtype: DType) -> int:
 
 
 GRADIENT_DTYPES = (float64, complex128)
-

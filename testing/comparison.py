@@ -105,7 +105,9 @@ def _difference(
         return f"The types differ{place}: {type(actual).__name__} and {type(expected).__name__}"
     if isinstance(actual, Tensor):
         return _tensors(actual, expected, *options, place)
-    return _arrays(np.asarray(actual), np.asarray(expected), *_tolerances(rtol, atol), equal_nan, place)
+    return _arrays(
+        np.asarray(actual), np.asarray(expected), *_tolerances(rtol, atol), equal_nan, place
+    )
 
 
 def _tolerances(rtol: float | None, atol: float | None, *dtypes: DType) -> tuple[float, float]:

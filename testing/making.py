@@ -86,5 +86,3 @@ def _numbers(
     if exclude_zero:
         array = np.where(array == 0, np.asarray(1).astype(native), array)
     return np.ascontiguousarray(array).reshape(sizes)
-
-

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
-    rearranging,
-    strided,
-    gathering,
     comparison,
     copying,
     creation,
     cumulative,
     distances,
     elementary,
+    fourier,
+    gathering,
     indexing,
     joining,
     linalg_factors,
@@ -22,13 +21,14 @@ from . import (
     numeric,
     pointwise,
     products,
+    rearranging,
     reductions,
     shape,
     softmaxes,
     sorting,
     special,
     statistics,
-    fourier,
+    strided,
 )
 
 ALL: tuple[Any, ...] = (

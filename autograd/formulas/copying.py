@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorplug.core.ops.copying import cast, to_device
 
 from ..derivatives import derivative
 
 
-def _cast_back(g, input_dtype):  # type: ignore[no-untyped-def]
+def _cast_back(g: Any, input_dtype: Any) -> Any:
     return cast(g, input_dtype)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tensorplug.core import plugins
-from tensorplug.core.kinds import canonical_device
 from tensorplug.core.devices import Device
+from tensorplug.core.kinds import canonical_device
 from tensorplug.core.operators import get_op
 from tensorplug.testing.cases import GRADIENT_DTYPES
 from tensorplug.testing.records import all_records

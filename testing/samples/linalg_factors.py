@@ -129,7 +129,7 @@ def _compact(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _product(a: Any, tau: Any) -> Any:
-    *batch, m, n = a.shape
+    *batch, m, _ = a.shape
     Q = np.broadcast_to(np.eye(m, dtype=a.dtype), (*batch, m, m)).copy()
     for i in range(tau.shape[-1]):
         v = a[..., :, i : i + 1].copy()

@@ -169,12 +169,12 @@ def _bound(A: Any, S: Any, atol: Any, rtol: Any, eps: float) -> Any:
 
 def _matrix_rank(A: Any, *, hermitian: bool = False, atol: Any = None, rtol: Any = None) -> Any:
     S = np.linalg.svd(A, compute_uv=False)
-    return (S > _bound(A, S, atol, rtol, 1.2e-7)).sum(-1)
+    return (_bound(A, S, atol, rtol, 1.2e-7) < S).sum(-1)
 
 
 def _pinv(A: Any, *, hermitian: bool = False, atol: Any = None, rtol: Any = None) -> Any:
     U, S, Vh = np.linalg.svd(A, full_matrices=False)
-    keep = S > _bound(A, S, atol, rtol, 1.2e-7)
+    keep = _bound(A, S, atol, rtol, 1.2e-7) < S
     inverse = np.where(keep, 1 / np.where(keep, S, 1), 0)
     return (adjoint(Vh) * inverse[..., None, :]) @ adjoint(U)
 

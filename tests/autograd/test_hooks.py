@@ -167,3 +167,14 @@ def test_gradcheck_finds_wrong_derivatives() -> None:
     assert tp.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False) is False
     with pytest.raises(ValueError, match="at least one input"):
         tp.autograd.gradcheck(Wrong.apply, (x.detach(),))
+
+
+def test_gradcheck_in_fast_mode() -> None:
+    x = leaf(0.5, 2.0, -1.0)
+    z = tp.tensor([1 + 2j, 0.5 - 1j], dtype=tp.complex128, requires_grad=True)
+    check = tp.autograd.gradcheck
+    assert check(lambda x: (x.exp() * x, x.sin()), (x,), fast_mode=True)
+    assert check(lambda z: z * z * z.conj(), (z,), fast_mode=True)
+    assert tp.autograd.gradgradcheck(lambda x: x**3, (x,), fast_mode=True)
+    with pytest.raises(tp.autograd.GradcheckError, match="fast mode"):
+        check(lambda x: x * x.detach(), (x,), fast_mode=True)
