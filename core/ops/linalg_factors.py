@@ -147,8 +147,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
 
     Notes
     -----
-    Differentiable in mode "reduced", and "complete" where m <= n, while the first k columns of `A` are
-    linearly independent.
+    Differentiable in mode "reduced", and "complete" where m <= n, while the first k columns of `A`
+    are linearly independent.
 
     Examples
     --------
@@ -371,7 +371,7 @@ def _lu(A: Any, pivot: bool, check: bool, name: str) -> results.linalg_lu_factor
         check_info(
             info,
             name,
-            f"U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If "
+            "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If "
             "you "
             "still want to perform the factorization, call linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)",

@@ -85,8 +85,8 @@ def linalg_matrix_norm(
     A : Tensor
         At least two dimensions.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
-        Frobenius; sum of the singular values; largest or smallest sum of magnitudes of a column (1, -1)
-        or of a row (inf, -inf); largest or smallest singular value (2, -2).
+        Frobenius; sum of the singular values; largest or smallest sum of magnitudes of a column
+        (1, -1) or of a row (inf, -inf); largest or smallest singular value (2, -2).
     dim : pair of int
     keepdim : bool
     dtype : DType, optional

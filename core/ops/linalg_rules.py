@@ -45,7 +45,7 @@ def check_matrix(
 
 
 def check_floating(name: str, A: Any, *, half: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is floating-point or complex, and half only if allowed."""
+    """Raise RuntimeError unless the dtype is a floating-point or complex one, half if allowed."""
     dtype = A._kind.dtype
     if dtype.category < FLOATING:
         raise RuntimeError(

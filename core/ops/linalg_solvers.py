@@ -141,7 +141,7 @@ def _inverse(A: Any, check: bool, name: str) -> tuple[Any, Any]:
         check_info(
             info,
             name,
-            f"The diagonal element {} is zero, the inversion could not be completed because the "
+            "The diagonal element {} is zero, the inversion could not be completed because the "
             "input "
             "matrix is singular.",
         )
@@ -538,9 +538,9 @@ def linalg_lstsq(
     Returns
     -------
     linalg_lstsq
-        ``solution`` ``(*, n, k)``; ``residuals``, the sums of squares ``(*, k)`` where m > n and every
-        matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them. What
-        there is not is empty.
+        ``solution`` ``(*, n, k)``; ``residuals``, the sums of squares ``(*, k)`` where m > n and
+        every matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them.
+        What there is not is empty.
 
     Examples
     --------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tensorplug as tp
 
@@ -80,7 +80,7 @@ def test_a_view_is_no_product() -> None:
 )  # fmt: skip
 def test_einsum_as_torch(agree: Callable[..., None], equation: str) -> None:
     sizes = dict(zip("abcdeijkAC", [3, 4, 5, 2, 3, 3, 4, 2, 2, 3], strict=True))
-    terms = equation.split("->")[0].replace(" ", "").split(",")
+    terms = equation.partition("->")[0].replace(" ", "").split(",")
     operands = [
         array(*([2] if "..." in term else []), *[sizes[c] for c in term.replace("...", "")])
         for term in terms
@@ -113,6 +113,6 @@ def test_einsum_as_numpy(case: tuple[str, list[Any]]) -> None:
 @given(st.lists(st.integers(1, 5), min_size=3, max_size=6))
 @settings(max_examples=50, deadline=None)
 def test_chains_in_any_order(sizes: list[int]) -> None:
-    matrices = [array(n, m) for n, m in zip(sizes, sizes[1:], strict=False)]
+    matrices = [array(n, m) for n, m in itertools.pairwise(sizes)]
     result = tp.linalg.multi_dot([tp.tensor(a, dtype=tp.float64) for a in matrices])
     np.testing.assert_allclose(result.numpy(), np.linalg.multi_dot(matrices), rtol=1e-9, atol=1e-9)
