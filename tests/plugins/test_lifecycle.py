@@ -161,7 +161,7 @@ def run_threads(*targets):
     def guarded(target):
         try:
             target()
-        except BaseException as error:  # noqa: BLE001  the main thread raises it
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=guarded, args=(target,)) for target in targets]

@@ -377,6 +377,8 @@ def softmax(values: list[float]) -> list[float]:
 
 def log_softmax(values: list[float]) -> list[float]:
     """Return the logarithm of :func:`softmax`."""
+    if not values:
+        return []
     top = max(values, default=0.0)
     total = math.log(math.fsum([math.exp(value - top) for value in values]))
     return [value - top - total for value in values]
@@ -526,6 +528,7 @@ def along_places(array: VaultArray, dim: int, index: VaultArray) -> list[int]:
         return [array.offset] * len(index.values())
     size, stride = array.shape[dim], array.strides[dim]
     strides = tuple([0 if d == dim else step for d, step in enumerate(array.strides)])
+    strides = strides[: len(index.shape)]  # a 0-d index counts as one of a single number
     starts = VaultArray(array.store, index.shape, strides, array.offset, array.dtype).places()
     numbers = index.values()
     for number in numbers:
@@ -550,7 +553,8 @@ def scattered(
     numbers = result.store.numbers
     places = along_places(result, dim, index)
     if isinstance(src, VaultArray):
-        part = VaultArray(src.store, index.shape, src.strides, src.offset, src.dtype)
+        strides = src.strides if len(src.shape) == len(index.shape) else (0,) * len(index.shape)
+        part = VaultArray(src.store, index.shape, strides, src.offset, src.dtype)
         values = part.values()
     else:
         values = [src] * len(places)
