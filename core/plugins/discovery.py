@@ -274,7 +274,7 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
     return DeviceNotAvailableError(f"no plugin provides device {device!r}; {advice}")
 
 
-def _load_extensions(_op: str) -> None:
+def _load_extensions(name: str) -> None:  # noqa: ARG001  entry points do not tell their ops
     load_device(EXTENSION)
 
 
