@@ -10,7 +10,7 @@ from typing import Any
 
 from . import dtypes
 from .dtypes import DType
-from .tensor_methods import TensorMethods
+from .tensor_facts import TensorFacts
 
 
 def _converter(dtype: DType) -> Callable[..., Any]:
@@ -23,7 +23,7 @@ def _converter(dtype: DType) -> Callable[..., Any]:
     return convert
 
 
-class Conversions(TensorMethods):
+class Conversions(TensorFacts):
     """Base of Tensor with one method per dtype."""
 
     __slots__ = ()

@@ -11,6 +11,7 @@ from .devices import CPU, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .host import from_dlpack, from_numpy
 from .kinds import default_device, kind_of
+from .meta import view_of
 from .shapes import Shape, Size, as_shape, check_sizes
 from .tensor_base import TensorBase, new_tensor, storage_of
 
@@ -247,8 +248,12 @@ def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     kind = memory._kind
     if not math.prod(shape):
         return empty_of(shape, kind.dtype, kind.device)
-    kernel = dispatch.kernel_of(operators.get_op("as_strided"), kind)
-    result = new_tensor(kernel(memory._array, shape, strides, offset), kind, shape)
+    op = operators.get_op("as_strided")
+    if kind.is_meta:
+        array = view_of(op, memory._array, (shape, strides, offset))
+    else:
+        array = dispatch.kernel_of(op, kind)(memory._array, shape, strides, offset)
+    result = new_tensor(array, kind, shape)
     result._storage = storage_of(memory)
     return result
 
@@ -265,6 +270,11 @@ def legacy_tensor(*data: Any, device: Device | str | None = None) -> Tensor:
         For a number that is no size.
     """
     return _legacy(data, get_default_dtype(), device, "Tensor")
+
+
+def legacy_of(data: tuple[Any, ...], dtype: DType, device: Device) -> Tensor:
+    """Return what ``tensor.new(...)`` does: :func:`legacy_tensor` of another dtype and device."""
+    return _legacy(data, dtype, device, "Tensor")
 
 
 def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, name: str) -> Tensor:

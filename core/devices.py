@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 _INTERNED: dict[tuple[str, int | None], Device] = {}
 
@@ -36,14 +36,15 @@ class Device:
     type: str
     index: int | None
 
-    def __new__(cls, type: str | Device | int, index: int | None = None) -> Device:
+    def __new__(cls, type: str | Device | int, index: int | None = None) -> Device:  # noqa: PYI034  interned
+        """Return the one device of a type and index."""
         if isinstance(type, Device):
             if index is None:
                 return type
             raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
         if isinstance(type, bool) or not isinstance(type, str):
             raise TypeError(
-                f"device(): expected a device or a string such as 'cpu' or 'cuda:0', got {type!r}"
+                f"device(): expected a device or a string such as 'cpu' or 'type:0', got {type!r}"
             )
         name, colon, digits = type.partition(":")
         if colon:
@@ -67,7 +68,7 @@ class Device:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"device is immutable: cannot set {name!r}")
 
-    def __enter__(self) -> Device:
+    def __enter__(self) -> Self:
         default.outer.append(default.device)
         default.device = self
         return self

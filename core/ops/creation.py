@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import dispatch, operators
+from .. import operators
 from ..devices import Device
 from ..dtypes import (
     BOOL,
@@ -24,7 +24,7 @@ from ..dtypes import (
 )
 from ..kinds import default_device, kind_of
 from ..operators import Spec, composite, primitive
-from ..shapes import Shape, as_shape, check_sizes, contiguous_strides
+from ..shapes import Shape, as_shape, check_sizes
 from ..tensor_base import new_tensor as wrap_array
 from .rules import check_tensor, number
 
@@ -57,7 +57,6 @@ __all__ = [
     "zeros_like",
 ]
 
-_AS_STRIDED = operators.handle("as_strided")
 _CAST = operators.handle("cast")
 _CAT = operators.handle("cat")
 _EQ = operators.handle("eq")
@@ -328,21 +327,9 @@ def empty_strided(
         raise RuntimeError(f"empty_strided(): a stride cannot be negative, got {list(strides)}")
     reach = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
     memory = _empty((reach if math.prod(shape) else 0,), chosen, where)
-    return made(_strided(memory, shape, strides), requires_grad)
+    from ..creation import show_memory
 
-
-def _strided(memory: Any, shape: Shape, strides: Shape) -> Any:
-    """Return new memory in given strides, as no view of another tensor."""
-    kind = memory._kind
-    if strides == contiguous_strides(shape):
-        return memory.view(shape)
-    if kind.is_meta:
-        from ..meta import view_of
-
-        array = view_of(_AS_STRIDED, memory._array, (shape, strides, 0))
-    else:
-        array = dispatch.kernel_of(_AS_STRIDED, kind)(memory._array, shape, strides, 0)
-    return wrap_array(array, kind, shape)
+    return made(show_memory(memory, shape, strides, 0), requires_grad)
 
 
 @composite(method=False)

@@ -90,8 +90,8 @@ from tensorplug.core.kinds import (
     default_device as get_default_device,
     set_default_device as set_default_device,
 )
-from tensorplug.core.ops import results as return_types
 from tensorplug.core.ops import *
+from tensorplug.core.ops import results as return_types
 from tensorplug.core.printing import (
     get_printoptions as get_printoptions,
     printoptions as printoptions,
@@ -121,6 +121,15 @@ from tensorplug.core.shapes import (
 )
 
 from . import _namespaces, autograd as autograd
+from ._settings import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_threads as get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_num_threads as set_num_threads,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
 
 __version__ = "0.1.0.dev0"
 
@@ -149,6 +158,7 @@ ops = _namespaces.OpNamespace("")
 
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
+        backends as backends,
         data as data,
         fft as fft,
         linalg as linalg,

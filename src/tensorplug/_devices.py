@@ -137,6 +137,12 @@ class DeviceModule(types.ModuleType):
         except DeviceNotAvailableError:
             return 0
 
+    def is_installed(self) -> bool:
+        """Return whether a plugin for the devices is installed or registered."""
+        return self._type in plugins.runtimes() or any(
+            found.device == self._type for found in plugins.installed()
+        )
+
     def init(self) -> None:
         """Load the plugin now."""
         self._runtime()

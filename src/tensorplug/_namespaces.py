@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from tensorplug.core import creation, operators, plugins
+from tensorplug.core import Tensor, creation, operators, plugins
 
 from ._devices import DeviceModule, is_device_type
 
@@ -34,7 +34,44 @@ LAZY = frozenset(
 )
 
 #: Functions that are imported, with their module, when they are first used.
-LAZY_FUNCTIONS = {"load": "serialization", "save": "serialization"}
+LAZY_FUNCTIONS = {
+    "load": "serialization",
+    "save": "serialization",
+    "autocast": "amp",
+    "vmap": "func",
+    # what torch has at its top level and in nn.functional
+    **dict.fromkeys(
+        (
+            "adaptive_avg_pool1d",
+            "avg_pool1d",
+            "bilinear",
+            "celu",
+            "channel_shuffle",
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+            "cosine_similarity",
+            "group_norm",
+            "hardshrink",
+            "layer_norm",
+            "max_pool1d",
+            "max_pool2d",
+            "max_pool3d",
+            "pairwise_distance",
+            "pixel_shuffle",
+            "pixel_unshuffle",
+            "prelu",
+            "rms_norm",
+            "rrelu",
+            "selu",
+            "threshold",
+        ),
+        "nn.functional",
+    ),
+}
 
 tensor_types = creation.legacy_types("cpu")
 
@@ -86,9 +123,11 @@ def find_attribute(name: str) -> Any:
             raise AttributeError(f"module 'tensorplug' has no attribute {name!r}") from None
         return value
     if name in LAZY_FUNCTIONS:
-        value = getattr(importlib.import_module(f"tensorplug.{LAZY_FUNCTIONS[name]}"), name)
+        value = _function(LAZY_FUNCTIONS[name], name)
         setattr(package, name, value)
         return value
+    if name.endswith("_") and operators.has_op(name.rstrip("_")) and hasattr(Tensor, name):
+        return getattr(Tensor, name)  # torch has in-place methods as functions, too
     if name.startswith("_"):
         raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")
     if name in tensor_types:
@@ -98,6 +137,20 @@ def find_attribute(name: str) -> Any:
         setattr(package, name, value)
         return value
     raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")
+
+
+def _function(module: str, name: str) -> Any:
+    missing = AttributeError(f"module 'tensorplug' has no attribute {name!r}")
+    try:
+        found = importlib.import_module(f"tensorplug.{module}")
+    except ModuleNotFoundError as error:
+        if not f"tensorplug.{module}".startswith(error.name or "-"):
+            raise
+        raise missing from None
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        raise missing from None
 
 
 def list_attributes() -> list[str]:

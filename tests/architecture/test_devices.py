@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 FOLDERS = sorted(f for f in CONFIG["setuptools"]["package-dir"].values() if "/" not in f)
-FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+# The table of well-known device types, with the command that installs each.
+TABLE = ROOT / "src/tensorplug/_devices.py"
+FILES = sorted({p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")} - {TABLE})
 
 # What PyTorch and its out-of-tree backends call their devices, and other common names.
 DEVICES = {"cuda", "cudnn", "fpga", "hip", "hpu", "ipu", "maia", "metal", "mps", "mtia", "npu"}

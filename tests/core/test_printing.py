@@ -70,7 +70,7 @@ def test_the_text_is_torchs(values, name, chosen, requires_grad):
         values = np.nan_to_num(values, nan=0, posinf=0, neginf=0).clip(-100, 100)
         values = np.abs(values) if name.startswith("u") else values
     if name.startswith("complex"):
-        values = values.astype(np.complex128)
+        values = np.array(values, np.complex128)
         values.imag = values.real[::-1] if values.ndim else 2
     ours, theirs = both(values, name)
     if requires_grad and ours.is_floating_point():

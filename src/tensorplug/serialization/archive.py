@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from tensorplug.core.errors import TensorplugError
 
@@ -24,6 +26,20 @@ VERSION = 3
 ALIGNMENT = 64
 _HEADER = 30  # bytes of a zip entry's header before name and extra field
 _PADDING_ID = b"FB"  # the extra field that torch uses for the same purpose
+
+
+# What zipfile raises for bytes that make no archive.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 class FileFormatError(TensorplugError, RuntimeError):
@@ -52,9 +68,11 @@ class Writer:
         with self._zip.open(info, "w", force_zip64=len(data) >= 1 << 31) as entry:
             entry.write(data)
 
-    def close(self) -> None:
-        """Write the table of contents."""
-        self._zip.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._zip.close()  # writes the table of contents
 
 
 class Reader:
@@ -69,10 +87,11 @@ class Reader:
     def __init__(self, file: IO[bytes], label: str) -> None:
         self._label = label
         start = file.read(64)
+        self._size = file.seek(0, os.SEEK_END)
         file.seek(0)
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
+        except _DAMAGE as error:
             raise FileFormatError(f"load(): {label}: {_diagnosis(start)} ({error})") from error
         names = self._zip.namelist()
         found = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
@@ -98,6 +117,8 @@ class Reader:
         """Return the bytes of one record."""
         try:
             info = self._zip.getinfo(self._root + name)
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > self._size:
+                raise ValueError("it is compressed, or longer than the file")
             data = bytearray(info.file_size)
             with self._zip.open(info) as entry:
                 if entry.readinto(data) != info.file_size:  # type: ignore[attr-defined]
@@ -105,7 +126,7 @@ class Reader:
                 entry.read()  # compares the checksum
         except KeyError:
             raise FileFormatError(f"load(): {self._label} has no record {name!r}") from None
-        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise FileFormatError(
                 f"load(): {self._label} is damaged in record {name!r}: {error}"
             ) from error

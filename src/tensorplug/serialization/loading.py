@@ -73,7 +73,7 @@ def load(
         except (FileFormatError, DeviceNotAvailableError, pickle.UnpicklingError):
             raise
         except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
-            if weights_only is False:
+            if weights_only is False or error is unpickler.users_error:
                 raise
             raise FileFormatError(
                 f"load(): {label} is damaged: its data.pkl makes no sense ({error})"
@@ -205,6 +205,12 @@ def _text_to_bytes(text: str, encoding: str = "latin1") -> bytes:
     return text.encode("latin1")
 
 
+def _array_of_bytes(*args: Any) -> bytearray:
+    if args and isinstance(args[0], int):  # a size, which could be any
+        raise pickle.UnpicklingError("a bytearray by size")
+    return bytearray(*args)
+
+
 _KNOWN: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _Known(_rebuild),
     ("torch._utils", "_rebuild_tensor_v3"): _Known(_rebuild),
@@ -220,8 +226,9 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("_codecs", "encode"): _Known(_text_to_bytes),
     ("builtins", "set"): _Known(set),
     ("builtins", "frozenset"): _Known(frozenset),
+    ("builtins", "bytes"): _Known(lambda: b""),
     ("builtins", "complex"): _Known(complex),
-    ("builtins", "bytearray"): _Known(bytearray),
+    ("builtins", "bytearray"): _Known(_array_of_bytes),
     ("builtins", "slice"): _Known(slice),
     **{("torch", dtype.name): dtype for dtype in ALL_DTYPES},
     **{("torch", name): dtype for name, dtype in STORAGES.items()},
@@ -276,6 +283,7 @@ class _Unpickler(pickle._Unpickler):
         self._restricted = restricted
         self._label = label
         self._storages: dict[str, _Storage] = {}
+        self.users_error: Exception | None = None
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a name in the file stands for."""
@@ -315,7 +323,11 @@ class _Unpickler(pickle._Unpickler):
                 )
             del memory[expected:]
             known = _Storage(memory, self._reader.swapped, dtype)
-            _locate(known, location, self._map_location)
+            try:
+                _locate(known, location, self._map_location)
+            except Exception as error:
+                self.users_error = error
+                raise
             self._storages[key] = known
         return known
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import pickle
 from collections import OrderedDict
@@ -66,14 +67,13 @@ def save(
     {'w': tensor([1., 2.])}
     """
     with opened_for_writing(f) as file:
-        writer = Writer(file)
         buffer = io.BytesIO()
         pickler = _Pickler(buffer, _PROTOCOL)
         pickler.dump(obj)
-        writer.write("data.pkl", buffer.getbuffer())
-        for key, memory in enumerate(pickler.memories):
-            writer.write(f"data/{key}", memory)
-        writer.close()
+        with Writer(file) as writer:
+            writer.write("data.pkl", buffer.getbuffer())
+            for key, memory in enumerate(pickler.memories):
+                writer.write(f"data/{key}", memory)
 
 
 class _Storage:
@@ -110,6 +110,8 @@ class _Pickler(pickle._Pickler):
             return DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if isinstance(obj, Size):
             return SIZE, (tuple(obj),)
+        if type(obj) is bytes and not obj:  # protocol 2 would name the type, which torch refuses
+            return codecs.encode, ("", "latin1")
         if isinstance(obj, OrderedDict) and type(obj).__module__.startswith("tensorplug."):
             # A module's state dict, with its metadata as an attribute, is a plain one to torch.
             state = {key: value for key, value in vars(obj).items() if value is not None}

@@ -1,0 +1,76 @@
+"""Switches that programs set on libraries below torch: ``tp.backends.<name>.<switch>``.
+
+Any name gives a place where switches can be set and read, so that such programs run; a plugin may
+read them. ``is_available()`` tells the truth about device types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from ._devices import DeviceModule, is_device_type
+
+
+class Backend:
+    """The switches of one library or device type; they are off until set.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.backends.cudnn.benchmark = True
+    >>> tp.backends.cudnn.benchmark
+    True
+    >>> tp.backends.nosuch.is_available()
+    False
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.enabled = True
+        self.benchmark = False
+        self.deterministic = False
+        self.allow_tf32 = False
+        self.matmul = SimpleNamespace(
+            allow_tf32=False,
+            allow_fp16_reduced_precision_reduction=False,
+            allow_bf16_reduced_precision_reduction=False,
+        )
+
+    def is_available(self) -> bool:
+        """Return whether a device of this type can be used."""
+        return is_device_type(self._name) and DeviceModule.of(self._name).is_available()
+
+    def is_built(self) -> bool:
+        """Return whether a plugin for this device type is installed."""
+        return is_device_type(self._name) and DeviceModule.of(self._name).is_installed()
+
+    def version(self) -> None:
+        """Return None: no version is known."""
+
+    @contextmanager
+    def flags(self, **switches: Any) -> Iterator[None]:
+        """Set switches within a ``with`` block."""
+        before = {name: getattr(self, name) for name in switches}
+        vars(self).update(switches)
+        try:
+            yield
+        finally:
+            vars(self).update(before)
+
+    @contextmanager
+    def sdp_kernel(self, **switches: Any) -> Iterator[None]:
+        """Accept a choice among attention kernels; plugins choose by priority."""
+        yield
+
+    def __repr__(self) -> str:
+        return f"<switches of {self._name}>"
+
+
+def __getattr__(name: str) -> Backend:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = Backend(name)
+    return made
