@@ -195,7 +195,7 @@ def _load(found: Found) -> list[Quarantined]:
             return []
         record = PluginRecord(name, plugin, found.package, found.version, found.name)
         _loaded[key] = manager.register_record(record).name
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a stranger's code raises
+    except (Exception, SystemExit) as error:
         fix = (
             f"`pip install --upgrade {found.package}` may repair it, "
             f"`pip uninstall {found.package}` removes it"
