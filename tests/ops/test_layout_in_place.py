@@ -94,3 +94,12 @@ def test_gradients_of_many_views_of_one_tensor_are_not_quadratic():
     assert w.grad.tolist() == [[2.0] * 3] * 400
     node = (w * 2).unbind(0)[7].grad_fn
     assert node.name() == "UnbindBackward0"
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.int32, tp.int64])
+def test_negation_in_place_of_strided_memory(dtype):
+    """NumPy 2.4 gets this wrong for elements of four bytes."""
+    x = tp.arange(24).to(dtype).reshape(2, 3, 4)
+    expected = (-x[..., 0:1].clone()).tolist()
+    assert x[..., 0:1].neg_().tolist() == expected
+    assert x[..., 0:1].tolist() == expected

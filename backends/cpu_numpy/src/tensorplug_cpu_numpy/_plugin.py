@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import indexing, linalg, ordering, special
+from .kernels import indexing, linalg, ordering, repairs, special
 from .runtime import NATIVES, NumpyRuntime
 
 # Division by zero and the like are no event in tensor code, and asking NumPy to ignore them costs more
@@ -34,6 +34,7 @@ class NumpyPlugin:
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
         indexing.build(table)
+        repairs.build(table)
         linalg.build(table)
         ordering.build(table)
         special.build(namespace, table)
