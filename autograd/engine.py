@@ -225,10 +225,10 @@ class Pass:
             kind = node.kind
             program = formula.programs.get(kind)
             value = None
+            fresh = False
             if program is not None:
                 if program.identity:
                     value = gradient
-                    fresh = False
                 elif program.kernels is not None and len(saved) == 1:
                     kept = saved[0]
                     if isinstance(kept, Tensor) and kept._kind is kind:
@@ -467,8 +467,8 @@ def check_replacement(tensor: Any, replaced: Any) -> None:
         raise TypeError(f"a hook must return a Tensor or None, got {type(replaced).__name__}")
     if replaced._shape != tensor._shape or replaced._kind is not tensor._kind:
         raise RuntimeError(
-            f"a hook changed the gradient from {tensor.dtype} {list(tensor._shape)} on {tensor.device} "
-            f"to {replaced.dtype} {list(replaced._shape)} on {replaced.device}"
+            f"a hook changed the gradient from {list(tensor._shape)} of {tensor._kind} to "
+            f"{list(replaced._shape)} of {replaced._kind}"
         )
 
 
@@ -576,8 +576,8 @@ def backward(
     if grad_tensors is None:
         grad_tensors = grad_variables
     targets = None
+    wanted = () if inputs is None else _as_tuple(inputs, "inputs")
     if inputs is not None:
-        wanted = _as_tuple(inputs, "inputs")
         if not wanted:
             raise RuntimeError("'inputs' argument to backward() cannot be empty.")
         targets = _targets(wanted, ACCUMULATE)
@@ -585,13 +585,12 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = Pass(create_graph, retain, targets)
     _start(pass_, outputs, gradients)
-    if inputs is not None:
-        for tensor in wanted:
-            edge = edge_of(tensor)
-            if isinstance(edge, Node) and edge in pass_.captured:
-                gradient = pass_._tensor(pass_.captured[edge], edge.kind)
-                if gradient is not None:
-                    pass_.accumulate(tensor, gradient, False)
+    for tensor in wanted:
+        edge = edge_of(tensor)
+        if isinstance(edge, Node) and edge in pass_.captured:
+            gradient = pass_._tensor(pass_.captured[edge], edge.kind)
+            if gradient is not None:
+                pass_.accumulate(tensor, gradient, False)
 
 
 def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:

@@ -11,7 +11,7 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TRACKED, TensorBase, extra_of, new_tensor, version_of
 
 from . import saving, views
-from .nodes import FREED, MultiNode, OutputNode
+from .nodes import FREED, MultiNode, OutputNode, SavedByHook
 from .views import edge_of, requires_grad
 
 
@@ -65,6 +65,7 @@ class FunctionNode(MultiNode):
 
     __slots__ = ("ctx", "differentiable", "function", "inputs")
 
+    differentiable: tuple[bool, ...]
     function: Any
     ctx: FunctionCtx
     inputs: int
@@ -94,7 +95,7 @@ class FunctionNode(MultiNode):
                     result._node = OutputNode(self, number)
                 values.append(result)
                 continue
-            if isinstance(value, saving.SavedByHook):
+            if isinstance(value, SavedByHook):
                 value = value.unpack()
             elif value is not None and version_of(value) != version:
                 raise self.modified(value, version)
@@ -234,17 +235,13 @@ class Function:
                 )
         inputs = [arg for arg in args if isinstance(arg, TensorBase)]
         for position, out in enumerate(outputs):
-            if isinstance(out, TensorBase) and not any(out is d for d in ctx._dirty):
-                if any(out is arg for arg in inputs):
-                    # An input that is returned as it is becomes a new tensor of the same memory.
-                    outputs[position] = out.detach() if not recorded else _alias(out)
+            dirty = any(out is other for other in ctx._dirty)
+            if not dirty and any(out is arg for arg in inputs):
+                # An input that is returned as it is becomes a new tensor of the same memory.
+                outputs[position] = out.detach()
         if recorded:
             _attach(cls, ctx, args, tracked, outputs)
         return outputs[0] if single else tuple(outputs)
-
-
-def _alias(tensor: Any) -> Any:
-    return tensor.detach()
 
 
 def _attach(
@@ -254,7 +251,7 @@ def _attach(
     tracked: tuple[bool, ...],
     outputs: list[Any],
 ) -> None:
-    tensors = [out for out in outputs if isinstance(out, TensorBase)]
+    tensors = [out for out in outputs if isinstance(out, Tensor)]
     if not tensors:
         return
     for dirty in ctx._dirty:
@@ -344,7 +341,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         marked = tuple(
             [
                 _NotTwice.apply(item.detach().requires_grad_())
-                if isinstance(item, TensorBase)
+                if isinstance(item, Tensor)
                 else item
                 for item in items
             ]

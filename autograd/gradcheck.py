@@ -14,7 +14,7 @@ from typing import Any
 from tensorplug.core.devices import CPU
 from tensorplug.core.dtypes import float64
 from tensorplug.core.ops.creation import zeros_like
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor import Tensor
 
 from .engine import grad
 from .modes import no_grad
@@ -27,7 +27,7 @@ class GradcheckError(RuntimeError):
 def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
     result = function(*inputs)
     results = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple([r for r in results if isinstance(r, TensorBase) and r._kind.is_differentiable])
+    return tuple([r for r in results if isinstance(r, Tensor) and r._kind.is_differentiable])
 
 
 def _flat(tensor: Any) -> list[Any]:
@@ -119,7 +119,7 @@ def gradcheck(
     >>> tp.autograd.gradcheck(lambda x: x.exp() * x, (x,))
     True
     """
-    args = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     try:
         if fast_mode:
             _check_projected(func, args, eps, atol, rtol)
@@ -139,11 +139,7 @@ def gradcheck(
 
 
 def _checked(args: tuple[Any, ...]) -> list[int]:
-    positions = [
-        i
-        for i, arg in enumerate(args)
-        if isinstance(arg, TensorBase) and arg.requires_grad  # type: ignore[attr-defined]
-    ]
+    positions = [i for i, arg in enumerate(args) if isinstance(arg, Tensor) and arg.requires_grad]
     if not positions:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have "
@@ -235,7 +231,7 @@ def _inner(a: Any, b: Any) -> float:
 def _analytical(output: Any, point: Any, nondet_tol: float) -> list[list[Any]]:
     """Return one gradient of the input per output element (two for a complex output)."""
     seeds: tuple[Any, ...] = (1.0, 1j) if output.is_complex() else (1.0,)
-    rows = []
+    rows: list[list[Any]] = []
     for position in range(output.numel()):
         for seed in seeds:
             start = [0.0] * output.numel()
@@ -293,7 +289,7 @@ def _compare(
 
 def _check_undefined(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
     outputs = [out for out in _outputs(func, args) if out.requires_grad]
-    points = [a for a in args if isinstance(a, TensorBase) and a.requires_grad]  # type: ignore[attr-defined]
+    points = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     if not outputs:
         return
     for value in grad(outputs, points, [zeros_like(out) for out in outputs], allow_unused=True):
@@ -304,7 +300,7 @@ def _check_undefined(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
 def _check_dtypes(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
     for out in _outputs(func, args):
         if out.requires_grad:
-            points = [a for a in args if isinstance(a, TensorBase) and a.requires_grad]  # type: ignore[attr-defined]
+            points = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
             for point, value in zip(
                 points,
                 grad(out, points, zeros_like(out) + 1, allow_unused=True, retain_graph=True),
@@ -319,7 +315,7 @@ def _check_batched(
 ) -> None:
     from tensorplug.core.ops.joining import stack
 
-    points = [a for a in args if isinstance(a, TensorBase) and a.requires_grad]  # type: ignore[attr-defined]
+    points = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     for out in _outputs(func, args):
         if not out.requires_grad:
             continue
@@ -366,13 +362,13 @@ def gradgradcheck(
     >>> tp.autograd.gradgradcheck(lambda x: x.exp() * x, (x,))
     True
     """
-    args = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     positions = _checked(args)
     outputs = [out for out in _outputs(func, args) if out.requires_grad]
     if grad_outputs is None:
         seeds = [_seed(out) for out in outputs]
     else:
-        seeds = list((grad_outputs,) if isinstance(grad_outputs, TensorBase) else grad_outputs)
+        seeds = list((grad_outputs,) if isinstance(grad_outputs, Tensor) else grad_outputs)
     seeds = [seed.detach().requires_grad_() for seed in seeds]
     count = len(seeds)
 

@@ -124,8 +124,9 @@ class Recorder:
             saved, versions = save_all(plan, (input, other), (output,))
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
-            node: OpNode = BroadcastNode()
-            node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
+            broadcast_node = BroadcastNode()
+            broadcast_node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
+            node: OpNode = broadcast_node
         else:
             node = OpNode()
         node.edges = edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tensorplug.core import dispatch
 from tensorplug.core.layers import recording
@@ -33,17 +33,18 @@ class _Mode:
         return type(self)()
 
     def __call__(self, function: F) -> F:
-        if not callable(function) or inspect.isclass(function):
+        given: object = function
+        if not callable(given) or inspect.isclass(given):
             raise TypeError(f"{type(self).__name__} decorates functions, got {function!r}")
         if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)  # type: ignore[return-value]
+            return cast(F, self._wrap_generator(function))
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self._again():
                 return function(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        return cast(F, call)
 
     def _wrap_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Any:
         """Return the generator function with the mode on while it runs, not while its consumer does."""

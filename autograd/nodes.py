@@ -313,13 +313,8 @@ class MultiNode(OpNode):
         """Return a saved output as a tensor that this node made."""
         result = OpNode.output(self, saved)
         if result._node is not None:
-            number = next(
-                position for _, origin, position in self.plan.saves if origin == programs.OUTPUT
-            )
-            for place, (_, origin, position) in enumerate(self.plan.saves):
-                if origin == programs.OUTPUT and self.saved is not None:
-                    if self.saved[place] is saved:
-                        number = position
+            kept = zip(self.saved or (), self.plan.saves, strict=True)
+            number = next(position for value, (_, _, position) in kept if value is saved)
             result._node = OutputNode(self, number)
         return result
 

@@ -326,7 +326,7 @@ def evaluate(
     if uniform:
         program = formula.programs.get(kind)
         if program is None and kind not in formula.programs:
-            program = _trace_uniform(node, formula, references, kind)
+            program = _trace_uniform(formula, references, kind)
             formula.programs[kind] = program
             formula.keyed = program is None
         if program is not None:
@@ -334,9 +334,7 @@ def evaluate(
     return _evaluate_keyed(node, formula, references, gradients)
 
 
-def _trace_uniform(
-    node: OpNode, formula: Formula, references: tuple[Any, ...], kind: Kind
-) -> Program | None:
+def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) -> Program | None:
     """Return the program of a formula of pointwise ops over one dtype, or None if it is none."""
     probes = [
         new_tensor(MetaArray((1,), kind.dtype), kind_of(META, kind.dtype), (1,)) for _ in references

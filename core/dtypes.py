@@ -131,7 +131,8 @@ def set_default_dtype(dtype: DType) -> None:
     TypeError
         If `dtype` is not a floating-point dtype.
     """
-    if not isinstance(dtype, DType) or not dtype.is_floating_point:
+    given: object = dtype
+    if not isinstance(given, DType) or not given.is_floating_point:
         raise TypeError(
             f"set_default_dtype(): only floating-point dtypes are supported, got {dtype!r}"
         )
@@ -230,9 +231,10 @@ def result_dtype(operands: Iterable[Any]) -> DType:
         known = groups[rank]
         groups[rank] = dtype if known is None or known is dtype else promote_types(known, dtype)
     result: DType | None = None
-    for rank, dtype in enumerate(groups):
-        if dtype is None:
+    for rank, group in enumerate(groups):
+        if group is None:
             continue
+        dtype = group
         if result is None:
             result = dtype
         elif dtype.category > result.category:

@@ -71,7 +71,7 @@ class Layer:
 
 
 class _Local(threading.local):
-    """This thread's active layers, lowest order first."""
+    """The active layers of a thread, lowest order first."""
 
     stack: tuple[Layer, ...] = ()
 

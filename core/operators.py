@@ -189,8 +189,9 @@ class Op:
             As Python does for a call that does not fit the signature.
         """
         defaults = self.defaults
-        if defaults is not None and not kwargs and len(args) >= len(defaults) - self.optional:
-            if len(args) <= len(defaults):
+        if defaults is not None and not kwargs:
+            missing = len(defaults) - len(args)
+            if 0 <= missing <= self.optional:
                 return args + defaults[len(args) :]
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -219,8 +220,10 @@ build_inplace: Callable[[Op, str], Callable[..., Any]]
 # Set by the module of Tensor.
 add_method: Callable[[str, Callable[..., Any]], bool]
 remove_method: Callable[[str, Callable[..., Any]], None]
-# Set by the plugin registry: loads plugins that may own an op of this name.
-find_missing: Callable[[str], None] = lambda name: None
+
+
+def find_missing(name: str) -> None:
+    """Load plugins that may own an op; the plugin registry puts its own function here."""
 
 
 def handle(name: str) -> Op:
@@ -268,7 +271,7 @@ def primitive(
     """
 
     def declare(function: Callable[P, Spec]) -> Callable[P, Tensor]:
-        return _declare(
+        made: Any = _declare(
             function,
             "primitive",
             kernel,
@@ -280,6 +283,7 @@ def primitive(
             method,
             aliases,
         )
+        return made  # type: ignore[no-any-return]
 
     return declare
 
@@ -296,9 +300,10 @@ def primitive_tuple(
 
     def declare(function: Callable[P, Spec]) -> Callable[P, tuple[Tensor, ...]]:
         names = tuple(part.strip() for part in outputs.split(","))
-        return _declare(
+        made: Any = _declare(
             function, "primitive", kernel, name, False, False, names, False, method, aliases
         )
+        return made  # type: ignore[no-any-return]
 
     return declare
 
@@ -323,9 +328,10 @@ def composite(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         names = tuple(part.strip() for part in outputs.split(","))
-        return _declare(
+        made: Any = _declare(
             function, "composite", None, name, False, view, names, inplace, method, aliases
         )
+        return made  # type: ignore[no-any-return]
 
     return declare
 
@@ -377,7 +383,7 @@ def _declare(
     op.function = function
     names, plain = _parameters(function)
     if plain:
-        given = function.__defaults__ or ()  # type: ignore[attr-defined]
+        given = function.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
         op.optional = len(given)
     if kernel is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from . import dispatch, operators, tensor_base
 from .conversions import Conversions
@@ -25,6 +25,8 @@ from .tensor_base import (
     storage_of,
     version_of,
 )
+
+T = TypeVar("T")
 
 _handle = operators.handle
 ABS = _handle("abs")
@@ -90,8 +92,9 @@ class Tensor(Conversions):
         """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
         from .creation import legacy_tensor
 
-        made = legacy_tensor(*data, device=device)
-        return made if cls is Tensor else made.as_subclass(cls)  # type: ignore[no-any-return]
+        made: Any = legacy_tensor(*data, device=device)
+        result: Self = made if cls is Tensor else made.as_subclass(cls)
+        return result
 
     # --- what it is ---
 
@@ -204,7 +207,7 @@ class Tensor(Conversions):
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
         view = None if self._extra is None else self._extra.view
-        return None if view is None else view.base  # type: ignore[no-any-return]
+        return None if view is None else view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -219,9 +222,8 @@ class Tensor(Conversions):
         RuntimeError
             If the sizes do not fit, or no strides show the memory so; ``reshape`` copies then.
         """
-        if dtype is None and len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
-            if isinstance(shape[0], DType):
-                dtype = shape[0]
+        if dtype is None and len(shape) == 1 and isinstance(shape[0], DType):
+            dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)  # type: ignore[no-any-return]
         return VIEW.call(self, as_shape(shape if size is None else (size,), "view"))  # type: ignore[no-any-return]
@@ -262,7 +264,7 @@ class Tensor(Conversions):
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.real.copy_(value)  # type: ignore[attr-defined]
+        self.real.copy_(value)
 
     @property
     def imag(self) -> Tensor:
@@ -271,7 +273,7 @@ class Tensor(Conversions):
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        self.imag.copy_(value)  # type: ignore[attr-defined]
+        self.imag.copy_(value)
 
     # --- differentiation ---
 
@@ -430,8 +432,8 @@ class Tensor(Conversions):
     __le__ = make_binary(LE, operator=True)
     __gt__ = make_binary(GT, operator=True)
     __ge__ = make_binary(GE, operator=True)
-    __eq__ = make_binary(EQ, operator=True)  # type: ignore[assignment]
-    __ne__ = make_binary(NE, operator=True)  # type: ignore[assignment]
+    __eq__ = make_binary(EQ, operator=True)
+    __ne__ = make_binary(NE, operator=True)
     __hash__ = object.__hash__
     __neg__ = make_unary(NEG)
     __abs__ = make_unary(ABS)
@@ -487,7 +489,7 @@ class Tensor(Conversions):
     def __imod__(self, other: Any) -> Self:
         return _in_place(REMAINDER, self, other)
 
-    def __ipow__(self, other: Any) -> Self:  # type: ignore[misc]
+    def __ipow__(self, other: Any) -> Self:
         return _in_place(POW, self, other)
 
     def __iand__(self, other: Any) -> Self:
@@ -688,16 +690,18 @@ class Tensor(Conversions):
         return reduce_tensor(self)
 
 
-def _reflected(op: operators.Op, input: Any, other: Any) -> Any:
+def _reflected(op: operators.Op, input: Tensor, other: Any) -> Tensor:
     if not is_operand(other):
-        return NotImplemented
-    return op.call(as_operand(other), input)
+        return NotImplemented  # type: ignore[no-any-return]
+    result: Tensor = op.call(as_operand(other), input)
+    return result
 
 
-def _in_place(op: operators.Op, target: Any, other: Any) -> Any:
+def _in_place(op: operators.Op, target: T, other: Any) -> T:
     if not is_operand(other):
-        return NotImplemented
-    return dispatch.inplace(op, f"{op.name}_", target, (as_operand(other),), {})
+        return NotImplemented  # type: ignore[no-any-return]
+    dispatch.inplace(op, f"{op.name}_", target, (as_operand(other),), {})
+    return target
 
 
 def _parse_to(

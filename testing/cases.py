@@ -263,14 +263,17 @@ def check_errors(record: OpRecord, device: str) -> int:
     dtype = record.dtypes[-1] if float64 not in record.dtypes else float64
     for wrong in record.errors(Maker(device, dtype)):
         before = _native((wrong.sample.args, wrong.sample.kwargs))
+        message = None
         try:
             op.call(*wrong.sample.args, **wrong.sample.kwargs)
         except wrong.error as error:
-            assert re.search(wrong.match, str(error)), (
-                f"{record.op} {wrong.sample}: message {str(error)!r} does not match {wrong.match!r}"
-            )
-        else:
-            raise AssertionError(f"{record.op} {wrong.sample} did not raise {wrong.error.__name__}")
+            message = str(error)
+        assert message is not None, (
+            f"{record.op} {wrong.sample} did not raise {wrong.error.__name__}"
+        )
+        assert re.search(wrong.match, message), (
+            f"{record.op} {wrong.sample}: message {message!r} does not match {wrong.match!r}"
+        )
         after = _native((wrong.sample.args, wrong.sample.kwargs))
         assert_same(before, after, f"{record.op} {wrong.sample} changed its inputs, then raised")
         count += 1

@@ -83,7 +83,7 @@ def _difference(
     check_stride: bool,
     where: str,
 ) -> str | None:
-    options = (rtol, atol, equal_nan, check_device, check_dtype, check_stride)
+    options: Any = (rtol, atol, equal_nan, check_device, check_dtype, check_stride)
     place = f" (at {where})" if where else ""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if set(actual) != set(expected):

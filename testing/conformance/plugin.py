@@ -67,7 +67,7 @@ def _missing(dtype: Any, capabilities: frozenset[str]) -> str:
 
 @pytest.fixture
 def device(request: Any) -> str:
-    """The device under test."""
+    """Return the device under test."""
     return request.config.getoption("--device")  # type: ignore[no-any-return]
 
 
