@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
-from typing_extensions import Self
 
 _ids = itertools.count()
 

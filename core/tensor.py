@@ -400,7 +400,8 @@ class Tensor(Conversions):
             raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
         if self._state and not value.dtype.is_floating_point and not value.dtype.is_complex:
             raise RuntimeError(
-                f"data set to a tensor that requires gradients must be floating point or complex, got {value.dtype}"
+                "data set to a tensor that requires gradients must be floating point or complex, "
+                f"got {value.dtype}"
             )
         self._array, self._kind, self._shape = value._array, value._kind, value._shape
 
