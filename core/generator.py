@@ -8,9 +8,10 @@ however it computes.
 
 from __future__ import annotations
 
+import collections.abc
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -264,7 +265,7 @@ def set_rng_state(new_state: Any) -> None:
 @contextmanager
 def fork_rng(
     devices: Iterable[Device | str] | None = None, enabled: bool = True, **options: Any
-) -> Iterator[None]:
+) -> collections.abc.Generator[None, None, None]:
     """Put the default generators back, after a ``with`` block, to where they stood before it.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(**options: Any) -> Generator[None, None, None]:
     """Use print options within a ``with`` block."""
     global _options
     before = _options

@@ -6,7 +6,7 @@ read them. ``is_available()`` tells the truth about device types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +51,7 @@ class Backend:
         """Return None: no version is known."""
 
     @contextmanager
-    def flags(self, **switches: Any) -> Iterator[None]:
+    def flags(self, **switches: Any) -> Generator[None, None, None]:
         """Set switches within a ``with`` block."""
         before = {name: getattr(self, name) for name in switches}
         vars(self).update(switches)
@@ -61,7 +61,7 @@ class Backend:
             vars(self).update(before)
 
     @contextmanager
-    def sdp_kernel(self, **switches: Any) -> Iterator[None]:
+    def sdp_kernel(self, **switches: Any) -> Generator[None, None, None]:
         """Accept a choice among attention kernels; plugins choose by priority."""
         yield
 

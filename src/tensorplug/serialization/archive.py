@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -151,7 +151,7 @@ def _diagnosis(start: bytes) -> str:
 
 
 @contextmanager
-def opened_for_writing(target: Any) -> Iterator[IO[bytes]]:
+def opened_for_writing(target: Any) -> Generator[IO[bytes], None, None]:
     """Yield a binary file for a path or file object; a path appears whole or not at all."""
     if hasattr(target, "write"):
         buffer = io.BytesIO()
@@ -186,7 +186,7 @@ def _give_usual_mode(name: str, path: Path) -> None:
 
 
 @contextmanager
-def opened_for_reading(source: Any) -> Iterator[tuple[IO[bytes], str]]:
+def opened_for_reading(source: Any) -> Generator[tuple[IO[bytes], str], None, None]:
     """Yield a binary file for a path or file object, and what to call it in messages."""
     if hasattr(source, "read"):
         if not (hasattr(source, "seek") and hasattr(source, "tell")):

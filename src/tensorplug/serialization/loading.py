@@ -233,9 +233,14 @@ _KNOWN: dict[tuple[str, str], Any] = {
     **{("torch", dtype.name): dtype for dtype in ALL_DTYPES},
     **{("torch", name): dtype for name, dtype in STORAGES.items()},
 }
-_KNOWN |= {  # what Python 2 called them, as protocol 2 writes them still
-    ("__builtin__", name): thing for (module, name), thing in _KNOWN.items() if module == "builtins"
-}
+# Protocol 2 still writes what Python 2 called that module.
+_KNOWN.update(
+    {
+        ("__builtin__", name): thing
+        for (module, name), thing in _KNOWN.items()
+        if module == "builtins"
+    }
+)
 
 _added: dict[tuple[str, str], Any] = {}
 
