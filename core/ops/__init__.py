@@ -26,6 +26,7 @@ from . import (
     elementary,
     error_functions,
     fourier,
+    fourier_dimensions,
     gamma,
     gathering,
     histograms,
@@ -34,9 +35,11 @@ from . import (
     joining,
     linalg_factors,
     linalg_functions,
+    linalg_lu,
     linalg_norms,
     linalg_solvers,
     linalg_spectra,
+    linalg_triangular,
     norms,
     numeric,
     pointwise,
@@ -57,9 +60,12 @@ from . import (
     splitting,
     statistics,
     strided,
+    trigonometry,
     windows,
     windows_signal,
+    short_time,
 )
+
 # Before the lines with `*`, which may bring an op that is called as a family is.
 FAMILIES: tuple[_ModuleType, ...] = (
     copying,
@@ -89,6 +95,7 @@ FAMILIES: tuple[_ModuleType, ...] = (
     statistics,
     norms,
     elementary,
+    trigonometry,
     rounding,
     selection,
     comparison,
@@ -103,13 +110,17 @@ FAMILIES: tuple[_ModuleType, ...] = (
     distributions,
     linalg_factors,
     linalg_functions,
+    linalg_lu,
     linalg_norms,
     linalg_solvers,
     linalg_spectra,
+    linalg_triangular,
     fourier,
+    fourier_dimensions,
     complex_numbers,
     windows,
     windows_signal,
+    short_time,
 )
 
 from .bessel import *
@@ -127,6 +138,7 @@ from .division import *
 from .elementary import *
 from .error_functions import *
 from .fourier import *
+from .fourier_dimensions import *
 from .gamma import *
 from .gathering import *
 from .histograms import *
@@ -135,9 +147,11 @@ from .interpolation import *
 from .joining import *
 from .linalg_factors import *
 from .linalg_functions import *
+from .linalg_lu import *
 from .linalg_norms import *
 from .linalg_solvers import *
 from .linalg_spectra import *
+from .linalg_triangular import *
 from .norms import *
 from .numeric import *
 from .pointwise import *
@@ -158,7 +172,9 @@ from .sorting import *
 from .splitting import *
 from .statistics import *
 from .strided import *
+from .trigonometry import *
 from .windows import *
+from .short_time import *
 
 # What `from tensorplug.core.ops import *` gives. Type checkers follow the lines with `*` above; an `__all__`
 # that is put together from others, said openly, would hide all of it from them.

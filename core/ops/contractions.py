@@ -185,8 +185,7 @@ def _output_labels(
     found: set[tuple[str, int]] = {
         label for own in labels for label in own if isinstance(label, tuple)
     }
-    dots: Labels = []
-    dots.extend(sorted(found, key=lambda label: -label[1]))
+    dots: Labels = [*sorted(found, reverse=True)]
     if output is None:
         counts = Counter(label for own in labels for label in own if not isinstance(label, tuple))
         single: list[Any] = [label for label, count in counts.items() if count == 1]

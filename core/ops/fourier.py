@@ -1,4 +1,4 @@
-"""Fourier transforms: three primitives, and the transforms of ``torch.fft`` written with them.
+"""Fourier transforms: one primitive, and the transforms of one dimension written with them.
 
 Factors in front are named by a number: 0 is 1, 1 is 1 / sqrt(n) and 2 is 1 / n, whichever way the
 transform goes. The adjoint of a transform is then the one the other way with the same number.
@@ -25,6 +25,7 @@ __all__: list[str] = []
 
 _ARANGE = operators.handle("arange")
 _CAT = operators.handle("cat")
+_REAL = operators.handle("real")
 
 Dims = Sequence[int] | int | None
 
@@ -38,20 +39,24 @@ def fft_c2c(input: Tensor, dim: tuple[int, ...], normalization: int, forward: bo
     return Spec((input, dim, normalization, forward), input._shape, input.dtype)
 
 
-@primitive("input, dim, normalization", method=False)
-def fft_r2c(input: Tensor, dim: tuple[int, ...], normalization: int) -> Spec:
+@composite(method=False)
+def fft_r2c(input: Tensor, dim: tuple[int, ...], normalization: int) -> Tensor:
     """Return the first half, along the last of the dimensions, of a real tensor's transform."""
-    shape = list(input._shape)
-    shape[dim[-1]] = shape[dim[-1]] // 2 + 1
-    return Spec((input, dim, normalization), tuple(shape), input.dtype.to_complex())
+    whole = fft_c2c(cast(input, input.dtype.to_complex()), dim, normalization, True)
+    return whole.narrow(dim[-1], 0, input._shape[dim[-1]] // 2 + 1).clone()
 
 
-@primitive("input, dim, normalization, last", method=False)
-def fft_c2r(input: Tensor, dim: tuple[int, ...], normalization: int, last: int) -> Spec:
+@composite(method=False)
+def fft_c2r(input: Tensor, dim: tuple[int, ...], normalization: int, last: int) -> Tensor:
     """Return the real tensor whose half transform this is, `last` long along the last of `dim`."""
-    shape = list(input._shape)
-    shape[dim[-1]] = last
-    return Spec((input, dim, normalization, last), tuple(shape), input.dtype.to_real())
+    edge = dim[-1]
+    if len(dim) > 1:
+        input = fft_c2c(input, dim[:-1], normalization, False)
+    # The half that is not there mirrors the inner part of the half that is.
+    inner = (last - 1) // 2
+    mirrored = conj(input.narrow(edge, 1, inner)).flip(edge)
+    whole = _CAT.call([input.narrow(edge, 0, last // 2 + 1), mirrored], edge)
+    return _REAL.call(fft_c2c(whole, (edge,), normalization, False)).clone()  # type: ignore[no-any-return]
 
 
 # --- arguments --------------------------------------------------------------------------------
@@ -145,7 +150,7 @@ def _half(sizes: Sequence[int]) -> list[int]:
     return [*sizes[:-1], sizes[-1] // 2 + 1]
 
 
-def _c2c(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def c2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     input = _converted(name, input, to_complex=True)
     dims, sizes = _many_dims(name, input, s, dim)
     scale = _normalization(name, norm, forward)
@@ -154,7 +159,7 @@ def _c2c(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: boo
     return fft_c2c(_resized(input, dims, sizes), dims, scale, forward)
 
 
-def _r2c(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def r2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     input = _real(name, input)
     dims, sizes = _many_dims(name, input, s, dim)
     _check_some(name, dims)
@@ -162,7 +167,7 @@ def _r2c(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: boo
     return result if forward else conj(result)
 
 
-def _c2r(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def c2r_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     input = _converted(name, input, to_complex=True)
     ndim = len(input._shape)
     given: Any = None if s is None else [s] if isinstance(s, int) else list(s)
@@ -222,7 +227,7 @@ def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None
     tensor([2.+0.j, 0.+0.j])
     """
     s, dims = _single("fft", input, n, dim)
-    return _c2c("fft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return c2c_over("fft", input, s, dims, norm, True)  # type: ignore[no-any-return]
 
 
 @composite(name="fft_ifft", method=False)
@@ -236,7 +241,7 @@ def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1.+0.j, 1.+0.j])
     """
     s, dims = _single("ifft", input, n, dim)
-    return _c2c("ifft", input, s, dims, norm, False)  # type: ignore[no-any-return]
+    return c2c_over("ifft", input, s, dims, norm, False)  # type: ignore[no-any-return]
 
 
 @composite(name="fft_rfft", method=False)
@@ -250,7 +255,7 @@ def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     Size([3])
     """
     s, dims = _single("rfft", input, n, dim)
-    return _r2c("rfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return r2c_over("rfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
 
 
 @composite(name="fft_irfft", method=False)
@@ -266,7 +271,7 @@ def fft_irfft(
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("irfft", input, n, dim)
-    return _c2r("irfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
+    return c2r_over("irfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
 
 
 @composite(name="fft_hfft", method=False)
@@ -280,7 +285,7 @@ def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("hfft", input, n, dim)
-    return _c2r("hfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return c2r_over("hfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
 
 
 @composite(name="fft_ihfft", method=False)
@@ -296,346 +301,7 @@ def fft_ihfft(
     Size([3])
     """
     s, dims = _single("ihfft", input, n, dim)
-    return _r2c("ihfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
-
-
-# --- several dimensions -----------------------------------------------------------------------
-
-
-@composite(name="fft_fft2", method=False)
-def fft_fft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return the discrete Fourier transform over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.fft2(tp.ones(4, 4)).shape
-    Size([4, 4])
-    """
-    return _c2c("fft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_ifft2", method=False)
-def fft_ifft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return the inverse discrete Fourier transform over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.ifft2(tp.ones(4, 4)).shape
-    Size([4, 4])
-    """
-    return _c2c("ifft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_rfft2", method=False)
-def fft_rfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return half the transform of a real tensor over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.rfft2(tp.ones(4, 4)).shape
-    Size([4, 3])
-    """
-    return _r2c("rfft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_irfft2", method=False)
-def fft_irfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return the real tensor whose half transform this is, over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.irfft2(tp.ones(4, 4)).shape
-    Size([4, 6])
-    """
-    return _c2r("irfft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_hfft2", method=False)
-def fft_hfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return the real transform of a tensor of which half is given, over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.hfft2(tp.ones(4, 4)).shape
-    Size([4, 6])
-    """
-    return _c2r("hfft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_ihfft2", method=False)
-def fft_ihfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
-    """Return the half of the tensor whose real transform this is, over two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.ihfft2(tp.ones(4, 4)).shape
-    Size([4, 3])
-    """
-    return _r2c("ihfft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_fftn", method=False)
-def fft_fftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return the discrete Fourier transform over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.fftn(tp.ones(4, 4)).shape
-    Size([4, 4])
-    """
-    return _c2c("fftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_ifftn", method=False)
-def fft_ifftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return the inverse discrete Fourier transform over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.ifftn(tp.ones(4, 4)).shape
-    Size([4, 4])
-    """
-    return _c2c("ifftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_rfftn", method=False)
-def fft_rfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return half the transform of a real tensor over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.rfftn(tp.ones(4, 4)).shape
-    Size([4, 3])
-    """
-    return _r2c("rfftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_irfftn", method=False)
-def fft_irfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return the real tensor whose half transform this is, over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.irfftn(tp.ones(4, 4)).shape
-    Size([4, 6])
-    """
-    return _c2r("irfftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_hfftn", method=False)
-def fft_hfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return the real transform of a tensor of which half is given, over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.hfftn(tp.ones(4, 4)).shape
-    Size([4, 6])
-    """
-    return _c2r("hfftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
-
-
-@composite(name="fft_ihfftn", method=False)
-def fft_ihfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
-    """Return the half of the tensor whose real transform this is, over several dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.fft.ihfftn(tp.ones(4, 4)).shape
-    Size([4, 3])
-    """
-    return _r2c("ihfftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return r2c_over("ihfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
 
 
 # --- frequencies and shifts -------------------------------------------------------------------

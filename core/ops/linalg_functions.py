@@ -10,7 +10,7 @@ from ..operators import Spec, composite, primitive
 from ..shapes import broadcast_shapes, normalize_dim
 from . import linalg_results as results
 from .contractions import multiply_chain
-from .linalg_factors import linalg_lu_factor_ex
+from .linalg_lu import linalg_lu_factor_ex
 from .linalg_rules import (
     arange,
     check_matrix,

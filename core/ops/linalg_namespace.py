@@ -7,11 +7,6 @@ from .linalg_factors import (
     linalg_cholesky as cholesky,
     linalg_cholesky_ex as cholesky_ex,
     linalg_householder_product as householder_product,
-    linalg_ldl_factor as ldl_factor,
-    linalg_ldl_factor_ex as ldl_factor_ex,
-    linalg_lu as lu,
-    linalg_lu_factor as lu_factor,
-    linalg_lu_factor_ex as lu_factor_ex,
     linalg_qr as qr,
 )
 from .linalg_functions import (
@@ -25,6 +20,13 @@ from .linalg_functions import (
     matrix_exp,
     matrix_power,
 )
+from .linalg_lu import (
+    linalg_ldl_factor as ldl_factor,
+    linalg_ldl_factor_ex as ldl_factor_ex,
+    linalg_lu as lu,
+    linalg_lu_factor as lu_factor,
+    linalg_lu_factor_ex as lu_factor_ex,
+)
 from .linalg_norms import (
     linalg_cond as cond,
     linalg_matrix_norm as matrix_norm,
@@ -34,12 +36,9 @@ from .linalg_norms import (
 from .linalg_solvers import (
     linalg_inv as inv,
     linalg_inv_ex as inv_ex,
-    linalg_ldl_solve as ldl_solve,
     linalg_lstsq as lstsq,
-    linalg_lu_solve as lu_solve,
     linalg_solve as solve,
     linalg_solve_ex as solve_ex,
-    linalg_solve_triangular as solve_triangular,
     linalg_tensorinv as tensorinv,
     linalg_tensorsolve as tensorsolve,
 )
@@ -52,6 +51,11 @@ from .linalg_spectra import (
     linalg_pinv as pinv,
     linalg_svd as svd,
     linalg_svdvals as svdvals,
+)
+from .linalg_triangular import (
+    linalg_ldl_solve as ldl_solve,
+    linalg_lu_solve as lu_solve,
+    linalg_solve_triangular as solve_triangular,
 )
 from .products import matmul
 

@@ -341,7 +341,7 @@ def pseudoinverse(A: Tensor, bound: Tensor, hermitian: bool) -> Tensor:
         inverse = where(keep, 1 / where(keep, values, 1.0), 0.0)
         return matmul(V * row(inverse), adjoint(V))
     U, S, Vh = _svd(A, False)
-    keep = S > bound
+    keep = bound < S
     inverse = where(keep, 1 / where(keep, S, 1.0), 0.0)
     return matmul(adjoint(Vh) * row(inverse), adjoint(U))
 
