@@ -39,8 +39,10 @@ if _FOR_TYPES:
         interpolation,
         linalg_factors,
         linalg_functions,
+        linalg_lu,
         linalg_solvers,
         linalg_spectra,
+        linalg_triangular,
         norms,
         numeric,
         pointwise,
@@ -53,11 +55,13 @@ if _FOR_TYPES:
         selection,
         sets,
         shape,
+        short_time,
         softmaxes,
         sorting,
         splitting,
         statistics,
         strided,
+        trigonometry,
     )
 
 
@@ -71,10 +75,10 @@ class TensorMethods(TensorBase):
         abs_ = pointwise.abs
         absolute = pointwise.abs
         absolute_ = pointwise.abs
-        acos = elementary.acos
-        acos_ = elementary.acos
-        acosh = elementary.acosh
-        acosh_ = elementary.acosh
+        acos = trigonometry.acos
+        acos_ = trigonometry.acos
+        acosh = trigonometry.acosh
+        acosh_ = trigonometry.acosh
         add = pointwise.add
         add_ = pointwise.add
         addbmm = products.addbmm
@@ -97,36 +101,36 @@ class TensorMethods(TensorBase):
         aminmax = reductions.aminmax
         angle = numeric.angle
         any = reductions.any
-        arccos = elementary.acos
-        arccos_ = elementary.acos
-        arccosh = elementary.acosh
-        arccosh_ = elementary.acosh
-        arcsin = elementary.asin
-        arcsin_ = elementary.asin
-        arcsinh = elementary.asinh
-        arcsinh_ = elementary.asinh
-        arctan = elementary.atan
+        arccos = trigonometry.acos
+        arccos_ = trigonometry.acos
+        arccosh = trigonometry.acosh
+        arccosh_ = trigonometry.acosh
+        arcsin = trigonometry.asin
+        arcsin_ = trigonometry.asin
+        arcsinh = trigonometry.asinh
+        arcsinh_ = trigonometry.asinh
+        arctan = trigonometry.atan
         arctan2 = elementary.atan2
         arctan2_ = elementary.atan2
-        arctan_ = elementary.atan
-        arctanh = elementary.atanh
-        arctanh_ = elementary.atanh
+        arctan_ = trigonometry.atan
+        arctanh = trigonometry.atanh
+        arctanh_ = trigonometry.atanh
         argmax = reductions.argmax
         argmin = reductions.argmin
         argsort = sorting.argsort
         argwhere = sorting.argwhere
         as_strided = strided.as_strided
         as_strided_scatter = strided.as_strided_scatter
-        asin = elementary.asin
-        asin_ = elementary.asin
-        asinh = elementary.asinh
-        asinh_ = elementary.asinh
-        atan = elementary.atan
+        asin = trigonometry.asin
+        asin_ = trigonometry.asin
+        asinh = trigonometry.asinh
+        asinh_ = trigonometry.asinh
+        atan = trigonometry.atan
         atan2 = elementary.atan2
         atan2_ = elementary.atan2
-        atan_ = elementary.atan
-        atanh = elementary.atanh
-        atanh_ = elementary.atanh
+        atan_ = trigonometry.atan
+        atanh = trigonometry.atanh
+        atanh_ = trigonometry.atanh
         baddbmm = products.baddbmm
         baddbmm_ = products.baddbmm
         bernoulli = distributions.bernoulli
@@ -150,8 +154,8 @@ class TensorMethods(TensorBase):
         ceil = rounding.ceil
         ceil_ = rounding.ceil
         cholesky = linalg_factors.cholesky
-        cholesky_inverse = linalg_solvers.cholesky_inverse
-        cholesky_solve = linalg_solvers.cholesky_solve
+        cholesky_inverse = linalg_triangular.cholesky_inverse
+        cholesky_solve = linalg_triangular.cholesky_solve
         chunk = splitting.chunk
         clamp = selection.clamp
         clamp_ = selection.clamp
@@ -173,8 +177,8 @@ class TensorMethods(TensorBase):
         corrcoef = statistics.corrcoef
         cos = elementary.cos
         cos_ = elementary.cos
-        cosh = elementary.cosh
-        cosh_ = elementary.cosh
+        cosh = trigonometry.cosh
+        cosh_ = trigonometry.cosh
         count_nonzero = reductions.count_nonzero
         cov = statistics.cov
         cross = linalg_functions.cross
@@ -287,6 +291,7 @@ class TensorMethods(TensorBase):
         isneginf = comparison.isneginf
         isposinf = comparison.isposinf
         isreal = comparison.isreal
+        istft = short_time.istft
         kron = contractions.kron
         kthvalue = sorting.kthvalue
         lcm = numeric.lcm
@@ -330,8 +335,8 @@ class TensorMethods(TensorBase):
         logsumexp = softmaxes.logsumexp
         lt = comparison.lt
         lt_ = comparison.lt
-        lu = linalg_factors.lu
-        lu_solve = linalg_solvers.lu_solve
+        lu = linalg_lu.lu
+        lu_solve = linalg_triangular.lu_solve
         masked_fill = selection.masked_fill
         masked_fill_ = selection.masked_fill
         masked_scatter = gathering.masked_scatter
@@ -441,8 +446,8 @@ class TensorMethods(TensorBase):
         sin_ = elementary.sin
         sinc = numeric.sinc
         sinc_ = numeric.sinc
-        sinh = elementary.sinh
-        sinh_ = elementary.sinh
+        sinh = trigonometry.sinh
+        sinh_ = trigonometry.sinh
         slice_scatter = strided.slice_scatter
         slogdet = linalg_functions.slogdet
         softmax = softmaxes.softmax
@@ -456,6 +461,7 @@ class TensorMethods(TensorBase):
         squeeze = shape.squeeze
         squeeze_ = shape.squeeze
         std = statistics.std
+        stft = short_time.stft
         sub = pointwise.sub
         sub_ = pointwise.sub
         subtract = pointwise.sub
@@ -471,8 +477,8 @@ class TensorMethods(TensorBase):
         t_ = shape.t
         take = gathering.take
         take_along_dim = gathering.take_along_dim
-        tan = elementary.tan
-        tan_ = elementary.tan
+        tan = trigonometry.tan
+        tan_ = trigonometry.tan
         tanh = elementary.tanh
         tanh_ = elementary.tanh
         tensor_split = splitting.tensor_split
@@ -481,7 +487,7 @@ class TensorMethods(TensorBase):
         trace = linalg_functions.trace
         transpose = shape.transpose
         transpose_ = shape.transpose
-        triangular_solve = linalg_solvers.triangular_solve
+        triangular_solve = linalg_triangular.triangular_solve
         tril = rearranging.tril
         tril_ = rearranging.tril
         triu = rearranging.triu
