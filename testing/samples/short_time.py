@@ -98,6 +98,7 @@ def _istft(
     hop = hop_length or n_fft // 4
     columns = X if X.ndim == 3 else X[None]
     norm: Any = "ortho" if normalized else None
+    frames: Any
     if return_complex:
         frames = np.fft.ifft(columns, axis=1, norm=norm)
     else:
