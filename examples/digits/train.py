@@ -11,6 +11,7 @@ the accuracy.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    # The matrices are so small that more threads cost more than they bring. NumPy reads this once,
+    # when it is imported.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 try:
     from tqdm import tqdm
 
