@@ -1,6 +1,6 @@
 """What the overhead suite times: work so small that the framework around the kernels counts."""
 
-# ruff: noqa: ARG001, ARG005, PLW0108  one signature for all, and the look-up of a method is timed too
+# ruff: noqa: ARG001, ARG005  every operation is given the same three arguments
 
 from collections.abc import Callable, Iterator
 from typing import Any

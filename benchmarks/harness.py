@@ -118,7 +118,7 @@ def measure(
                 for which in (0, 1) if turn % 2 == 0 else (1, 0):
                     taken = time_calls(functions[which], calls[which], clock)
                     times[which].append(taken / calls[which])
-    except Exception as error:  # noqa: BLE001  one case that fails must not hide the others
+    except Exception as error:  # one case that fails must not hide the others
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         return Result(case.name, math.nan, math.nan, math.nan, case.tolerance, message)
     return Result(case.name, median(times[0]), median(times[1]), difference, case.tolerance)
