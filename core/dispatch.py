@@ -826,9 +826,7 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.declared = True
         known.sort = "composite"
         known.parameters = op.parameters
-        known.function = lambda target, *args, **kwargs: run_inplace(
-            op, name, target, args, kwargs
-        )
+        known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
         known.owner = op.owner
         _INPLACE_OPS[op] = known
     return known
@@ -863,7 +861,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_binary
 
     # NumPy's names of two arguments, which torch takes as well.
-    parameters = op.signature.parameters
+    parameters = op.names
     renamed = {
         theirs: ours
         for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim"))

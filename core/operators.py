@@ -132,6 +132,8 @@ class Op:
         What users call.
     parameters : tuple of str
         The names of the kernel's arguments; formulas refer to the same names.
+    names : tuple of str
+        The names of the declared function's parameters.
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
     view : bool
@@ -150,6 +152,7 @@ class Op:
         self.function: Callable[..., Any] = _undeclared
         self.call: Callable[..., Any] = _undeclared
         self.parameters: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
         # For a quick bind(): the parameters' defaults, and how many have one; None where some parameter
         # collects the rest of the arguments.
         self.defaults: tuple[Any, ...] | None = None
@@ -382,6 +385,7 @@ def _declare(
     op.sort = sort
     op.function = function
     names, plain = _parameters(function)
+    op.names = names
     if plain:
         given = function.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
