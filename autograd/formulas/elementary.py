@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from tensorplug.core.ops.comparison import eq, le
-from tensorplug.core.ops.elementary import cos, cosh, rsqrt, sin, sinh
+from tensorplug.core.ops.elementary import cos, rsqrt, sin
 from tensorplug.core.ops.selection import choose
+from tensorplug.core.ops.trigonometry import cosh, sinh
 
 from ..derivatives import derivative
 

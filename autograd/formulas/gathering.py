@@ -124,7 +124,7 @@ DERIVATIVES = [
     ),
     derivative("scatter", input=_scatter_input, src=_scatter_src),
     derivative(
-        "scatter_add",
+        "_scatter_add",
         input=lambda g: g,
         src=lambda g, dim, index: gather(g, dim, index),
     ),

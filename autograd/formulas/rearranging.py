@@ -8,6 +8,6 @@ from ..derivatives import derivative
 
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
-    derivative("tril", input=lambda g, diagonal: tril(g, diagonal)),
-    derivative("triu", input=lambda g, diagonal: triu(g, diagonal)),
+    derivative("_tril", input=lambda g, diagonal: tril(g, diagonal)),
+    derivative("_triu", input=lambda g, diagonal: triu(g, diagonal)),
 ]

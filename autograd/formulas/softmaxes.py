@@ -27,7 +27,7 @@ def _logsumexp(
 
 
 DERIVATIVES = [
-    derivative("softmax", input=_softmax),
-    derivative("log_softmax", input=_log_softmax),
+    derivative("_softmax", input=_softmax),
+    derivative("_log_softmax", input=_log_softmax),
     derivative("_logsumexp", input=_logsumexp),
 ]

@@ -1,36 +1,27 @@
-"""Elementary functions: exponentials, logarithms, roots, trigonometric and hyperbolic functions.
+"""Elementary functions: exponentials, logarithms, roots, and some of trigonometry.
 
-Integers and bool are computed in the default floating-point dtype.
+Integers and bool are computed in the default floating-point dtype. What of trigonometry is written
+in these functions stands in :mod:`.trigonometry`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from ..dtypes import BOOL, COMPLEX, Number
-from ..operators import Spec, primitive
-from .rules import check_tensor, elementwise
+from ..dtypes import BOOL, COMPLEX, FLOATING, Number
+from ..operators import Spec, composite, primitive
+from .division import true_divide
+from .powers import power
+from .rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
     "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
     "atan2",
-    "atanh",
     "cos",
-    "cosh",
     "exp",
     "exp2",
     "expm1",
@@ -42,11 +33,12 @@ __all__ = [
     "rsqrt",
     "sigmoid",
     "sin",
-    "sinh",
     "sqrt",
-    "tan",
     "tanh",
 ]
+
+_LN2 = math.log(2)
+_LN10 = math.log(10)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -91,8 +83,8 @@ def exp(input: Tensor) -> Spec:
     return elementwise("exp", input, floating=True)
 
 
-@primitive("input", pointwise=True, inplace=True)
-def exp2(input: Tensor) -> Spec:
+@composite(inplace=True)
+def exp2(input: Tensor) -> Tensor:
     """Return 2 to the power of each element.
 
     Examples
@@ -102,7 +94,9 @@ def exp2(input: Tensor) -> Spec:
     tensor([1., 8.])
     """
     check_tensor(input, "exp2")
-    return elementwise("exp2", input, floating=True)
+    if input.dtype.category < FLOATING:
+        return exp2(cast(input, to_floating(input.dtype)))
+    return power(2.0, input)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -133,8 +127,8 @@ def log(input: Tensor) -> Spec:
     return elementwise("log", input, floating=True)
 
 
-@primitive("input", pointwise=True, inplace=True)
-def log2(input: Tensor) -> Spec:
+@composite(inplace=True)
+def log2(input: Tensor) -> Tensor:
     """Return the logarithm to base 2 of each element.
 
     Examples
@@ -144,11 +138,13 @@ def log2(input: Tensor) -> Spec:
     tensor([0., 3.])
     """
     check_tensor(input, "log2")
-    return elementwise("log2", input, floating=True)
+    if input.dtype.category < FLOATING:
+        return log2(cast(input, to_floating(input.dtype)))
+    return true_divide(log(input), _LN2)
 
 
-@primitive("input", pointwise=True, inplace=True)
-def log10(input: Tensor) -> Spec:
+@composite(inplace=True)
+def log10(input: Tensor) -> Tensor:
     """Return the logarithm to base 10 of each element.
 
     Examples
@@ -158,7 +154,9 @@ def log10(input: Tensor) -> Spec:
     tensor([0.0000, 0.6990])
     """
     check_tensor(input, "log10")
-    return elementwise("log10", input, floating=True)
+    if input.dtype.category < FLOATING:
+        return log10(cast(input, to_floating(input.dtype)))
+    return true_divide(log(input), _LN10)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -204,90 +202,6 @@ def cos(input: Tensor) -> Spec:
 
 
 @primitive("input", pointwise=True, inplace=True)
-def tan(input: Tensor) -> Spec:
-    """Return the tangent of each element, an angle in radians.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tan(tp.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.5574])
-    """
-    check_tensor(input, "tan")
-    return elementwise("tan", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arcsin",))
-def asin(input: Tensor) -> Spec:
-    """Return the angle in radians whose sine is the element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.asin(tp.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.5708])
-    """
-    check_tensor(input, "asin")
-    return elementwise("asin", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arccos",))
-def acos(input: Tensor) -> Spec:
-    """Return the angle in radians whose cosine is the element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.acos(tp.tensor([0.0, 1.0]))
-    tensor([1.5708, 0.0000])
-    """
-    check_tensor(input, "acos")
-    return elementwise("acos", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arctan",))
-def atan(input: Tensor) -> Spec:
-    """Return the angle in radians whose tangent is the element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.atan(tp.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.7854])
-    """
-    check_tensor(input, "atan")
-    return elementwise("atan", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True)
-def sinh(input: Tensor) -> Spec:
-    """Return the hyperbolic sine of each element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.sinh(tp.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.1752])
-    """
-    check_tensor(input, "sinh")
-    return elementwise("sinh", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True)
-def cosh(input: Tensor) -> Spec:
-    """Return the hyperbolic cosine of each element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.cosh(tp.tensor([0.0, 1.0]))
-    tensor([1.0000, 1.5431])
-    """
-    check_tensor(input, "cosh")
-    return elementwise("cosh", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True)
 def tanh(input: Tensor) -> Spec:
     """Return the hyperbolic tangent of each element.
 
@@ -299,48 +213,6 @@ def tanh(input: Tensor) -> Spec:
     """
     check_tensor(input, "tanh")
     return elementwise("tanh", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arcsinh",))
-def asinh(input: Tensor) -> Spec:
-    """Return the inverse hyperbolic sine of each element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.asinh(tp.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8814])
-    """
-    check_tensor(input, "asinh")
-    return elementwise("asinh", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arccosh",))
-def acosh(input: Tensor) -> Spec:
-    """Return the inverse hyperbolic cosine of each element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.acosh(tp.tensor([1.0, 2.0]))
-    tensor([0.0000, 1.3170])
-    """
-    check_tensor(input, "acosh")
-    return elementwise("acosh", input, floating=True)
-
-
-@primitive("input", pointwise=True, inplace=True, aliases=("arctanh",))
-def atanh(input: Tensor) -> Spec:
-    """Return the inverse hyperbolic tangent of each element.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.atanh(tp.tensor([0.0, 0.5]))
-    tensor([0.0000, 0.5493])
-    """
-    check_tensor(input, "atanh")
-    return elementwise("atanh", input, floating=True)
 
 
 @primitive("input, other", pointwise=True, inplace=True, aliases=("arctan2",))
@@ -384,10 +256,4 @@ def relu(input: Tensor) -> Spec:
     return elementwise("relu", input, without=(BOOL, COMPLEX))
 
 
-arcsin = asin
-arccos = acos
-arctan = atan
-arcsinh = asinh
-arccosh = acosh
-arctanh = atanh
 arctan2 = atan2

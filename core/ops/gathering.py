@@ -206,8 +206,8 @@ def scatter(
 _LEGACY = {None: None, "add": "sum", "multiply": "prod"}
 
 
-@primitive("input, dim, index, src", inplace=True)
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Spec:
+@composite(inplace=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of `input` with values added at the positions along a dimension that `index` tells.
 
     Parameters
@@ -223,8 +223,13 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Spec:
     """
     dim, index = _positions(input, dim, index, "scatter_add")
     check_tensor(src, "scatter_add", "src")
-    source = _source(input, dim, index, src, "scatter_add")
-    return Spec((input, dim, index, source), input._shape, input.dtype)
+    return _scatter_add(input, dim, index, _source(input, dim, index, src, "scatter_add"))
+
+
+@composite(method=False)
+def _scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return :func:`scatter_add` for canonical arguments."""
+    return scatter_reduce(input, dim, index, src, "sum")
 
 
 @primitive("input, dim, index, src, reduce, include_self", inplace=True)

@@ -106,8 +106,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
 concat = concatenate = cat
 
 
-@primitive("tensors, dim", method=False)
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Spec:
+@composite(method=False)
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors of one shape joined along a new dimension.
 
     Parameters
@@ -137,8 +137,13 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Spec:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(tensor._shape)} at entry {position}"
             )
-    dim = normalize_dim(dim, len(shape) + 1, "stack")
-    return Spec((found, dim), (*shape[:dim], len(found), *shape[dim:]), found[0].dtype)
+    return _stack(found, normalize_dim(dim, len(shape) + 1, "stack"))
+
+
+@composite(method=False)
+def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Return :func:`stack` for canonical arguments."""
+    return cat([tensor.unsqueeze(dim) for tensor in tensors], dim)
 
 
 def _listed(tensors: Any, name: str) -> list[Any]:

@@ -15,7 +15,9 @@ from ..dtypes import (
     finfo,
     float16,
     float32,
+    int16,
     int32,
+    int64,
 )
 from ..operators import Spec, composite, handle, primitive, primitive_tuple
 from ..tensor_base import TensorBase
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _COMPLEX = handle("complex")
+_FULL = handle("fill_new")
 _IMAG = handle("imag")
 _REAL = handle("real")
 
@@ -87,8 +90,8 @@ def signbit(input: Tensor) -> Tensor:
     return lt(copysign(1, input) if input.dtype.category == FLOATING else input, 0)
 
 
-@primitive("input, other", pointwise=True, inplace=True)
-def nextafter(input: Tensor, other: Tensor) -> Spec:
+@composite(inplace=True)
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """Return the next number that the dtype can represent after `input` towards `other`.
 
     Examples
@@ -97,7 +100,31 @@ def nextafter(input: Tensor, other: Tensor) -> Spec:
     >>> tp.nextafter(tp.tensor([1.0]), tp.tensor([2.0])) - 1
     tensor([1.1921e-07])
     """
-    return elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
+    spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
+    values: list[Any] = [
+        value
+        if isinstance(value, TensorBase)
+        else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
+        for value in spec.values
+    ]
+    return _nextafter(*values)
+
+
+@composite(method=False)
+def _nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """Return :func:`nextafter` for tensors of one dtype, by counting in their bits."""
+    dtype = input.dtype
+    integer = {2: int16, 4: int32, 8: int64}[dtype.itemsize]
+    limits = finfo(dtype)
+    away = eq(gt(other, input), gt(input, 0))  # from zero: the bits count up
+    bits = add(input.contiguous().view(integer), choose(away, 1, -1).to(integer))
+    beside_zero = copysign(limits.tiny * limits.eps, other)  # the smallest number there is
+    moved = choose(eq(input, 0), beside_zero, bits.view(dtype))
+    return choose(
+        eq(input, other),
+        other,
+        choose(ne(input, input), input, choose(ne(other, other), other, moved)),
+    )
 
 
 @primitive_tuple("input", "mantissa, exponent")

@@ -14,12 +14,14 @@ from ..kinds import kind_of
 from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase, new_tensor
+from .comparison import ge, le
 from .copying import cast, clone
 from .creation import fill_new, options
 from .gathering import index_select
 from .indexing import part, place
 from .joining import cat, stack
 from .rules import check_tensor
+from .selection import choose
 from .shape import copy_shown_as, expand, permuted, reshape, shown_as
 
 if TYPE_CHECKING:
@@ -344,15 +346,21 @@ def cast_to(tensor: Any, dtype: DType) -> Any:
 # --- triangles ----------------------------------------------------------------------------------
 
 
-def _triangle(input: Any, diagonal: int, name: str) -> Spec:
+def _check_matrix(input: Any, name: str) -> None:
     check_tensor(input, name)
     if len(input._shape) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return Spec((input, int(diagonal)), input._shape, input.dtype)
 
 
-@primitive("input, diagonal", inplace=True)
-def tril(input: Tensor, diagonal: int = 0) -> Spec:
+def _distances(input: Any) -> Any:
+    """Return, for each place of a matrix, how far right of the diagonal it lies."""
+    rows, columns = input._shape[-2:]
+    device = input.device
+    return _ARANGE.call(columns, device=device) - _ARANGE.call(rows, device=device).unsqueeze(1)
+
+
+@composite(inplace=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
 
     Examples
@@ -362,11 +370,18 @@ def tril(input: Tensor, diagonal: int = 0) -> Spec:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return _triangle(input, diagonal, "tril")
+    _check_matrix(input, "tril")
+    return _tril(input, int(diagonal))
 
 
-@primitive("input, diagonal", inplace=True)
-def triu(input: Tensor, diagonal: int = 0) -> Spec:
+@composite(method=False)
+def _tril(input: Tensor, diagonal: int) -> Tensor:
+    """Return :func:`tril` for canonical arguments."""
+    return choose(le(_distances(input), diagonal), input, input.new_zeros(()))
+
+
+@composite(inplace=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
 
     Examples
@@ -376,7 +391,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Spec:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return _triangle(input, diagonal, "triu")
+    _check_matrix(input, "triu")
+    return _triu(input, int(diagonal))
+
+
+@composite(method=False)
+def _triu(input: Tensor, diagonal: int) -> Tensor:
+    """Return :func:`triu` for canonical arguments."""
+    return choose(ge(_distances(input), diagonal), input, input.new_zeros(()))
 
 
 def _triangle_indices(

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from ..dtypes import BOOL, COMPLEX, FLOATING
 from ..operators import Spec, composite, primitive
+from .comparison import lt
 from .division import div
-from .pointwise import mul, sub
+from .pointwise import mul, neg, sub
 from .rules import check_tensor, elementwise
+from .selection import choose
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["ceil", "fix", "floor", "frac", "rint", "round", "trunc"]
 
 _NOT_REAL = (BOOL, COMPLEX)
+
+
+def _check_real(input: object, name: str) -> None:
+    check_tensor(input, name)
+    elementwise(name, input, without=_NOT_REAL)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -32,8 +39,8 @@ def floor(input: Tensor) -> Spec:
     return elementwise("floor", input, without=_NOT_REAL)
 
 
-@primitive("input", pointwise=True, inplace=True)
-def ceil(input: Tensor) -> Spec:
+@composite(inplace=True)
+def ceil(input: Tensor) -> Tensor:
     """Return the smallest whole number that is not below each element.
 
     Examples
@@ -42,12 +49,12 @@ def ceil(input: Tensor) -> Spec:
     >>> tp.ceil(tp.tensor([-1.5, 1.5]))
     tensor([-1.,  2.])
     """
-    check_tensor(input, "ceil")
-    return elementwise("ceil", input, without=_NOT_REAL)
+    _check_real(input, "ceil")
+    return neg(floor(neg(input))) if input.dtype.category == FLOATING else input.clone()
 
 
-@primitive("input", pointwise=True, inplace=True, aliases=("fix",))
-def trunc(input: Tensor) -> Spec:
+@composite(inplace=True, aliases=("fix",))
+def trunc(input: Tensor) -> Tensor:
     """Return each element without its fraction.
 
     Examples
@@ -56,8 +63,10 @@ def trunc(input: Tensor) -> Spec:
     >>> tp.trunc(tp.tensor([-1.5, 1.5]))
     tensor([-1.,  1.])
     """
-    check_tensor(input, "trunc")
-    return elementwise("trunc", input, without=_NOT_REAL)
+    _check_real(input, "trunc")
+    if input.dtype.category != FLOATING:
+        return input.clone()
+    return choose(lt(input, 0), ceil(input), floor(input))
 
 
 @primitive("input", pointwise=True, method=False)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
-from ..operators import Spec, composite, primitive
+from ..operators import composite
 from ..shapes import Shape, normalize_dim, normalize_dims
+from .division import true_divide
+from .pointwise import sub
 from .reductions import amax, sum
 from .rules import cast, check_tensor, to_floating
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 
 
-def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> Spec:
+def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
     check_tensor(input, name)
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -28,11 +30,11 @@ def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> Spec
             f"{name}(): not implemented for {input.dtype}; pass dtype=tp.float32 or convert the "
             "input"
         )
-    return Spec((input, dim), input._shape, input.dtype)
+    return input, dim
 
 
-@primitive("input, dim")
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
+@composite()
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return ``exp(input)`` divided by its sum along `dim`.
 
     Parameters
@@ -55,11 +57,18 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
     tensor([[0.5000, 0.5000],
             [1.0000, 0.0000]])
     """
-    return _normalised("softmax", input, dim, dtype)
+    return _softmax(*_normalised("softmax", input, dim, dtype))
 
 
-@primitive("input, dim")
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
+@composite(method=False)
+def _softmax(input: Tensor, dim: int) -> Tensor:
+    """Return :func:`softmax` for canonical arguments."""
+    powers = sub(input, amax(input, dim, True)).exp() if input.numel() else input.clone()
+    return true_divide(powers, sum(powers, dim, True))
+
+
+@composite()
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return the logarithm of :func:`softmax`, computed without leaving log space.
 
     Parameters
@@ -77,7 +86,16 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Spec:
     >>> tp.log_softmax(tp.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return _normalised("log_softmax", input, dim, dtype)
+    return _log_softmax(*_normalised("log_softmax", input, dim, dtype))
+
+
+@composite(method=False)
+def _log_softmax(input: Tensor, dim: int) -> Tensor:
+    """Return :func:`log_softmax` for canonical arguments."""
+    if not input.numel():
+        return input.clone()
+    shifted = sub(input, amax(input, dim, True))
+    return sub(shifted, sum(shifted.exp(), dim, True).log())
 
 
 @composite(method=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.dtypes import INTEGRAL, bfloat16, bool_, float16
+from tensorplug.core.dtypes import COMPLEXES, FLOATS, INTEGRAL, bfloat16, bool_, float16
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
@@ -13,50 +13,51 @@ from .namespace import ArrayNamespace
 # Ops that the library has under a name of its own, as a universal function with out=.
 _UNIVERSAL = {
     "abs": "absolute",
-    "acos": "arccos",
-    "acosh": "arccosh",
     "add": "add",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
     "atan2": "arctan2",
-    "atanh": "arctanh",
-    "ceil": "ceil",
     "clamp_max": "minimum",
     "clamp_min": "maximum",
     "conj_physical": "conjugate",
     "copysign": "copysign",
     "cos": "cos",
-    "cosh": "cosh",
     "exp": "exp",
-    "exp2": "exp2",
     "expm1": "expm1",
     "floor": "floor",
     "floor_divide": "floor_divide",
     "fmod": "fmod",
     "gcd": "gcd",
     "log": "log",
-    "log10": "log10",
     "log1p": "log1p",
-    "log2": "log2",
     "maximum": "maximum",
     "minimum": "minimum",
     "mul": "multiply",
     "neg": "negative",
-    "nextafter": "nextafter",
     "power": "power",
     "remainder": "remainder",
     "rint": "rint",
     "sin": "sin",
-    "sinh": "sinh",
     "sqrt": "sqrt",
     "square": "square",
     "sub": "subtract",
-    "tan": "tan",
     "tanh": "tanh",
     "true_divide": "true_divide",
-    "trunc": "trunc",
 }
+
+# Composites that the library computes at once. Their bodies convert integers, so kernels name dtypes.
+_FUSED = {
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atanh": "arctanh",
+    "cosh": "cosh",
+    "log10": "log10",
+    "log2": "log2",
+    "sinh": "sinh",
+    "tan": "tan",
+}
+_FUSED_REAL = {"_nextafter": "nextafter", "ceil": "ceil", "exp2": "exp2", "trunc": "trunc"}
 
 _HALVES = (float16, bfloat16)
 
@@ -66,6 +67,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     xp = namespace.xp
     for op, name in _UNIVERSAL.items():
         table.add(op, getattr(xp, name), out=True)
+    for op, name in _FUSED.items():
+        table.add(op, getattr(xp, name), dtypes=(*FLOATS, *COMPLEXES))
+    for op, name in _FUSED_REAL.items():
+        table.add(op, getattr(xp, name), dtypes=FLOATS)
     _add_integer_kernels(xp, table)
 
     def rsqrt(input: Any) -> Any:
@@ -134,5 +139,5 @@ def _add_integer_kernels(xp: Any, table: KernelTable) -> None:
     table.add("power", lambda input, exponent: input | ~exponent, dtypes=(bool_,))
     for op in ("conj_physical", "sign"):
         table.add(op, lambda input: xp.array(input, copy=True), dtypes=(bool_,))
-    for op in ("ceil", "floor", "rint", "trunc"):
+    for op in ("floor", "rint"):
         table.add(op, lambda input: xp.array(input, copy=True), dtypes=INTEGRAL)

@@ -20,19 +20,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
         return xp.array(input[key], order="C", copy=True)
 
-    def tril(input: Any, diagonal: int, out: Any = None) -> Any:
-        result = xp.tril(input, diagonal)
-        if out is None:
-            return result
-        out[...] = result
-        return out
-
-    def triu(input: Any, diagonal: int, out: Any = None) -> Any:
-        result = xp.triu(input, diagonal)
-        if out is None:
-            return result
-        out[...] = result
-        return out
-
-    table.add("tril", tril, out=True)
-    table.add("triu", triu, out=True)
+    table.add("_tril", lambda input, diagonal: xp.tril(input, diagonal))
+    table.add("_triu", lambda input, diagonal: xp.triu(input, diagonal))

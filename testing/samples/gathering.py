@@ -269,6 +269,11 @@ def _mask_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), make(3)), RuntimeError, "BoolTensor")
 
 
+def _inner_add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
+    yield Sample(make(3), 0, positions(make, [2, 2]), make(2))
+
+
 def _masked_values(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, dtype=bool_), make(12))
     yield Sample(make(3, 4), make(4, dtype=bool_), make(3, 5))
@@ -298,6 +303,15 @@ RECORDS = [
         lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
         dtypes=_NUMBERS,
         errors=_scatter_errors,
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+    ),
+    OpRecord(
+        "_scatter_add",
+        _inner_add_samples,
+        lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
+        dtypes=_NUMBERS,
+        torch="",
         rtol=_ROUNDED,
         atol=_ROUNDED,
     ),

@@ -43,6 +43,7 @@ RECORDS = [
         np.stack,
         errors=wrong((RuntimeError, "equal size", [(2,), (3,)]), (RuntimeError, "non-empty", [])),
     ),
+    OpRecord("_stack", sequences(([(2, 3), (2, 3)], 2), ([(), ()], 0)), np.stack, torch=""),
     OpRecord("hstack", sequences(([(2,), (3,)],), ([(2, 3), (2, 1)],), ([(), (2,)],)), np.hstack),
     OpRecord("vstack", sequences(([(3,), (3,)],), ([(2, 3), (3,)],), ([(), ()],)), np.vstack),
     OpRecord("dstack", sequences(([(3,), (3,)],), ([(2, 3), (2, 3)],), ([(), ()],)), np.dstack),

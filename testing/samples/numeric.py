@@ -161,6 +161,15 @@ RECORDS = [
         check=_next_is_near,
         errors=refuses(int64, arity=2),
     ),
+    OpRecord(
+        "_nextafter",
+        binary(),
+        None,
+        dtypes=FLOATS,
+        gradient=False,
+        check=_next_is_near,
+        torch="",
+    ),
     OpRecord("rad2deg", unary(), floating(np.rad2deg), dtypes=ORDERED, rtol=_STEPS),
     OpRecord(
         "signbit",

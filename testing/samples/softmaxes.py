@@ -80,6 +80,12 @@ def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), (0, 1), False)
 
 
+def _inner_dims(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 1)
+    yield Sample(make(), 0)
+    yield Sample(make(0, 3), 0)
+
+
 def _dim_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 3), 2), IndexError, "Dimension out of range")
 
@@ -105,5 +111,7 @@ RECORDS = [
         errors=_dim_errors,
         atol=HALVES,
     ),
+    OpRecord("_softmax", _inner_dims, _softmax, dtypes=FLOATS, torch="", atol=HALVES),
+    OpRecord("_log_softmax", _inner_dims, _log_softmax, dtypes=FLOATS, torch="", atol=HALVES),
     OpRecord("_logsumexp", _inner_samples, _logsumexp, dtypes=INEXACT, torch="", atol=HALVES),
 ]

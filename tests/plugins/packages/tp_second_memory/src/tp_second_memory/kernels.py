@@ -384,8 +384,8 @@ def log_softmax(values: list[float]) -> list[float]:
     return [value - top - total for value in values]
 
 
-along("softmax", softmax, FLOATS)
-along("log_softmax", log_softmax, FLOATS)
+along("_softmax", softmax, FLOATS)
+along("_log_softmax", log_softmax, FLOATS)
 along("cumsum", lambda values: list(itertools.accumulate(values)))
 along("cumprod", lambda values: list(itertools.accumulate(values, operator.mul)))
 
@@ -447,7 +447,7 @@ def cat(tensors: list[VaultArray], dim: int) -> VaultArray:
     return result
 
 
-@table.kernel(dtypes=DTYPES)
+@table.kernel("_stack", dtypes=DTYPES)
 def stack(tensors: list[VaultArray], dim: int) -> VaultArray:
     key = (*[slice(None)] * dim, None)
     return cat([VIEW["basic_index"](tensor, key) for tensor in tensors], dim)
@@ -571,6 +571,6 @@ def scatter(
     return scattered(input, dim, index, src, combine)
 
 
-@table.kernel(dtypes=DTYPES)
+@table.kernel("_scatter_add", dtypes=DTYPES)
 def scatter_add(input: VaultArray, dim: int, index: VaultArray, src: Any) -> VaultArray:
     return scattered(input, dim, index, src, operator.add)
