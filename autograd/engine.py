@@ -233,7 +233,7 @@ class Pass:
                     kept = saved[0]
                     if isinstance(kept, Tensor) and kept._kind is kind:
                         storage = kept._storage
-                        version = kept._version if storage is None else storage.version
+                        version = kept._writes if storage is None else storage.version
                         if node.versions[0] != version:
                             raise node.modified(kept, node.versions[0])
                         if program.swap is (plan.gradients[0][0] < 0):

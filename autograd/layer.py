@@ -55,7 +55,7 @@ class Recorder:
             return
         if plan.only == 0:
             storage = input._storage
-            versions: Any = (input._version if storage is None else storage.version,)
+            versions: Any = (input._writes if storage is None else storage.version,)
             saved: Any = (input,)
         elif plan.only == -1:
             saved = versions = ()
@@ -115,7 +115,7 @@ class Recorder:
                 if kept._extra is not None and kept._extra.inference:
                     raise inference_saved()
                 storage = kept._storage
-                versions: Any = (kept._version if storage is None else storage.version,)
+                versions: Any = (kept._writes if storage is None else storage.version,)
             else:
                 versions = (None,)
         elif only == -1:
@@ -419,14 +419,14 @@ def shared(output: Any) -> Any:
     storage = output._storage
     if storage is None:
         storage = output._storage = _new(Storage)
-        storage.version = output._version
+        storage.version = output._writes
     kept = _new(Tensor)
     kept._array = output._array
     kept._kind = output._kind
     kept._shape = output._shape
     kept._state = 0
     kept._node = None
-    kept._version = 0
+    kept._writes = 0
     kept._storage = storage
     kept._extra = None
     return kept

@@ -355,4 +355,4 @@ class SavedByHook:
 
 def _version(tensor: Any) -> int:
     storage = tensor._storage
-    return tensor._version if storage is None else storage.version  # type: ignore[no-any-return]
+    return tensor._writes if storage is None else storage.version  # type: ignore[no-any-return]

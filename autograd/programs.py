@@ -313,7 +313,7 @@ def evaluate(
                 break
             version = node.versions[reference]
             storage = value._storage
-            if version != (value._version if storage is None else storage.version):
+            if version != (value._writes if storage is None else storage.version):
                 raise node.modified(value, version)
             arrays.append(value._array)
         elif isinstance(value, _NUMBERS) and dispatch.fits(value, kind.dtype):

@@ -140,7 +140,7 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
     tensor._array = result._array
     tensor._shape = result._shape
     if shared is None:
-        tensor._version = tensor._storage.version
+        tensor._writes = tensor._storage.version
         tensor._storage = None
         if result._node is not None:
             tensor._node = result._node

@@ -225,7 +225,7 @@ def make_unary(op: Op) -> Callable[[Any], Any]:
         output._shape = shape
         output._state = 0
         output._node = None
-        output._version = 0
+        output._writes = 0
         output._storage = None
         output._extra = None
         if input._state and (not paused or gradient.enabled()):
@@ -286,7 +286,7 @@ def make_binary(op: Op, operator: bool = False) -> Callable[[Any, Any], Any]:
         output._shape = array.shape if shape is None else shape
         output._state = 0
         output._node = None
-        output._version = 0
+        output._writes = 0
         output._storage = None
         output._extra = None
         if (left or right) and (not paused or gradient.enabled()):
@@ -741,7 +741,7 @@ def run_inplace(
         return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
     recorded = gradient.before_inplace(op, target, spec.values)
     storage = target._storage
-    version = target._version if storage is None else storage.version
+    version = target._writes if storage is None else storage.version
     try:
         write(op, spec, target)
     except ValueError:
@@ -788,7 +788,7 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
             writer(*raw, out=target._array)
     storage = target._storage
     if storage is None:
-        target._version += 1
+        target._writes += 1
     else:
         storage.version += 1
     return True

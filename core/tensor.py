@@ -63,6 +63,8 @@ VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
 XOR = _handle("bitwise_xor")
 
+# Set by the facade: the namespace of the array API standard lies above this package.
+find_array_namespace: Callable[[str | None], Any]
 # Set by .indexing, which needs the declared ops.
 get_item: Callable[[Any, Any], Tensor]
 set_item: Callable[[Any, Any, Any], None]
@@ -406,7 +408,7 @@ class Tensor(Conversions):
         self._array, self._kind, self._shape = value._array, value._kind, value._shape
 
     @property
-    def _version_counter(self) -> int:
+    def _version(self) -> int:
         """How often the memory was written to in place."""
         return version_of(self)
 
@@ -606,6 +608,18 @@ class Tensor(Conversions):
                 result = TO_DEVICE.call(result, target)
         return result.clone() if copy and result is self else result
 
+    def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:
+        """Return the tensor on another device, as the array API standard spells it.
+
+        Raises
+        ------
+        ValueError
+            If a `stream` is named; the current one of the device is used.
+        """
+        if stream is not None:
+            raise ValueError(f"to_device(): stream must be None, got {stream!r}")
+        return self.to(device)
+
     def cpu(self, memory_format: Any = None) -> Tensor:
         """Return the tensor on the "cpu" device."""
         return self.to("cpu")
@@ -647,6 +661,9 @@ class Tensor(Conversions):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._kind.runtime.dlpack_device(self._array)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return find_array_namespace(api_version)
 
     def as_subclass(self, cls: Any) -> Any:
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""

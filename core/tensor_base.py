@@ -51,7 +51,7 @@ class TensorBase:
     """The slots of a tensor. Users meet :class:`~tensorplug.Tensor`."""
 
     __slots__ = (
-        "_array", "_extra", "_kind", "_node", "_shape", "_state", "_storage", "_version",
+        "_array", "_extra", "_kind", "_node", "_shape", "_state", "_storage", "_writes",
     )  # fmt: skip
 
     _array: Any
@@ -59,7 +59,7 @@ class TensorBase:
     _shape: Shape
     _state: int
     _node: Any
-    _version: int
+    _writes: int
     _storage: Storage | None
     _extra: Extra | None
 
@@ -77,7 +77,7 @@ def new_tensor(array: Any, kind: Kind, shape: Shape) -> Any:
     tensor._shape = shape
     tensor._state = 0
     tensor._node = None
-    tensor._version = 0
+    tensor._writes = 0
     tensor._storage = None
     tensor._extra = None
     return tensor
@@ -102,20 +102,20 @@ def storage_of(tensor: TensorBase) -> Storage:
     """Return the tensor's Storage, made now if need be."""
     storage = tensor._storage
     if storage is None:
-        storage = tensor._storage = Storage(tensor._version)
+        storage = tensor._storage = Storage(tensor._writes)
     return storage
 
 
 def version_of(tensor: TensorBase) -> int:
     """Return how often the tensor's memory was written to in place."""
     storage = tensor._storage
-    return tensor._version if storage is None else storage.version
+    return tensor._writes if storage is None else storage.version
 
 
 def bump_version(tensor: TensorBase) -> None:
     """Count one in-place write."""
     storage = tensor._storage
     if storage is None:
-        tensor._version += 1
+        tensor._writes += 1
     else:
         storage.version += 1
