@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .activation import *
 from .adaptive_pooling import *
+from .attention import *
 from .convolution import *
 from .dropout import *
 from .linear import *
@@ -12,3 +13,5 @@ from .margin_loss import *
 from .normalization import *
 from .padding import *
 from .pooling import *
+from .upsampling import *
+from .vision import *

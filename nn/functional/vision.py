@@ -1,0 +1,432 @@
+"""Images: rearranged channels, sampling along a grid, blocks of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.creation import tensor as make_tensor
+from tensorplug.core.dtypes import FLOATING, int64
+from tensorplug.core.ops import linspace, ones, stack, where
+
+from ..ops.windows import fold_windows, pad_zeros, positions, unfold_windows, unpad
+from ._common import per_dimension, tensor
+
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "fold",
+    "grid_sample",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "unfold",
+]
+
+Ints = int | Sequence[int]
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Return (*, C r², H, W) rearranged as (*, C, H r, W r).
+
+    Parameters
+    ----------
+    input : Tensor
+        At least three dimensions.
+    upscale_factor : int
+        r.
+
+    Raises
+    ------
+    RuntimeError
+        If the channels are no multiple of r².
+
+    Notes
+    -----
+    Shi et al., "Real-time single image and video super-resolution", 2016.
+    """
+    tensor(input, "pixel_shuffle")
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} "
+            "dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *leading, channels, h, w = input.shape
+    if channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    n = len(leading)
+    parts = input.reshape(*leading, channels // (r * r), r, r, h, w)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return parts.permute(order).reshape(*leading, channels // (r * r), h * r, w * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Return (*, C, H r, W r) rearranged as (*, C r², H, W): the inverse of :func:`pixel_shuffle`."""
+    tensor(input, "pixel_unshuffle")
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *leading, channels, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(
+            f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but {h} or "
+            f"{w} is not divisible by {r}"
+        )
+    n = len(leading)
+    parts = input.reshape(*leading, channels, h // r, r, w // r, r)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return parts.permute(order).reshape(*leading, channels * r * r, h // r, w // r)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Return the channels of (N, C, *) in turn from each of `groups` groups (Zhang et al. 2017).
+
+    Raises
+    ------
+    RuntimeError
+        If the groups do not divide the channels.
+    """
+    tensor(input, "channel_shuffle")
+    if input.ndim <= 2:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
+    n, channels, *size = input.shape
+    if channels % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
+    parts = input.reshape(n, groups, channels // groups, *size)
+    return parts.transpose(1, 2).reshape(n, channels, *size)
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def unfold(
+    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+) -> Tensor:
+    """Return the sliding blocks of an image as columns.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, H, W) or (C, H, W).
+    kernel_size, dilation, padding, stride : int or sequence of int
+        As in :func:`conv2d`.
+
+    Returns
+    -------
+    Tensor
+        (N, C * prod(kernel_size), blocks), or without N.
+
+    Raises
+    ------
+    RuntimeError
+        If sizes do not fit.
+    """
+    tensor(input, "unfold")
+    if input.ndim not in (3, 4):
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
+    kernel, spread, around, steps = _blocks("unfold", kernel_size, dilation, padding, stride)
+    x = input if input.ndim == 4 else input.unsqueeze(0)
+    padded = pad_zeros(x, around)
+    where_ = positions(tuple(padded.shape[2:]), kernel, steps, spread)
+    if min(where_) < 1:
+        raise RuntimeError(
+            f"unfold(): the blocks are larger than the padded input: there would be {list(where_)} of "
+            "them; expected at least 1"
+        )
+    windows = unfold_windows(padded, kernel, steps, spread)
+    n, c = x.shape[:2]
+    columns = windows.permute(0, 1, 4, 5, 2, 3).reshape(
+        n, c * kernel[0] * kernel[1], where_[0] * where_[1]
+    )
+    return columns if input.ndim == 4 else columns.squeeze(0)
+
+
+def fold(
+    input: Tensor,
+    output_size: Ints,
+    kernel_size: Ints,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    stride: Ints = 1,
+) -> Tensor:
+    """Return the sums of blocks put back where :func:`unfold` took them from.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C * prod(kernel_size), blocks) or (C * prod(kernel_size), blocks).
+    output_size : int or sequence of int
+        (H, W).
+    kernel_size, dilation, padding, stride : int or sequence of int
+        As in :func:`unfold`.
+
+    Raises
+    ------
+    RuntimeError
+        If sizes do not fit.
+    """
+    tensor(input, "fold")
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
+    kernel, spread, around, steps = _blocks("fold", kernel_size, dilation, padding, stride)
+    size = per_dimension(output_size, 2, "fold", "output_size", 1)
+    x = input if input.ndim == 3 else input.unsqueeze(0)
+    n, rows, blocks = x.shape
+    if rows % (kernel[0] * kernel[1]):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={rows} and kernel_size={kernel}."
+        )
+    padded = tuple([s + 2 * p for s, p in zip(size, around, strict=True)])
+    where_ = positions(padded, kernel, steps, spread)
+    if where_[0] * where_[1] != blocks or min(where_) < 1:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={around}, "
+            f"stride={steps}, expected size of input's dimension 2 to match the calculated number of "
+            f"sliding blocks {where_[0]} * {where_[1]}, but got input.size(2)={blocks}."
+        )
+    channels = rows // (kernel[0] * kernel[1])
+    windows = x.reshape(n, channels, *kernel, *where_).permute(0, 1, 4, 5, 2, 3)
+    image = unpad(fold_windows(windows, padded, kernel, steps, spread), around, size)
+    return image if input.ndim == 3 else image.squeeze(0)  # type: ignore[no-any-return]
+
+
+def _blocks(name: str, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+    return (
+        per_dimension(kernel_size, 2, name, "kernel_size", 1),
+        per_dimension(dilation, 2, name, "dilation", 1),
+        per_dimension(padding, 2, name, "padding", 0),
+        per_dimension(stride, 2, name, "stride", 1),
+    )
+
+
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """Return where an affine map takes each position of an image, for :func:`grid_sample`.
+
+    Parameters
+    ----------
+    theta : Tensor
+        (N, 2, 3) or (N, 3, 4).
+    size : sequence of int
+        (N, C, H, W) or (N, C, D, H, W) of the image.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the outermost pixels, rather than their edges.
+
+    Returns
+    -------
+    Tensor
+        (N, H, W, 2) or (N, D, H, W, 3), the coordinates in the order x, y, z.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    tensor(theta, "affine_grid", "theta")
+    if theta.dtype.category != FLOATING:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    count = len(size) - 2
+    if count not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+            f"Got size {list(size)}."
+        )
+    if theta.ndim != 3 or tuple(theta.shape[-2:]) != (count, count + 1):
+        raise ValueError(
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
+            f"{list(size)}. Got {list(theta.shape)}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    extents = [int(extent) for extent in size[2:]]
+    axes = []
+    for dim, extent in enumerate(extents):
+        axis = _centres(extent, bool(align_corners), theta)
+        shape = [-1 if d == dim else 1 for d in range(count)]
+        axes.append(axis.reshape(shape).expand(extents))
+    one = ones(extents, dtype=theta.dtype, device=theta.device)
+    base = stack([*reversed(axes), one], -1)
+    flat = base.reshape(1, -1, count + 1) @ theta.transpose(1, 2)
+    return flat.reshape(theta.shape[0], *extents, count)
+
+
+def _centres(extent: int, align_corners: bool, like: Any) -> Any:
+    if extent <= 1:
+        return make_tensor([0.0], dtype=like.dtype, device=like.device)
+    axis = linspace(-1, 1, extent, dtype=like.dtype, device=like.device)
+    return axis if align_corners else axis * ((extent - 1) / extent)
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Return what `input` has at the positions of `grid`.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, H, W) or (N, C, D, H, W).
+    grid : Tensor
+        (N, *, 2) or (N, *, 3): x, y and z, each from -1 to 1 across the image.
+    mode : {"bilinear", "nearest", "bicubic"}
+        How to interpolate; "bilinear" is trilinear for volumes, "bicubic" is for images only.
+    padding_mode : {"zeros", "border", "reflection"}
+        What lies beyond the image.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the outermost pixels, rather than their edges.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        If an option or a shape does not fit.
+
+    Notes
+    -----
+    Jaderberg et al., "Spatial transformer networks", 2015.
+    """
+    tensor(input, "grid_sample")
+    tensor(grid, "grid_sample", "grid")
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
+            f"got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    count = input.ndim - 2
+    if count not in (2, 3) or grid.ndim != input.ndim:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got "
+            f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if input.shape[0] != grid.shape[0] or grid.shape[-1] != count:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {count} in last dimension and input's batch "
+            f"size, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(
+            f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} "
+            f"and grid has {grid.dtype}"
+        )
+    if 0 in input.shape[2:]:
+        raise RuntimeError(
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(input.shape)}"
+        )
+    if mode == "bicubic" and count != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    return _sample(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _sample(input: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
+    sizes = list(input.shape[2:])
+    count = len(sizes)
+    # The grid's coordinates come in the order x, y, z: the last dimension first.
+    places = []
+    for dim, size in enumerate(sizes):
+        x = grid[..., count - 1 - dim]
+        x = (x + 1) / 2 * (size - 1) if align else ((x + 1) * size - 1) / 2
+        if mode != "bicubic":
+            x = _within(x, size, padding, align)
+        places.append(x)
+    per_dim = [
+        _taps(x, size, mode, padding, align) for x, size in zip(places, sizes, strict=True)
+    ]
+    result: Any = None
+    for choice in range(len(per_dim[0]) ** count):
+        index: Any = 0
+        weight: Any = None
+        for dim in range(count):
+            choice, k = divmod(choice, len(per_dim[0]))  # noqa: PLW2901  the digits of `choice`
+            at, factor = per_dim[dim][k]
+            index = index * sizes[dim] + at
+            weight = factor if weight is None else weight * factor
+        part = _gathered(input, index) * weight.unsqueeze(1)
+        result = part if result is None else result + part
+    return result
+
+
+def _within(x: Any, size: int, padding: str, align: bool) -> Any:
+    """Return coordinates brought back into the image; for zero padding, as they are."""
+    if padding == "zeros":
+        return x
+    if padding == "reflection":
+        low, span = (0.0, float(size - 1)) if align else (-0.5, float(size))
+        if span == 0:
+            x = x * 0
+        else:
+            distance = (x - low).abs()
+            flips = (distance / span).floor().detach()
+            rest = distance - flips * span
+            x = where(flips % 2 == 0, rest + low, span - rest + low)
+    return x.clamp(0, size - 1)
+
+
+def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[tuple[Any, Any]]:
+    """Return the elements along one dimension that each position is made of, and their weights."""
+    if mode == "nearest":
+        near = x.detach().round()
+        return [_tap(near, size, near * 0 + 1)]
+    low = x.detach().floor()
+    rest = x - low
+    if mode == "bilinear":
+        return [_tap(low, size, 1 - rest), _tap(low + 1, size, rest)]
+    taps = []
+    for k in (-1, 0, 1, 2):
+        at = _within(low + k, size, padding, align)
+        taps.append(_tap(at.round(), size, _keys((rest - k).abs(), k in (0, 1))))
+    return taps
+
+
+def _keys(x: Any, near: bool) -> Any:
+    """Return Keys' cubic convolution kernel, as in interpolation."""
+    a = -0.75
+    if near:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a
+
+
+def _tap(at: Any, size: int, weight: Any) -> tuple[Any, Any]:
+    inside = (at >= 0).logical_and(at <= size - 1)
+    return at.clamp(0, size - 1).nan_to_num(0.0).to(int64), where(inside, weight, 0.0)
+
+
+def _gathered(input: Any, index: Any) -> Any:
+    """Return (N, C, *positions) of the elements at flat places (N, *positions)."""
+    n, c = input.shape[:2]
+    flat = index.reshape(n, 1, -1).expand(n, c, -1)
+    return input.reshape(n, c, -1).gather(2, flat).reshape(n, c, *index.shape[1:])
