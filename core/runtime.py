@@ -156,6 +156,9 @@ class DeviceRuntime:
         """Return a context in which the array library warns of no floating-point event."""
         return nullcontext()
 
+    def set_num_threads(self, number: int) -> None:
+        """Limit how many threads kernels use; for devices whose kernels run on the host."""
+
     def synchronize(self, index: int) -> None:
         """Wait until everything queued on a device is done."""
 

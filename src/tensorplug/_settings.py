@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 
+from tensorplug.core import plugins
+from tensorplug.core.plugins.manager import device_listeners
+
 _deterministic: list[bool] = [False, False]  # on, and warnings only
 _precision = ["highest"]
-_threads = [os.cpu_count() or 1]
+_threads = [
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+]
+_limited = [False]
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -54,18 +60,31 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_num_threads(number: int) -> None:
-    """Say how many threads kernels may use; plugins may read it.
+    """Limit how many threads the kernels of each device use, those of BLAS included.
 
     Raises
     ------
-    RuntimeError
-        If the number is not positive.
+    TypeError, RuntimeError
+        If the number is no int, or not positive.
     """
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"set_num_threads(): expects an int, got {type(number).__name__}")
     if number < 1:
         raise RuntimeError(f"set_num_threads(): expects a positive integer, got {number}")
-    _threads[0] = int(number)
+    _threads[0] = number
+    _limited[0] = True
+    for runtime in plugins.runtimes().values():
+        runtime.set_num_threads(number)
 
 
 def get_num_threads() -> int:
-    """Return how many threads kernels may use."""
+    """Return how many threads kernels may use: all CPUs of the process unless limited."""
     return _threads[0]
+
+
+def _limit_new_device(type_: str) -> None:
+    if _limited[0]:
+        plugins.runtimes()[type_].set_num_threads(_threads[0])
+
+
+device_listeners.append(_limit_new_device)

@@ -39,7 +39,7 @@ class NumpyRuntime(DeviceRuntime):
             "in_place",
             "dlpack",
             "host_memory",
-        }  # fmt: skip
+        }
     )
 
     def dtype(self, array: np.ndarray[Any, Any]) -> DType:
@@ -113,6 +113,12 @@ class NumpyRuntime(DeviceRuntime):
     def quiet(self) -> AbstractContextManager[Any]:
         """Mute NumPy's floating-point warnings."""
         return np.errstate(all="ignore")
+
+    def set_num_threads(self, number: int) -> None:
+        """Limit the threads of the BLAS that NumPy and SciPy call."""
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(number)
 
     def dlpack_device(self, array: np.ndarray[Any, Any]) -> tuple[int, int]:
         """Return the device of DLPack's kDLCPU."""

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from tensorplug.plugin import KernelTable, Shape
 
@@ -107,7 +106,9 @@ def _add_rows(out: Array, indices: list[Any], values: Array) -> bool:
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     ones = np.ones(count, given.dtype)
     ends = np.append(starts, count)
-    sums = scipy.sparse.csr_matrix((ones, order, ends), (len(starts), count)) @ given
+    from scipy.sparse import csr_matrix  # 100 ms at the first use, not at the first op
+
+    sums = csr_matrix((ones, order, ends), (len(starts), count)) @ given
     touched = ordered[starts]
     sums = sums.reshape(len(starts), *target.shape[1:])
     if half:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from tensorplug.plugin import KernelTable, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
+
+
+class _Special:
+    """The functions of scipy.special; the first call of any imports it, which takes 30 ms."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            from scipy import special
+
+            return getattr(special, name)(*args)
+
+        return call
+
+
+special = _Special()
 
 
 def _lgamma(input: Any) -> Any:
