@@ -220,7 +220,7 @@ def _run_remaining(
                 hook(module, args, kwargs, result)
             else:
                 hook(module, args, result)
-        except Exception as error:  # noqa: BLE001 - the first error is the one to report
+        except Exception as error:
             warnings.warn(
                 "module forward hook with ``always_call=True`` raised an exception that was "
                 f"silenced as another error was raised in forward: {error}",

@@ -249,7 +249,7 @@ class ModuleStateDict(ModuleBase):
             else:
                 with no_grad():
                     present.copy_(loaded)
-        except Exception as error:  # noqa: BLE001 - reported together with all the other misfits
+        except Exception as error:
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are '
                 f"{present.shape} and whose dimensions in the checkpoint are {loaded.shape}, an "

@@ -84,13 +84,14 @@ def embedding(
             )
         padding_idx %= rows
     if max_norm is not None:
-        _limit_norms(weight, input, max_norm, norm_type)
+        limit_norms(weight, input, max_norm, norm_type)
     return embedding_rows(
         weight, input.to(int64), -1 if padding_idx is None else padding_idx, scale_grad_by_freq
     )
 
 
-def _limit_norms(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def limit_norms(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that `indices` names down to `max_norm`, in place."""
     from tensorplug.autograd import no_grad
 
     with no_grad():

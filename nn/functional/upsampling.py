@@ -113,9 +113,7 @@ def _sizes(
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
         if recompute:
-            raise ValueError(
-                "recompute_scale_factor is not meaningful with an explicit size."
-            )
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         sizes = list(size) if isinstance(size, (tuple, list)) else [size] * count
         if len(sizes) != count:
             raise ValueError(

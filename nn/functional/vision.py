@@ -363,15 +363,13 @@ def _sample(input: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
         if mode != "bicubic":
             x = _within(x, size, padding, align)
         places.append(x)
-    per_dim = [
-        _taps(x, size, mode, padding, align) for x, size in zip(places, sizes, strict=True)
-    ]
+    per_dim = [_taps(x, size, mode, padding, align) for x, size in zip(places, sizes, strict=True)]
     result: Any = None
     for choice in range(len(per_dim[0]) ** count):
         index: Any = 0
         weight: Any = None
         for dim in range(count):
-            choice, k = divmod(choice, len(per_dim[0]))  # noqa: PLW2901  the digits of `choice`
+            choice, k = divmod(choice, len(per_dim[0]))
             at, factor = per_dim[dim][k]
             index = index * sizes[dim] + at
             weight = factor if weight is None else weight * factor

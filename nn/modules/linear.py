@@ -12,6 +12,8 @@ from .. import functional as F, init
 from ..module import Module
 from ..parameter import Parameter
 
+__all__ = ["Bilinear", "Identity", "Linear"]
+
 
 class Identity(Module):
     """Return the input; arguments are accepted and ignored.
@@ -100,6 +102,10 @@ class Linear(Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """:class:`Linear`, under the name that the projection of attention has in torch's listings."""
 
 
 class Bilinear(Module):
