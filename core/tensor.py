@@ -654,10 +654,20 @@ class Tensor(Conversions):
 
         return to_array(self, dtype, copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         from .host import to_dlpack
 
-        return to_dlpack(self, options)
+        options = {
+            "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
+        }  # fmt: skip
+        return to_dlpack(self, {name: v for name, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._kind.runtime.dlpack_device(self._array)

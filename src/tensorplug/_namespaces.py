@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from tensorplug.core import Tensor, creation, operators, plugins
+from tensorplug.core import Tensor, creation, operators, plugins, tensor
 
 from ._devices import DeviceModule, is_device_type
 
@@ -14,6 +14,7 @@ from ._devices import DeviceModule, is_device_type
 LAZY = frozenset(
     {
         "amp",
+        "array_api",
         "backends",
         "data",
         "distributed",
@@ -74,6 +75,14 @@ LAZY_FUNCTIONS = {
 }
 
 tensor_types = creation.legacy_types("cpu")
+
+
+def find_array_namespace(api_version: str | None) -> Any:
+    """Return the namespace of the array API standard, for ``Tensor.__array_namespace__``."""
+    return importlib.import_module("tensorplug.array_api").of_version(api_version)
+
+
+tensor.find_array_namespace = find_array_namespace
 
 
 class OpNamespace:
