@@ -3,9 +3,255 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Self
 
 from tensorplug.core import Tensor
+from tensorplug.core.creation import tensor as make_tensor
+from tensorplug.core.dtypes import int64
+from tensorplug.core.ops import arange, argsort, cat
+
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+class _Packed(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Packed):
+    """Sequences of different lengths without padding: all first elements, all second ones, and so on.
+
+    Attributes
+    ----------
+    data : Tensor
+        (total, *): the elements.
+    batch_sizes : Tensor
+        int64 on the CPU: how many sequences have a first, a second… element.
+    sorted_indices, unsorted_indices : Tensor or None
+        The order that puts the longest sequence first, and its inverse.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> Self:
+        """Check and put together."""
+        if batch_sizes is None:
+            raise ValueError("PackedSequence(): batch_sizes must be given")
+        if batch_sizes.device.type != "cpu":
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                "manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequence in nn.utils.rnn."
+            )
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Return the sequences with data moved or converted as by ``Tensor.to``."""
+        data = self.data.to(*args, **kwargs)
+        orders = [
+            None if order is None else order.to(data.device)
+            for order in (self.sorted_indices, self.unsorted_indices)
+        ]
+        return type(self)(data, self.batch_sizes, *orders)
+
+    def cpu(self) -> Self:
+        """Return the sequences on the CPU."""
+        return self.to("cpu")
+
+    def double(self) -> Self:
+        """Return the sequences in float64."""
+        return self._converted(self.data.double())
+
+    def float(self) -> Self:
+        """Return the sequences in float32."""
+        return self._converted(self.data.float())
+
+    def half(self) -> Self:
+        """Return the sequences in float16."""
+        return self._converted(self.data.half())
+
+    def _converted(self, data: Tensor) -> Self:
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def pin_memory(self) -> Self:
+        """Return the sequences in page-locked memory."""
+        return self._converted(self.data.pin_memory())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data is on a CUDA device."""
+        return self.data.device.type == "cuda"
+
+    def is_pinned(self) -> bool:
+        """Return whether the data is in page-locked memory."""
+        return bool(self.data.is_pinned())
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Return the inverse of a permutation of 0 … n - 1."""
+    if permutation is None:
+        return None
+    places = arange(permutation.shape[0], device=permutation.device)
+    return places.scatter(0, permutation, places)
+
+
+def _sorted_by_length(lengths: Tensor, enforce_sorted: bool, device: Any) -> tuple[list[int], Any]:
+    values = [int(length) for length in lengths.tolist()]
+    if not values:
+        raise RuntimeError("Expected `len(lengths)` to be larger than 0")
+    if min(values) <= 0:
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
+            "<= 0"
+        )
+    if enforce_sorted:
+        if any(a < b for a, b in zip(values, values[1:], strict=False)):
+            raise RuntimeError(
+                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+                "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+                "requirement."
+            )
+        return values, None
+    order = argsort(lengths.cpu(), descending=True, stable=True)
+    return [values[int(i)] for i in order.tolist()], order.to(device)
+
+
+def pack_padded_sequence(
+    input: Tensor,
+    lengths: Tensor | Sequence[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
+    """Pack a padded batch of sequences.
+
+    Parameters
+    ----------
+    input : Tensor
+        (longest, N, *), or (N, longest, *) with `batch_first`.
+    lengths : Tensor or sequence of int
+        The length of each sequence.
+    batch_first : bool
+        See `input`.
+    enforce_sorted : bool
+        Whether the lengths have to come in decreasing order; else they are sorted.
+
+    Raises
+    ------
+    RuntimeError
+        If lengths are not positive, not sorted, or not one per sequence.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> batch = tp.tensor([[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]])
+    >>> packed = pack_padded_sequence(batch, [3, 1], batch_first=True)
+    >>> packed.data, packed.batch_sizes
+    (tensor([1., 4., 2., 3.]), tensor([2, 1, 1]))
+    """
+    sizes = lengths if isinstance(lengths, Tensor) else make_tensor(list(lengths), dtype=int64)
+    values, order = _sorted_by_length(sizes, enforce_sorted, input.device)
+    x = input.transpose(0, 1) if batch_first else input
+    if x.shape[1] != len(values):
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(values)} (batch_size="
+            f"{x.shape[1]})"
+        )
+    if values[0] > x.shape[0]:
+        raise RuntimeError(
+            f"pack_padded_sequence(): a length of {values[0]} is beyond the {x.shape[0]} steps of the "
+            "input"
+        )
+    if order is not None:
+        x = x.index_select(1, order)
+    batch = [sum(value > t for value in values) for t in range(values[0])]
+    data = cat([x[t, :size] for t, size in enumerate(batch)])
+    return PackedSequence(data, make_tensor(batch, dtype=int64), order, None)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return a packed batch padded, and the lengths.
+
+    Parameters
+    ----------
+    sequence : PackedSequence
+        What :func:`pack_padded_sequence` made.
+    batch_first : bool
+        Return (N, longest, *) instead of (longest, N, *).
+    padding_value : float
+        What fills up.
+    total_length : int, optional
+        Pad to this length.
+
+    Raises
+    ------
+    ValueError
+        If `total_length` is below the longest sequence.
+    """
+    batch = [int(size) for size in sequence.batch_sizes.tolist()]
+    steps = len(batch)
+    if total_length is not None:
+        if total_length < steps:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but "
+                f"got total_length={total_length} and max sequence length being {steps}"
+            )
+        steps = total_length
+    data = sequence.data
+    n = batch[0]
+    # Element t of sequence i stands at the start of step t, plus i.
+    places = [[0] * n for _ in range(steps)]
+    given = [[False] * n for _ in range(steps)]
+    start = 0
+    for t, size in enumerate(batch):
+        places[t][:size] = range(start, start + size)
+        given[t][:size] = [True] * size
+        start += size
+    index = make_tensor(places, dtype=int64, device=data.device)
+    shape = (steps, n, *[1] * (data.ndim - 1))
+    missing = make_tensor(given, device=data.device).logical_not().reshape(shape)
+    rows = data.index_select(0, index.reshape(-1)).reshape(steps, n, *data.shape[1:])
+    padded = rows.masked_fill(missing, padding_value)
+    lengths = make_tensor([sum(size > i for size in batch) for i in range(n)], dtype=int64)
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(1, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices.cpu())
+    return padded.transpose(0, 1) if batch_first else padded, lengths
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack sequences of shape (length, *), of which the longest comes first if `enforce_sorted`."""
+    lengths = make_tensor([sequence.size(0) for sequence in sequences], dtype=int64)
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """Return the sequences that :func:`pack_sequence` put together."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
 
 
 def pad_sequence(

@@ -1,0 +1,566 @@
+"""Recurrent networks and their cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
+
+from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.ops import cat, empty, stack, zeros
+
+from .. import functional as F, init
+from ..functional.recurrent import gru_step, lstm_step, rnn_step
+from ..module import Module
+from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_CHUNKS = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+State: TypeAlias = tuple[Tensor, ...]
+
+
+class RNNBase(Module):
+    """What the recurrent networks share; `mode` says which one it is.
+
+    Parameters
+    ----------
+    mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
+        The kind of cell.
+    input_size, hidden_size : int
+        Sizes of the input and of the hidden state.
+    num_layers : int
+        Layers, each on top of the one before.
+    bias : bool
+        Whether there are biases.
+    batch_first : bool
+        Whether sequences are (N, L, H) rather than (L, N, H).
+    dropout : float
+        The share of each layer's output, but the last's, that is dropped in training.
+    bidirectional : bool
+        Whether each layer also runs backwards, and outputs both.
+    proj_size : int
+        The size that an LSTM's hidden state is projected to, if not zero.
+    device, dtype
+        Where and of which dtype the parameters are made.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        _check(mode, hidden_size, num_layers, dropout, proj_size)
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        directions = 2 if bidirectional else 1
+        output_size = proj_size or hidden_size
+        rows = _CHUNKS[mode] * hidden_size
+        for layer in range(num_layers):
+            columns = input_size if layer == 0 else output_size * directions
+            for suffix in self._suffixes(layer):
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, columns),
+                    "weight_hh": (rows, output_size),
+                }
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for name, shape in shapes.items():
+                    made = empty(*shape, device=device, dtype=dtype)
+                    setattr(self, f"{name}{suffix}", Parameter(made))
+        self.reset_parameters()
+
+    def _suffixes(self, layer: int) -> list[str]:
+        both = [f"_l{layer}", f"_l{layer}_reverse"]
+        return both if self.bidirectional else both[:1]
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Do nothing; torch puts the parameters into one block of memory here."""
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters, by layer and direction."""
+        return [
+            [getattr(self, f"{name}{suffix}") for name in self._names()]
+            for layer in range(self.num_layers)
+            for suffix in self._suffixes(layer)
+        ]
+
+    def _names(self) -> list[str]:
+        names = ["weight_ih", "weight_hh"]
+        names += ["bias_ih", "bias_hh"] if self.bias else []
+        return names + (["weight_hr"] if self.proj_size else [])
+
+    # --- running ---
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Return the last layer's outputs, and the last states of all layers.
+
+        Parameters
+        ----------
+        input : Tensor or PackedSequence
+            (L, N, H), (N, L, H) with `batch_first`, or (L, H).
+        hx : Tensor or tuple of Tensor, optional
+            The first states, (num_layers * directions, N, H), zeros by default; of an LSTM a pair of
+            hidden and cell states.
+        """
+        states = self._as_tuple(hx)
+        if isinstance(input, PackedSequence):
+            sizes = [int(size) for size in input.batch_sizes.tolist()]
+            self._check_input(input.data)
+            states = self._first(input.data, sizes[0], states, input.sorted_indices, False)
+            output, last = self._run(input.data, sizes, states)
+            last = tuple([_permuted(state, input.unsorted_indices) for state in last])
+            packed = PackedSequence(
+                output, input.batch_sizes, input.sorted_indices, input.unsorted_indices
+            )
+            return packed, self._as_given(last)
+        if input.ndim not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
+            )
+        batched = input.ndim == 3
+        x = input if batched else input.unsqueeze(1)
+        if self.batch_first and batched:
+            x = x.transpose(0, 1)
+        self._check_input(x)
+        length, n = x.shape[:2]
+        if length == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        states = self._first(x, n, states, None, not batched)
+        rows = x.reshape(length * n, -1)
+        output, last = self._run(rows, [n] * length, states)
+        output = output.reshape(length, n, -1)
+        if not batched:
+            return output.squeeze(1), self._as_given(tuple([s.squeeze(1) for s in last]))
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        return output, self._as_given(last)
+
+    def _as_tuple(self, hx: Any) -> State | None:
+        if hx is None:
+            return None
+        if self.mode != "LSTM":
+            return (hx,)
+        return tuple(hx)
+
+    def _as_given(self, states: State) -> Any:
+        return states if self.mode == "LSTM" else states[0]
+
+    def _check_input(self, x: Any) -> None:
+        dtype = self.weight_ih_l0.dtype
+        if x.dtype is not dtype:
+            raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype})")
+        if x.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{x.shape[-1]}"
+            )
+
+    def _first(
+        self, x: Any, n: int, states: State | None, order: Tensor | None, unbatched: bool
+    ) -> State:
+        """Return the first states, in the order of the batch."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        sizes = [self.proj_size or self.hidden_size]
+        if self.mode == "LSTM":
+            sizes.append(self.hidden_size)
+        if states is None:
+            made = [zeros(count, n, size, dtype=x.dtype, device=x.device) for size in sizes]
+            return tuple(made)
+        given = []
+        for state, size in zip(states, sizes, strict=True):
+            if state.ndim != (2 if unbatched else 3):
+                raise RuntimeError(
+                    f"For {'unbatched 2-D' if unbatched else 'batched 3-D'} input, hx should also be "
+                    f"{'2-D' if unbatched else '3-D'} but got {state.ndim}-D tensor"
+                )
+            whole = state.unsqueeze(1) if unbatched else state
+            if tuple(whole.shape) != (count, n, size):
+                raise RuntimeError(
+                    f"Expected hidden size {(count, n, size)}, got {list(whole.shape)}"
+                )
+            given.append(_permuted(whole, order))
+        return tuple(given)
+
+    def _run(self, rows: Any, sizes: list[int], states: State) -> tuple[Any, State]:
+        """Run all layers over packed rows, `sizes` of them per step."""
+        step = self._step()
+        last: list[list[Any]] = [[] for _ in states]
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction, suffix in enumerate(self._suffixes(layer)):
+                index = len(last[0])
+                first = tuple([state[index] for state in states])
+                output, final = self._scan(rows, sizes, first, suffix, bool(direction), step)
+                outputs.append(output)
+                for collected, state in zip(last, final, strict=True):
+                    collected.append(state)
+            rows = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                rows = F.dropout(rows, self.dropout, True)
+        return rows, tuple([stack(collected) for collected in last])
+
+    def _step(self) -> Callable[..., State]:
+        if self.mode == "LSTM":
+            return lstm_step
+        if self.mode == "GRU":
+            return gru_step
+        relu = self.mode == "RNN_RELU"
+
+        def simple(gates: Any, hidden: Any, state: State, bias: Any) -> State:
+            return rnn_step(gates, hidden, state, bias, relu)
+
+        return simple
+
+    def _scan(
+        self,
+        rows: Any,
+        sizes: list[int],
+        first: State,
+        suffix: str,
+        reverse: bool,
+        step: Callable[..., State],
+    ) -> tuple[Any, State]:
+        """Run one layer in one direction."""
+        weight_hh = getattr(self, f"weight_hh{suffix}")
+        bias_ih = getattr(self, f"bias_ih{suffix}") if self.bias else None
+        bias_hh = getattr(self, f"bias_hh{suffix}") if self.bias else None
+        project = getattr(self, f"weight_hr{suffix}") if self.proj_size else None
+        # The input's part of the gates, for all steps at once.
+        gates = F.linear(rows, getattr(self, f"weight_ih{suffix}"), bias_ih)
+        starts = [0]
+        for size in sizes:
+            starts.append(starts[-1] + size)
+        state = first
+        finished: list[State] = []  # forwards: states of the sequences that have ended
+        outputs: list[Any] = [None] * len(sizes)
+        for t in reversed(range(len(sizes))) if reverse else range(len(sizes)):
+            size = sizes[t]
+            here = state[0].shape[0]
+            if reverse:
+                before = sizes[t + 1] if t + 1 < len(sizes) else 0
+                if before == 0:
+                    state = tuple([s[:size] for s in first])
+                elif size > before:  # sequences that end here begin here
+                    state = tuple(
+                        [cat([s, f[before:size]]) for s, f in zip(state, first, strict=True)]
+                    )
+            elif size < here:
+                finished.append(tuple([s[size:] for s in state]))
+                state = tuple([s[:size] for s in state])
+            state = step(gates[starts[t] : starts[t + 1]], weight_hh, state, bias_hh)
+            if project is not None:
+                state = (F.linear(state[0], project), *state[1:])
+            outputs[t] = state[0]
+        if finished:
+            parts = [state, *reversed(finished)]
+            state = tuple([cat([part[i] for part in parts]) for i in range(len(state))])
+        return cat(outputs), state
+
+    def extra_repr(self) -> str:
+        """Return the options that differ from their defaults."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.proj_size:
+            parts.append(f"proj_size={self.proj_size}")
+        if self.num_layers != 1:
+            parts.append(f"num_layers={self.num_layers}")
+        if self.bias is not True:
+            parts.append(f"bias={self.bias}")
+        if self.batch_first is not False:
+            parts.append(f"batch_first={self.batch_first}")
+        if self.dropout:
+            parts.append(f"dropout={self.dropout}")
+        if self.bidirectional is not False:
+            parts.append(f"bidirectional={self.bidirectional}")
+        return ", ".join(parts)
+
+
+def _permuted(state: Any, order: Tensor | None) -> Any:
+    return state if order is None else state.index_select(1, order)
+
+
+def _check(mode: str, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
+    if mode not in _CHUNKS:
+        raise ValueError(f"Unrecognized RNN mode: {mode}")
+    if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being "
+            f"zeroed, got {dropout!r}"
+        )
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+    if hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+    if proj_size and mode != "LSTM":
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    if dropout > 0 and num_layers == 1:
+        import warnings
+
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+            f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+class RNN(RNNBase):
+    """A recurrent network of cells h' = tanh(W x + b + U h + c).
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        See :class:`RNNBase`.
+    nonlinearity : {"tanh", "relu"}
+        Which function.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> output, h = RNN(3, 4)(tp.zeros(5, 2, 3))
+    >>> output.shape, h.shape
+    (Size([5, 2, 4]), Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs.get("proj_size"):
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        self.__dict__["nonlinearity"] = nonlinearity
+        mode = "RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU"
+        super().__init__(mode, input_size, hidden_size, num_layers, *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """A recurrent network with gated cells (Hochreiter and Schmidhuber 1997).
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        See :class:`RNNBase`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> output, (h, c) = LSTM(3, 4, num_layers=2)(tp.zeros(5, 2, 3))
+    >>> output.shape, h.shape, c.shape
+    (Size([5, 2, 4]), Size([2, 2, 4]), Size([2, 2, 4]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """A recurrent network with reset and update gates (Cho et al. 2014).
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        See :class:`RNNBase`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("proj_size"):
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(Module):
+    """What the cells share: one step of one layer."""
+
+    nonlinearity: ClassVar[str] | str = "tanh"
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(empty(rows, input_size, **made))
+        self.weight_hh = Parameter(empty(rows, hidden_size, **made))
+        self.register_parameter("bias_ih", Parameter(empty(rows, **made)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(empty(rows, **made)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _advance(self, input: Any, states: State | None, step: Callable[..., State]) -> State:
+        name = type(self).__name__
+        if input.ndim not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        batched = input.ndim == 2
+        x = input if batched else input.unsqueeze(0)
+        if x.shape[1] != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {x.shape[1]} expected {self.input_size}"
+            )
+        if states is None:
+            count = 2 if isinstance(self, LSTMCell) else 1
+            empty_state = zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
+            states = (empty_state,) * count
+        else:
+            for state in states:
+                if state.ndim not in (1, 2):
+                    raise ValueError(
+                        f"{name}: Expected hidden to be 1D or 2D, got {state.ndim}D instead"
+                    )
+            states = tuple([s if batched else s.unsqueeze(0) for s in states])
+            for state in states:
+                if tuple(state.shape) != (x.shape[0], self.hidden_size):
+                    raise RuntimeError(
+                        f"hidden has inconsistent shape: got {list(state.shape)}, expected "
+                        f"[{x.shape[0]}, {self.hidden_size}]"
+                    )
+        gates = F.linear(x, self.weight_ih, self.bias_ih)
+        new = step(gates, self.weight_hh, states, self.bias_hh)
+        return new if batched else tuple([s.squeeze(0) for s in new])
+
+    def extra_repr(self) -> str:
+        """Return the options that differ from their defaults."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.bias is not True:
+            parts.append(f"bias={self.bias}")
+        if self.nonlinearity != "tanh":
+            parts.append(f"nonlinearity={self.nonlinearity}")
+        return ", ".join(parts)
+
+
+class RNNCell(RNNCellBase):
+    """One step h' = tanh(W x + b + U h + c).
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Sizes of input and state.
+    bias : bool
+        Whether there are biases.
+    nonlinearity : {"tanh", "relu"}
+        Which function.
+    device, dtype
+        Where and of which dtype the parameters are made.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """Return the next state."""
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        relu = self.nonlinearity == "relu"
+
+        def step(gates: Any, weight: Any, state: State, bias: Any) -> State:
+            return rnn_step(gates, weight, state, bias, relu)
+
+        return self._advance(input, None if hx is None else (hx,), step)[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an :class:`LSTM`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the next hidden and cell states."""
+        h, c = self._advance(input, hx, lstm_step)
+        return h, c
+
+
+class GRUCell(RNNCellBase):
+    """One step of a :class:`GRU`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """Return the next state."""
+        return self._advance(input, None if hx is None else (hx,), gru_step)[0]
