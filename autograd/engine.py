@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core import dispatch, operators
+from tensorplug.core import dispatch, layers, operators
 from tensorplug.core.kinds import Kind
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
@@ -52,6 +52,14 @@ def _reset_slots(roots: list[Node]) -> None:
                 stack.append(edge)
 
 
+class _Running(threading.local):
+    """Whether the pass that this thread runs computes the gradients of some inputs only."""
+
+    targets: bool = False
+
+
+running = _Running()
+
 # Held by the pass that works in the nodes' own slots.
 _slots = threading.Lock()
 
@@ -75,7 +83,7 @@ class Pass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.raw = not create_graph and not dispatch.interposed
+        self.raw = not create_graph and not (dispatch.interposed and layers.active_layers())
         self.targets = targets
         self.captured: dict[Any, Any] = {}
         # Of each leaf: [paths still to come, sum so far, whether nobody else holds it]
@@ -179,6 +187,8 @@ class Pass:
         runtime = (first.kind if isinstance(first, Node) else first._kind).runtime
         self.alone = _slots.acquire(blocking=False)
         finished = False
+        outer = running.targets
+        running.targets = self.targets is not None
         try:
             self.count(nodes)
             for edge, _ in roots:
@@ -197,6 +207,7 @@ class Pass:
                     self._step(ready.pop(), ready)
             finished = True
         finally:
+            running.targets = outer
             if self.alone:
                 if not finished:
                     _reset_slots(nodes)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.kinds import Kind
+from tensorplug.core.layers import recording
 from tensorplug.core.shapes import Shape
 from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
 
@@ -342,15 +343,38 @@ class OutputNode(Node):
 class SavedByHook:
     """A saved tensor in the form that ``saved_tensors_hooks`` packed it."""
 
-    __slots__ = ("packed", "unpack_hook")
+    __slots__ = ("edge", "packed", "unpack_hook")
 
-    def __init__(self, packed: Any, unpack_hook: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, packed: Any, unpack_hook: Callable[[Any], Any], edge: Any = None
+    ) -> None:
         self.packed = packed
         self.unpack_hook = unpack_hook
+        # Where the gradient of the tensor that was packed goes; what is unpacked takes its place.
+        self.edge = edge
 
     def unpack(self) -> Any:
         """Return the tensor."""
-        return self.unpack_hook(self.packed)
+        tensor = self.unpack_hook(self.packed)
+        if self.edge is None or not recording.enabled:
+            return tensor
+        again = new_tensor(tensor._array, tensor._kind, tensor._shape)
+        again._node = Identity(self.edge, tensor._kind, tensor._shape)
+        again._state = TRACKED
+        return again
+
+
+class Identity(Node):
+    """Passes the gradient on as it is."""
+
+    __slots__ = ()
+
+    def __init__(self, edge: Any, kind: Kind, shape: Shape) -> None:
+        self.begin((edge,), kind, shape)
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Return the gradient."""
+        return [(gradient, False)]
 
 
 def _version(tensor: Any) -> int:

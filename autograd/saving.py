@@ -9,6 +9,7 @@ from typing import Any
 from tensorplug.core.tensor_base import TensorBase
 
 from .nodes import Node, SavedByHook, node_extra
+from .views import edge_of, requires_grad
 
 
 class _Hooks(threading.local):
@@ -73,7 +74,8 @@ def pack(
     kept = list(versions)
     for place, value in enumerate(saved):
         if isinstance(value, TensorBase):
-            packed[place] = SavedByHook(pack_hook(value.detach()), unpack_hook)  # type: ignore[attr-defined]
+            edge = edge_of(value) if value._state and requires_grad(value) else None
+            packed[place] = SavedByHook(pack_hook(value.detach()), unpack_hook, edge)  # type: ignore[attr-defined]
             kept[place] = None
     return tuple(packed), tuple(kept)
 

@@ -178,3 +178,15 @@ def test_gradcheck_in_fast_mode() -> None:
     assert tp.autograd.gradgradcheck(lambda x: x**3, (x,), fast_mode=True)
     with pytest.raises(tp.autograd.GradcheckError, match="fast mode"):
         check(lambda x: x * x.detach(), (x,), fast_mode=True)
+
+
+def test_second_derivative_through_packed_tensors():
+    x = tp.tensor([0.5, 2.0], dtype=tp.float64, requires_grad=True)
+
+    def second(x):
+        (g,) = tp.autograd.grad((x.exp() * x).sin().sum(), x, create_graph=True)
+        return tp.autograd.grad(g.sum(), x)[0]
+
+    expected = second(x)
+    with tp.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        assert tp.allclose(second(x), expected)

@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import data
+    from . import _pytree, checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["_pytree", "checkpoint", "data"]
 
 
 def __getattr__(name: str) -> Any:
