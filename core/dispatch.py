@@ -884,9 +884,87 @@ def _build_call(op: Op) -> Callable[..., Any]:
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
         if interposed or "out" in kwargs:
             return general(op, args, kwargs)
-        return execute(op, op.function(*args, **kwargs))
+        try:
+            key: Any = tuple(
+                [
+                    (arg._kind, arg._shape) if isinstance(arg, tensor_class) else (arg.__class__, arg)
+                    for arg in args
+                ]
+            )
+            if kwargs:
+                key = (key, *[(name, arg.__class__, arg) for name, arg in kwargs.items()])
+            known = specs.get(key)
+        except TypeError:  # an argument that cannot be a key, such as a list
+            return execute(op, op.function(*args, **kwargs))
+        if known is not None:
+            template, places, kind, outputs = known
+            values = list(template)
+            for place, position in places:
+                values[place] = args[position]
+            spec = _new(Spec)
+            spec.values = tuple(values)
+            spec.kind = kind
+            spec.outputs = outputs
+            return execute(op, spec)
+        spec = op.function(*args, **kwargs)
+        _remember(specs, key, args, kwargs, spec)
+        return execute(op, spec)
 
+    if op.view:  # whether memory can be shown in a shape depends on more than shapes
+
+        def call_view(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+            if interposed or "out" in kwargs:
+                return general(op, args, kwargs)
+            return execute(op, op.function(*args, **kwargs))
+
+        return call_view
+
+    specs: dict[Any, Any] = {}
+    _SPECS.append(specs)
     return call
+
+
+# What rules came to, by op: a rule sees kinds, shapes and plain values only, so for the same ones its spec is
+# the same but for the tensors in it.
+_SPECS: list[dict[Any, Any]] = []
+_SPECS_KEPT = 512
+
+
+def forget_specs() -> None:
+    """Forget what rules came to; a default that they depend on has changed."""
+    for specs in _SPECS:
+        specs.clear()
+
+
+def _remember(
+    specs: dict[Any, Any], key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
+) -> None:
+    """Keep a spec whose tensors are the call's own arguments, each of them."""
+    tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
+    given = {id(args[position]): position for position in tensors}
+    if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+        return
+    if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
+        return
+    if len(given) < len([arg for arg in args if isinstance(arg, TensorBase)]):
+        return  # one tensor given twice does not tell which place of the spec is which argument's
+    places = []
+    for place, value in enumerate(spec.values):
+        if isinstance(value, TensorBase):
+            position = given.get(id(value))
+            if position is None:  # a tensor that the rule made, by a conversion say
+                return
+            places.append((place, position))
+        elif isinstance(value, (list, tuple)) and operators.first_tensor(value) is not None:
+            return
+    if {position for _, position in places} != set(given.values()) or spec.kind.is_meta:
+        return  # the rule read a tensor's value
+    if len(specs) >= _SPECS_KEPT:
+        specs.clear()
+    template = [None if isinstance(value, TensorBase) else value for value in spec.values]
+    specs[key] = (template, tuple(places), spec.kind, spec.outputs)
 
 
 def _build_inplace(op: Op, name: str) -> Callable[..., Any]:

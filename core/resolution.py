@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from . import contracts, dispatch, kinds, operators
 from .devices import CPU
-from .dtypes import ALL_DTYPES, DType
+from .dtypes import ALL_DTYPES, DType, on_default_dtype_change
 from .errors import FallbackWarning, KernelNotFoundError, RegistrationError, warn
 from .kinds import Kind, lock
 from .operators import Op
@@ -555,6 +555,9 @@ def _from_host(value: Any, host: Kind, kind: Kind, count: FallbackCount) -> Any:
     return kind.runtime.from_host(host.runtime.to_host(array), dtype, kind.device.index or 0)
 
 
+# What integers become decides slots and specs.
+on_default_dtype_change(kinds.reset_tables)
+on_default_dtype_change(dispatch.forget_specs)
 kinds.make_stub = make_stub
 kinds.on_reset(_reset)
 dispatch.native_kernel = native_kernel
