@@ -32,6 +32,10 @@ class DeviceRuntime:
         The dtypes that arrays can have; None for all.
     capabilities : frozenset of str
         What the conformance suite may ask of the device, see :data:`CAPABILITIES`.
+    expected_failures : mapping of str to str
+        Cases of the conformance suite that fail, and why: ``{"forward/erfinv-float16": "no such
+        function in half precision"}``. The names are those the suite prints, and may be patterns
+        as :mod:`fnmatch` has them; a case that is named here and passes is a failure.
     namespace : mapping of str to object
         Further names that users find as ``tp.<type>.<name>`` (streams, events …).
     """
@@ -43,6 +47,7 @@ class DeviceRuntime:
     array_type: builtins.type[Any]  # the attribute above hides the name
     dtypes: Collection[DType] | None = None
     capabilities: frozenset[str] = frozenset()
+    expected_failures: Mapping[str, str] = MappingProxyType({})
     namespace: Mapping[str, Any] = MappingProxyType({})
 
     # --- presence ---

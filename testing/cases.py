@@ -14,6 +14,7 @@ from tensorplug.autograd import gradcheck, gradgradcheck
 from tensorplug.core.devices import META
 from tensorplug.core.dtypes import DType, can_cast, complex128, float64
 from tensorplug.core.operators import Op, get_op
+from tensorplug.core.ops.creation import ones_like, zeros_like
 from tensorplug.core.tensor import Tensor
 
 from . import making
@@ -97,7 +98,7 @@ def call(op: Op, sample: Sample, layout: str = "contiguous", **options: Any) -> 
 
 
 def _native(value: Any) -> Any:
-    return map_tensors(value, as_exact)
+    return map_tensors(value, lambda tensor: as_exact(tensor).copy())
 
 
 def check_forward(record: OpRecord, device: str, dtype: DType) -> int:
@@ -205,6 +206,26 @@ def check_meta(record: OpRecord, device: str, dtype: DType) -> int:
         for got, wanted in zip(tensors_in((meta,)), tensors_in((result,)), strict=True):
             assert got.shape == wanted.shape, f"{record.op} {sample}: {got.shape} on meta"
             assert got.dtype is wanted.dtype, f"{record.op} {sample}: {got.dtype} on meta"
+            count += 1
+    return count
+
+
+def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
+    """Write to results: neither an input nor another result may change with them."""
+    op = get_op(record.op)
+    count = 0
+    for sample in samples_of(record, device, dtype):
+        before = _native((sample.args, sample.kwargs))
+        results = list(tensors_in((call(op, sample),)))
+        others = list(tensors_in((call(op, sample),)))
+        kept = _native(others)
+        for result in results:
+            for value in (zeros_like(result), ones_like(result)):
+                result._kind.runtime.copy_into(result._array, value._array)
+                after = _native((sample.args, sample.kwargs))
+                assert_same(before, after, f"{record.op} {sample}: a result is an input's memory")
+                # Of two calls, since a kernel might give the same memory twice.
+                assert_same(kept, _native(others), f"{record.op} {sample}: results share memory")
             count += 1
     return count
 

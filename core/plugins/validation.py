@@ -47,6 +47,7 @@ def check_runtime(
             "neither a number nor a built-in container"
         )
     _check_capabilities(runtime, where)
+    _check_expected_failures(runtime, where)
     dtypes: Any = runtime.dtypes
     if dtypes is not None and not (
         hasattr(dtypes, "__iter__") and all(isinstance(dtype, DType) for dtype in dtypes)
@@ -80,6 +81,19 @@ def _check_capabilities(runtime: DeviceRuntime, where: str) -> None:
             f"{where} declares unknown capabilities {sorted(unknown)}; known are "
             f"{sorted(CAPABILITIES)}"
         )
+
+
+def _check_expected_failures(runtime: DeviceRuntime, where: str) -> None:
+    listed: Any = runtime.expected_failures
+    if not isinstance(listed, Mapping):
+        raise RegistrationError(
+            f"{where} needs a mapping of cases to reasons as `expected_failures`, got {listed!r}"
+        )
+    for case, reason in listed.items():
+        if not isinstance(case, str) or not isinstance(reason, str) or not reason.strip():
+            raise RegistrationError(
+                f"{where} expects {case!r} to fail without a reason; write the reason as a string, got {reason!r}"
+            )
 
 
 def check_op(item: object, record: PluginRecord) -> Op:

@@ -1,4 +1,4 @@
-"""The pytest plugin of the conformance suite: its options and products.
+"""The pytest plugin of the conformance suite: its options, products and summary.
 
 ``tensorplug_pytest`` loads it where the suite is asked for.
 """
@@ -6,63 +6,167 @@
 from __future__ import annotations
 
 import fnmatch
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from tensorplug.core import plugins
+from tensorplug.core import contracts, plugins
 from tensorplug.core.devices import Device
+from tensorplug.core.dtypes import ALL_DTYPES, float64
 from tensorplug.core.kinds import canonical_device
 from tensorplug.core.operators import get_op
+from tensorplug.core.runtime import CAPABILITIES
+from tensorplug.testing import device_cases
 from tensorplug.testing.cases import GRADIENT_DTYPES
-from tensorplug.testing.records import all_records
+from tensorplug.testing.records import OpRecord, all_records
 
-_counts: dict[str, int] = {}
+SUITE = "tensorplug.testing.conformance"
+
+# What a test of devices needs of the device, by the test's name.
+_NEEDS = {
+    "dlpack": "dlpack",
+    "host_memory": "host_memory",
+    "in_place": "in_place",
+    "inplace": "in_place",
+    "out": "in_place",
+    "views": "views",
+}
+# Tests of devices that belong to ops, by the test's name; with ``--op`` the others do not run.
+_OPS = {"random_bits": ("philox_bits",), "random": tuple(device_cases.DRAWS)}
 
 
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("tensorplug conformance")
     group.addoption("--device", default="cpu", help="the device under test (default: cpu)")
-    group.addoption("--op", default="*", help="pattern of the ops to test, such as 'linalg.*'")
+    group.addoption("--op", default="*", help="pattern of the ops to test, such as 'linalg_*'")
+
+
+# --- which cases there are ----------------------------------------------------------------------
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    if "record" not in metafunc.fixturenames:
+    if not _in_suite(metafunc.module):
         return
-    pattern = metafunc.config.getoption("--op")
     device = metafunc.config.getoption("--device")
+    pattern = metafunc.config.getoption("--op")
     canonical_device(Device(device))
-    capabilities = plugins.runtimes()[device.partition(":")[0]].capabilities
-    records = [r for r in all_records() if fnmatch.fnmatch(r.op, pattern)]
-    variant = metafunc.function.__name__.removeprefix("test_")
-    cases = []
-    for record in records:
-        if "dtype" not in metafunc.fixturenames:
-            cases.append(pytest.param(record, id=record.op))
+    variant = _variant(metafunc.function)
+    names = metafunc.fixturenames
+    if "record" in names:
+        records = [record for record in all_records() if fnmatch.fnmatch(record.op, pattern)]
+        if "dtype" in names:
+            cases = [case for record in records for case in _by_dtype(record, variant, device)]
+            metafunc.parametrize("record,dtype", cases)
+        else:
+            metafunc.parametrize("record", [_case(record, id=record.op) for record in records])
+    elif variant in _OPS:
+        chosen = [name for name in _OPS[variant] if fnmatch.fnmatch(name, pattern)]
+        metafunc.parametrize("draw", [_case(name, id=name) for name in chosen])
+    elif "capability" in names:
+        declared = device_cases.runtime_of(device).capabilities
+        absent = [name for name in sorted(CAPABILITIES) if name not in declared]
+        metafunc.parametrize("capability", absent if pattern == "*" else [])
+    elif pattern != "*":
+        metafunc.parametrize("device", [])
+    elif "dtype" in names:
+        reasons = {
+            dtype: "" if variant == "declared_dtype" else device_cases.missing(device, dtype)
+            for dtype in ALL_DTYPES
+        }
+        cases = [_case(dtype, id=dtype.name, reason=why) for dtype, why in reasons.items()]
+        metafunc.parametrize("dtype", cases)
+
+
+def _by_dtype(record: OpRecord, variant: str, device: str) -> Iterator[Any]:
+    gradient = variant in ("gradient", "second_gradient")
+    if gradient and not record.gradient:
+        return
+    if variant == "inplace" and get_op(record.op).inplace is None:
+        return
+    if variant == "memory" and not device_cases.has_kernel(record.op, device):
+        return
+    for dtype in record.dtypes:
+        if gradient and dtype not in GRADIENT_DTYPES:
             continue
-        for dtype in record.dtypes:
-            if variant in ("gradient", "second_gradient") and (
-                dtype not in GRADIENT_DTYPES or not record.gradient
-            ):
-                continue
-            if variant == "inplace" and get_op(record.op).inplace is None:
-                continue
-            marks = []
-            reason = record.skips.get(variant) or _missing(dtype, capabilities)
-            if reason:
-                marks.append(pytest.mark.skip(reason=reason))
-            cases.append(pytest.param(record, dtype, id=f"{record.op}-{dtype.name}", marks=marks))
-    names = "record,dtype" if "dtype" in metafunc.fixturenames else "record"
-    metafunc.parametrize(names, cases)
+        reason = record.skips.get(variant) or device_cases.missing(device, dtype)
+        if gradient and not reason:
+            reason = device_cases.missing(device, float64)
+        yield _case(record, dtype, id=f"{record.op}-{dtype.name}", reason=reason)
 
 
-def _missing(dtype: Any, capabilities: frozenset[str]) -> str:
-    """Return why a device cannot take a dtype, or an empty string."""
-    needed = {"complex64": ("complex",), "complex128": ("complex", "float64")}.get(
-        dtype.name, (dtype.name,) if dtype.name in ("float64", "float16", "bfloat16") else ()
-    )
-    absent = [name for name in needed if name not in capabilities]
-    return f"the device declares no {' and '.join(absent)}" if absent else ""
+def _case(*values: Any, id: str, reason: str | None = "") -> Any:
+    marks = [pytest.mark.skip(reason=reason)] if reason else []
+    return pytest.param(*values, id=id, marks=marks)
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    device = config.getoption("--device")
+    kept, dropped = [], []
+    expected: Mapping[str, str] | None = None
+    for item in items:
+        if not _in_suite(item.module):
+            kept.append(item)
+            continue
+        if any("empty parameter set" in str(mark.kwargs) for mark in item.iter_markers("skip")):
+            dropped.append(item)  # what ``--op`` leaves out
+            continue
+        kept.append(item)
+        needed = _NEEDS.get(_variant(item.function))
+        if needed is not None and needed not in device_cases.runtime_of(device).capabilities:
+            reason = f"the device declares no {needed}"
+            item.add_marker(pytest.mark.skip(reason=reason))
+        if expected is None:
+            expected = expected_failures(device)
+        for pattern, reason in expected.items():
+            if fnmatch.fnmatch(case_of(item), pattern):
+                _summary.matched.add(pattern)
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+                break
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+
+
+def case_of(item: Any) -> str:
+    """Return the name of a case: ``forward/softmax-float32``, ``copies/int64``."""
+    spec = getattr(item, "callspec", None)
+    return _variant(item.function) + (f"/{spec.id}" if spec is not None else "")
+
+
+def expected_failures(device: str) -> dict[str, str]:
+    """Return the cases that are to fail, with the reasons.
+
+    They are the attribute ``expected_failures`` of the device's runtime, and of the plugin objects
+    that bring kernels for the device.
+    """
+    runtime = device_cases.runtime_of(device)
+    listed = dict(runtime.expected_failures)
+    for record in plugins.registered():
+        if any(kernel.device == runtime.type for kernel in record.kernels):
+            listed.update(getattr(record.plugin, "expected_failures", {}))
+    for pattern, reason in listed.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise pytest.UsageError(
+                f"{device}: {pattern!r} is expected to fail without a reason; write the reason as "
+                "a string"
+            )
+    return listed
+
+
+def _in_suite(module: Any) -> bool:
+    return module.__name__.startswith(SUITE) or f"{module.__file__}".replace("\\", "/").rpartition(
+        "/"
+    )[0].endswith("testing/conformance")
+
+
+def _variant(function: Any) -> str:
+    return function.__name__.removeprefix("test_")  # type: ignore[no-any-return]
+
+
+# --- fixtures -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -71,12 +175,69 @@ def device(request: Any) -> str:
     return request.config.getoption("--device")  # type: ignore[no-any-return]
 
 
+@pytest.fixture(scope="module")
+def checked() -> Iterator[None]:
+    """Check the result of every kernel call against its op's declaration, in a whole module."""
+    before = contracts.every_call
+    contracts.check_every_call(True)
+    yield
+    contracts.check_every_call(before)
+
+
 @pytest.fixture
 def count(request: Any) -> Any:
-    """Add to the number of single comparisons that the summary tells."""
+    """Return a function that adds to the number of single comparisons that the summary tells."""
+    record = (
+        request.node.callspec.params.get("record") if hasattr(request.node, "callspec") else None
+    )
+    request.node.user_properties.append(("op", "" if record is None else record.op))
 
     def add(number: int) -> None:
-        _counts[request.function.__name__] = _counts.get(request.function.__name__, 0) + number
         request.node.user_properties.append(("comparisons", number))
 
     return add
+
+
+# --- summary ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Summary:
+    ops: set[str] = field(default_factory=set)
+    outcomes: dict[str, int] = field(default_factory=dict)
+    comparisons: int = 0
+    matched: set[str] = field(default_factory=set)
+    start: float = field(default_factory=time.monotonic)
+
+
+_summary = _Summary()
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    properties = dict(report.user_properties)
+    if report.when != "call" or "op" not in properties:
+        return
+    outcome = "expected failures" if hasattr(report, "wasxfail") else report.outcome
+    _summary.outcomes[outcome] = _summary.outcomes.get(outcome, 0) + 1
+    _summary.comparisons += properties.get("comparisons", 0)
+    if properties["op"]:
+        _summary.ops.add(properties["op"])
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    if not _summary.outcomes:
+        return
+    device = config.getoption("--device")
+    terminalreporter.section(f"conformance of {device!r}")
+    terminalreporter.line(
+        f"{len(_summary.ops)} ops, {sum(_summary.outcomes.values())} cases "
+        f"({', '.join(f'{n} {outcome}' for outcome, n in sorted(_summary.outcomes.items()))}), "
+        f"{_summary.comparisons} comparisons in {time.monotonic() - _summary.start:.0f} s"
+    )
+    unused = set(expected_failures(device)) - _summary.matched
+    if (
+        unused
+        and config.getoption("--op") == "*"
+        and not getattr(config.option, "numprocesses", None)
+    ):
+        terminalreporter.line(f"expected failures that name no case: {', '.join(sorted(unused))}")
