@@ -31,11 +31,16 @@ def test_a_device_loaded_later_obeys() -> None:
         "from threadpoolctl import threadpool_info as info\n"
         "print({p['num_threads'] for p in info() if p['user_api'] == 'blas'})"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert run.stdout.strip() == "{1}"
 
 
-@pytest.mark.parametrize(("number", "error"), [(0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), (True, TypeError)],
+)
 def test_bad_numbers(number: object, error: type[Exception]) -> None:
     with pytest.raises(error, match="set_num_threads"):
         tp.set_num_threads(number)  # type: ignore[arg-type]
