@@ -10,13 +10,13 @@ Examples
 >>> x = tp.tensor([[1.0, 2.0], [3.0, 4.0]])
 >>> xp = x.__array_namespace__()
 >>> xp.mean(x, axis=0)
-tensor([2., 3.])
+Array([2., 3.])
 """
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from tensorplug.core.dtypes import (
-    bool_ as bool,  # noqa: F401
+    bool_ as bool,  # noqa: F401  # pyright: ignore[reportUnusedImport]
     complex64 as complex64,
     complex128 as complex128,
     float32 as float32,

@@ -7,7 +7,6 @@ written for the standard gets arrays from its functions, so these return an :cla
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self, cast
 
 from tensorplug.core import Tensor, ops
@@ -19,13 +18,13 @@ from .promotion import align, promote
 __all__ = ["Array", "wrap"]
 
 
-def wrap(tensor: Any) -> Any:
+def wrap(tensor: Any) -> Array:
     """Return a tensor as an Array over the same memory, in the same place of the graph."""
     if type(tensor) is Array or tensor is NotImplemented:
-        return tensor
+        return cast(Array, tensor)
     if tensor.requires_grad and tensor.is_leaf:
         tensor = tensor[...]  # a node between, so that the gradient reaches the leaf itself
-    result = tensor.as_subclass(Array)
+    result: Array = tensor.as_subclass(Array)
     result._storage = storage_of(tensor)
     return result
 
@@ -40,7 +39,7 @@ class Count(int):
         return self._shape if dim is None else self._shape[dim]
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
+def _binary(name: str) -> Any:
     """Return the operator of Tensor with the standard's promotion."""
     operator = getattr(Tensor, name)
 
@@ -53,7 +52,7 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _unary(name: str) -> Callable[[Any], Any]:
+def _unary(name: str) -> Any:
     operator = getattr(Tensor, name)
 
     def method(self: Any, /) -> Any:
@@ -63,7 +62,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return method
 
 
-def _in_place(name: str) -> Callable[[Any, Any], Any]:
+def _in_place(name: str) -> Any:
     """Return the in-place operator of Tensor, which keeps the dtype of the left operand."""
     operator = getattr(Tensor, name)
 
@@ -87,7 +86,7 @@ class Array(Tensor):
     >>> import tensorplug.array_api as xp
     >>> x = xp.asarray([1, 2, 3], dtype=xp.int8)
     >>> x[::-1] + xp.asarray(1, dtype=xp.int64)
-    tensor([4, 3, 2])
+    Array([4, 3, 2])
     >>> x.size
     3
     """
@@ -97,7 +96,7 @@ class Array(Tensor):
     # --- attributes ---
 
     @property
-    def size(self) -> Count:  # type: ignore[override]
+    def size(self) -> Count:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The number of elements."""
         count = Count(self.numel())
         count._shape = self.shape
@@ -106,16 +105,16 @@ class Array(Tensor):
     @property
     def T(self) -> Array:
         """The transpose of a matrix."""
-        return cast(Array, wrap(super().T))
+        return wrap(super().T)
 
     @property
     def mT(self) -> Array:
         """The transpose of each matrix of a stack."""
-        return cast(Array, wrap(super().mT))
+        return wrap(super().mT)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """Return the array on another device."""
-        return cast(Array, wrap(super().to_device(device, stream=stream)))
+        return wrap(super().to_device(device, stream=stream))
 
     # --- operators ---
 
@@ -148,8 +147,8 @@ class Array(Tensor):
     __le__ = _binary("__le__")
     __gt__ = _binary("__gt__")
     __ge__ = _binary("__ge__")
-    __eq__ = _binary("__eq__")  # type: ignore[assignment]
-    __ne__ = _binary("__ne__")  # type: ignore[assignment]
+    __eq__ = _binary("__eq__")
+    __ne__ = _binary("__ne__")
     __hash__ = Tensor.__hash__
     __iadd__ = _in_place("__iadd__")
     __isub__ = _in_place("__isub__")
@@ -170,12 +169,12 @@ class Array(Tensor):
 
     # --- elements ---
 
-    def __getitem__(self, key: Any, /) -> Array:
+    def __getitem__(self, key: Any) -> Array:
         items, backward = _split(self, key)
         source: Any = ops.flip(self, backward) if backward else self
-        return cast(Array, wrap(Tensor.__getitem__(source, items)))
+        return wrap(Tensor.__getitem__(source, items))
 
-    def __setitem__(self, key: Any, value: Any, /) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
         items, backward = _split(self, key)
         if isinstance(value, Tensor) and value.dtype is not self.dtype:
             value = value.to(self.dtype)
@@ -213,6 +212,10 @@ def _split(x: Tensor, key: Any) -> tuple[Any, tuple[int, ...]]:
             backward.append(dim)
         elif isinstance(item, Tensor) and item.dtype.category == INTEGER:
             items[place] = item.to(int64)  # else uint8 would be taken for a mask
+        elif isinstance(item, Tensor) and item.ndim and not item.numel():
+            shape = x.shape[dim : dim + item.ndim]
+            if all([n in (0, size) for n, size in zip(item.shape, shape, strict=False)]):
+                items[place] = ops.zeros(shape, dtype=item.dtype, device=item.device)
         dim += _width(item)
     return (tuple(items) if isinstance(key, tuple) else items[0]), tuple(backward)
 

@@ -38,7 +38,7 @@ def arange(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.arange(3), xp.arange(5, 1).shape
-    (tensor([0, 1, 2]), Size([0]))
+    (Array([0, 1, 2]), Size([0]))
     """
     if stop is None:
         start, stop = 0, start
@@ -71,7 +71,7 @@ def asarray(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.asarray([1, 2], dtype=xp.float64)
-    tensor([1., 2.], dtype=tensorplug.float64)
+    Array([1., 2.], dtype=tensorplug.float64)
     """
     if isinstance(obj, Tensor):
         result = obj.to(device=device, dtype=dtype)
@@ -109,7 +109,7 @@ def eye(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.eye(2, 3, k=1)
-    tensor([[0., 1., 0.],
+    Array([[0., 1., 0.],
             [0., 0., 1.]])
     """
     columns: Any = ops.arange(n_rows if n_cols is None else n_cols, device=device)
@@ -147,8 +147,8 @@ def full_like(
 
 
 def linspace(
-    start: complex,
-    stop: complex,
+    start: Any,
+    stop: Any,
     /,
     num: int,
     *,
@@ -162,7 +162,7 @@ def linspace(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.linspace(0, 1, 4, endpoint=False)
-    tensor([0.0000, 0.2500, 0.5000, 0.7500])
+    Array([0.0000, 0.2500, 0.5000, 0.7500])
     """
     if dtype is None:
         has_complex = isinstance(start, complex) or isinstance(stop, complex)

@@ -164,7 +164,7 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 8)
-    tensor([2, 5, 8])
+    Array([2, 5, 8])
     """
     result: Any = x
     if min is not None:

@@ -94,4 +94,4 @@ def of_version(api_version: str | None) -> Any:
             f"version {api_version!r} of the array API standard is not supported; supported are "
             f"{', '.join(VERSIONS)}"
         )
-    return sys.modules[__package__]
+    return sys.modules[__name__.rpartition(".")[0]]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorplug.core import Tensor, ops
 from tensorplug.core.dtypes import DType
-from tensorplug.core.ops import linalg_namespace as linalg, results
+from tensorplug.core.ops import linalg_namespace as linalg, linalg_results as results
 
 from .array import Array, wrap
 from .linear_algebra import check_extents, matmul, matrix_transpose, tensordot, vecdot
@@ -20,9 +20,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _wrapped(result: Any) -> Any:
+Result = TypeVar("Result", bound=tuple[Any, ...])
+
+
+def _wrapped(result: Result) -> Result:
     """Return a named tuple with its tensors as Arrays."""
-    return type(result)(*[wrap(part) for part in result])
+    wrapped: Result = type(result)(*[wrap(part) for part in result])
+    return wrapped
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Array:
@@ -114,7 +118,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Array:
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.linalg.solve(xp.asarray([[2.0, 0.0], [0.0, 4.0]]), xp.asarray([2.0, 2.0]))
-    tensor([1.0000, 0.5000])
+    Array([1.0000, 0.5000])
     """
     matrix, right = align(x1, x2)
     if right.ndim == 1:

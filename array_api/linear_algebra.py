@@ -27,7 +27,8 @@ def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Array:
     """Return the sums of products over axes: the last of `x1` with the first of `x2`, or those named."""
-    return wrap(ops.tensordot(*align(x1, x2), dims=axes))
+    first, second = align(x1, x2)
+    return wrap(ops.tensordot(first, second, axes))
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Array:

@@ -62,9 +62,11 @@ def expand_dims(x: Tensor, /, axis: Axes) -> Array:
     """Return `x` with axes of size 1 at the positions of `axis` in the result."""
     axes = (axis,) if isinstance(axis, int) else axis
     ndim = x.ndim + len(axes)
-    places = shapes.normalize_dims(axes, ndim, "expand_dims", empty_is_all=False)
+    places = sorted([shapes.normalize_dim(one, ndim, "expand_dims") for one in axes])
+    if len(set(places)) < len(places):
+        raise ValueError(f"expand_dims(): an axis appears twice in {axes}")
     result: Any = x
-    for place in sorted(places):
+    for place in places:
         result = ops.unsqueeze(result, place)
     return wrap(result)
 
@@ -165,7 +167,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Array:
     >>> import tensorplug.array_api as xp
     >>> x = xp.asarray([[3, 1, 2], [6, 4, 5]])
     >>> xp.take_along_axis(x, xp.argsort(x))
-    tensor([[1, 2, 3],
+    Array([[1, 2, 3],
             [4, 5, 6]])
     """
     places: Any = indices.to(int64)

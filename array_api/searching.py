@@ -66,8 +66,18 @@ def searchsorted(
     return wrap(ops.searchsorted(ordered, values, side=side))
 
 
-def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Array:
-    """Return the elements of `x1` where the condition holds, and those of `x2` elsewhere."""
+def where(
+    condition: Tensor,
+    x1: Tensor | Number | None = None,
+    x2: Tensor | Number | None = None,
+    /,
+) -> Any:
+    """Return the elements of `x1` where the condition holds, and those of `x2` elsewhere.
+
+    The condition alone gives :func:`nonzero`, as in NumPy and torch, which scikit-learn relies on.
+    """
+    if x1 is None and x2 is None:
+        return nonzero(condition)
     return wrap(ops.where(condition, *align(x1, x2)))
 
 
@@ -137,7 +147,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.unique_all(xp.asarray([5, 3, 5])).indices
-    tensor([1, 0])
+    Array([1, 0])
     """
     values, inverse, counts = _unique(x)
     order: Any = ops.argsort(ops.flatten(inverse), stable=True)

@@ -22,7 +22,7 @@ Axis: TypeAlias = int | tuple[int, ...] | None
 
 def _reduced(
     op: Callable[..., Any], x: Any, axis: Axis, keepdims: bool, merge: bool = False, **options: Any
-) -> Any:
+) -> Array:
     """Return an op of the elements along axes; `merge` if the op takes one dimension at most.
 
     No axis at all, ``()``, leaves each element by itself; torch would take it for all of them.
@@ -95,7 +95,7 @@ def cumulative_sum(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
-    tensor([0, 1, 3, 6])
+    Array([0, 1, 3, 6])
     """
     return _cumulative(ops.cumsum, 0, x, axis, dtype, include_initial)
 
@@ -107,7 +107,7 @@ def _cumulative(
     axis: int | None,
     dtype: DType | None,
     include_initial: bool,
-) -> Any:
+) -> Array:
     if axis is None:
         if x.ndim > 1:
             raise ValueError(f"axis is required for an array of {x.ndim} dimensions")
@@ -125,13 +125,15 @@ def _cumulative(
 def diff(
     x: Tensor,
     /,
-    *,
-    axis: int = -1,
     n: int = 1,
+    axis: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Array:
-    """Return the `n`-th differences of neighbours along an axis."""
+    """Return the `n`-th differences of neighbours along an axis.
+
+    The standard has keywords alone after `x`; by position they stand as in NumPy and torch.
+    """
     found = align(*[item for item in (x, prepend, append) if item is not None])
     first = found.pop(0)
     before = None if prepend is None else found.pop(0)
@@ -177,7 +179,7 @@ def sum(
     --------
     >>> import tensorplug.array_api as xp
     >>> xp.sum(xp.ones((2, 3)), axis=1)
-    tensor([3., 3.])
+    Array([3., 3.])
     """
     return _reduced(ops.sum, x, axis, keepdims, dtype=summed_dtype(x, dtype))
 
