@@ -333,7 +333,11 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     distance = (input - target).abs()
     losses = where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return _weighted_mean(losses, weight, reduction, "huber_loss")  # type: ignore[no-any-return]
+    if weight is not None:
+        if tuple(weight.shape) != tuple(losses.shape):
+            raise ValueError("huber_loss(): Inputs and weight must have the same size.")
+        losses = losses * weight  # torch takes the plain mean here
+    return reduced(losses, reduction, "huber_loss")  # type: ignore[no-any-return]
 
 
 def binary_cross_entropy(

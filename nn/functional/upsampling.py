@@ -204,7 +204,7 @@ def _taps(
         step = 1.0 / scale if scale else length / wanted
     cubic = mode == "bicubic"
     if antialias:
-        return _wide_taps(length, wanted, step, cubic, align_corners)
+        return _wide_taps(length, wanted, step, cubic)
     result: Taps = []
     for i in range(wanted):
         place = step * i if align_corners else step * (i + 0.5) - 0.5
@@ -235,19 +235,18 @@ def _cubic(x: float, a: float) -> float:
     return 0.0
 
 
-def _wide_taps(length: int, wanted: int, step: float, cubic: bool, align_corners: bool) -> Taps:
+def _wide_taps(length: int, wanted: int, step: float, cubic: bool) -> Taps:
     """Return the taps of a filter as wide as the step (Pillow's way, as in torch)."""
     reach = (2.0 if cubic else 1.0) * max(step, 1.0)
     inverse = 1.0 / step if step >= 1.0 else 1.0
     rows = []
     for i in range(wanted):
-        centre = step * (i if align_corners else i + 0.5)
-        shift = 0.5 if align_corners else 0.0
-        low = max(int(centre - reach + 0.5 + shift), 0)
-        high = min(int(centre + reach + 0.5 + shift), length)
+        centre = step * (i + 0.5)
+        low = max(int(centre - reach + 0.5), 0)
+        high = min(int(centre + reach + 0.5), length)
         weights = []
         for j in range(low, high):
-            x = abs((j - centre + 0.5 - shift) * inverse)
+            x = abs((j - centre + 0.5) * inverse)
             weights.append(_cubic(x, -0.5) if cubic else max(1.0 - x, 0.0))
         total = sum(weights) or 1.0
         rows.append([(j, w / total) for j, w in zip(range(low, high), weights, strict=True)])

@@ -55,9 +55,7 @@ def test_adaptive_pool(compare, count, size, sort):
     for leading in ((2, 3), (3,)):
         compare.functional(f"adaptive_{sort}_pool{count}d", image(count, leading), size)
     if sort == "max":
-        compare.functional(
-            f"adaptive_max_pool{count}d", image(count), size, return_indices=True
-        )
+        compare.functional(f"adaptive_max_pool{count}d", image(count), size, return_indices=True)
 
 
 def test_adaptive_max_pool_takes_the_first_of_equals(compare):
