@@ -19,6 +19,21 @@ torch: Any = pytest.importorskip("torch", reason="torch is not installed: nothin
 _NAMESPACES = {"linalg": "linalg", "special": "special", "fft": "fft", "windows": "signal.windows"}
 
 
+_HALF = "torch rounds to half precision on the way, we compute in float32"
+# What differs on purpose; the reference in float64 stands for these.
+DIFFERENT = {
+    **{
+        (op, dtype): _HALF
+        for op in ("gradient", "histc", "ldexp", "matrix_exp")
+        for dtype in ("float16", "bfloat16")
+    },
+    **{
+        ("linalg_solve_ex", dtype): "our info has one number per system of a broadcast batch"
+        for dtype in ("float32", "float64", "complex64", "complex128")
+    },
+}
+
+
 def counterpart(record: OpRecord) -> Any | None:
     """Return torch's function for an op, or None if it has none."""
     name = record.op if record.torch is None else record.torch
@@ -73,6 +88,8 @@ CASES = [
 def test_samples(record: OpRecord, dtype: Any, record_property: Any) -> None:
     if "torch" in record.skips:
         pytest.skip(record.skips["torch"])
+    if (record.op, dtype.name) in DIFFERENT:
+        pytest.skip(DIFFERENT[record.op, dtype.name])
     function = counterpart(record)
     op = get_op(record.op)
     compared = refused = 0
