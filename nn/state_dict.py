@@ -112,7 +112,7 @@ class ModuleStateDict(ModuleBase):
             destination = StateDict()
             destination._metadata = OrderedDict()
         module = cast("Module", self)
-        metadata = {"version": self._writes}
+        metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
         for hook in self._state_dict_pre_hooks.values():

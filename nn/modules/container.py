@@ -342,7 +342,8 @@ def pairs(entries: Any, name: str) -> list[tuple[str, Any]]:
             f"{type(entries).__name__}"
         )
     if isinstance(entries, Mapping) or (hasattr(entries, "keys") and hasattr(entries, "items")):
-        return list(entries.items())
+        mapping: Any = entries
+        return list(mapping.items())
     checked = []
     for i, entry in enumerate(entries):
         if not isinstance(entry, Iterable):

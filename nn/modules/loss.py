@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 from .. import functional as F
 from ..functional._common import legacy_reduction
 from ..module import Module
+from .distance import PairwiseDistance
 
 __all__ = [
     "BCELoss",
@@ -463,7 +464,9 @@ class TripletMarginWithDistanceLoss(_Loss):
                 "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
                 f"{margin} instead"
             )
-        self.distance_function = distance_function or F.pairwise_distance
+        self.distance_function = (
+            PairwiseDistance() if distance_function is None else distance_function
+        )
         self.margin = margin
         self.swap = swap
 
