@@ -13,7 +13,7 @@ FOLDERS := src core autograd nn array_api optim data testing plugin backends/cpu
 SOURCES := pyproject.toml README.md $(shell find $(FOLDERS) -name '*.py')
 
 .NOTPARALLEL:
-.PHONY: help demo test doctest check format bench clean distclean
+.PHONY: help demo test doctest check format bench docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -21,6 +21,7 @@ help:
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench              measure against torch, in an environment of its own'
+	@echo 'make docs               write the pages of docs/ that the code tells'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
@@ -47,6 +48,9 @@ format: $(VENV)/.dev
 
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.overhead
+
+docs: $(VENV)/.dev
+	$(VENV)/bin/python -m tensorplug coverage --write docs
 
 clean:
 	rm -rf build dist out *.egg-info backends/*/build backends/*/dist backends/*/src/*.egg-info

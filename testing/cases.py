@@ -113,6 +113,8 @@ def check_forward(record: OpRecord, device: str, dtype: DType) -> int:
             count += 1
             if results is None:
                 results = result
+                written = f"{record.op} {sample} wrote to its inputs"
+                assert_same(before, _native((sample.args, sample.kwargs)), written)
                 _check_reference(record, sample, result, dtype)
             elif record.check is None or record.reference is not None:
                 _equal_results(record, sample, result, results, layout)

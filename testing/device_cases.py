@@ -198,10 +198,9 @@ def check_declared_dtype(device: str, dtype: DType) -> int:
     if not listed:
         try:
             tensor([1], dtype=dtype, device=device)
-        except TypeError as error:
-            assert dtype.name in str(error)
-        else:
-            raise AssertionError(f"{device} has no dtype {dtype.name}, but makes tensors of it")
+        except TypeError:
+            return 1
+        raise AssertionError(f"{device} has no dtype {dtype.name}, but makes tensors of it")
     return 1
 
 
@@ -227,7 +226,7 @@ def check_views(device: str, dtype: DType) -> int:
     return count
 
 
-VIEWS: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
+VIEWS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("view", lambda t: t.view(3, 8)),
     ("slice", lambda t: t[1:3, ::2]),
     ("selection", lambda t: t[2]),
@@ -257,19 +256,19 @@ def check_in_place(device: str, dtype: DType) -> int:
     return count
 
 
-WRITES: tuple[tuple[str, Callable[[Tensor], Any]], ...] = (
+WRITES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("fill_", lambda t: t.fill_(1)),
     ("zero_", lambda t: t.zero_()),
     ("copy_ of one row", lambda t: t[0].copy_(t[1])),
     ("assignment to a slice", lambda t: t.__setitem__((slice(None), slice(1, 3)), 1)),
     ("assignment by a mask", lambda t: t.__setitem__(t == t, 0)),
-    ("mul_", lambda t: t.mul_(t)),
+    ("add_", lambda t: t.add_(t)),  # exact in every dtype, as products are not
 )
 
 
 def check_host_memory(device: str) -> int:
     """Write to a tensor and read the NumPy array, and the other way."""
-    made = making.make_tensor(3, dtype=float32, device=device)
+    made: Any = making.make_tensor(3, dtype=float32, device=device)
     array = made.numpy()
     made.fill_(5)
     assert array.tolist() == [5, 5, 5], "numpy() does not share the tensor's memory"

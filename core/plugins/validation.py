@@ -92,7 +92,8 @@ def _check_expected_failures(runtime: DeviceRuntime, where: str) -> None:
     for case, reason in listed.items():
         if not isinstance(case, str) or not isinstance(reason, str) or not reason.strip():
             raise RegistrationError(
-                f"{where} expects {case!r} to fail without a reason; write the reason as a string, got {reason!r}"
+                f"{where} expects {case!r} to fail, and the reason is {reason!r}; write a string "
+                "that tells why"
             )
 
 

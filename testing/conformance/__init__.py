@@ -1,1 +1,4 @@
-"""The conformance suite: ``pytest --pyargs tensorplug.testing.conformance --device NAME [--op PATTERN]``."""
+"""The conformance suite: ``pytest --pyargs tensorplug.testing.conformance --device NAME``.
+
+``--op PATTERNS`` takes some of the ops, ``--every N`` a sample of their cases.
+"""

@@ -41,7 +41,9 @@ _OPS = {"random_bits": ("philox_bits",), "random": tuple(device_cases.DRAWS)}
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("tensorplug conformance")
     group.addoption("--device", default="cpu", help="the device under test (default: cpu)")
-    group.addoption("--op", default="*", help="pattern of the ops to test, such as 'linalg_*'")
+    group.addoption("--op", default="*", help="patterns of the ops to test, such as 'linalg_*,sum'")
+    sample = "take every Nth case of the ops, always the same ones"
+    group.addoption("--every", default=1, type=int, metavar="N", help=sample)
 
 
 # --- which cases there are ----------------------------------------------------------------------
@@ -56,14 +58,17 @@ def pytest_generate_tests(metafunc: Any) -> None:
     variant = _variant(metafunc.function)
     names = metafunc.fixturenames
     if "record" in names:
-        records = [record for record in all_records() if fnmatch.fnmatch(record.op, pattern)]
+        records = [record for record in all_records() if _chosen(record.op, pattern)]
+        every = metafunc.config.getoption("--every")
+        first = len(variant) % every  # so that not all variants take the same ones
         if "dtype" in names:
             cases = [case for record in records for case in _by_dtype(record, variant, device)]
-            metafunc.parametrize("record,dtype", cases)
+            metafunc.parametrize("record,dtype", cases[first::every])
         else:
-            metafunc.parametrize("record", [_case(record, id=record.op) for record in records])
+            cases = [_case(record, id=record.op) for record in records]
+            metafunc.parametrize("record", cases[first::every])
     elif variant in _OPS:
-        chosen = [name for name in _OPS[variant] if fnmatch.fnmatch(name, pattern)]
+        chosen = [name for name in _OPS[variant] if _chosen(name, pattern)]
         metafunc.parametrize("draw", [_case(name, id=name) for name in chosen])
     elif "capability" in names:
         declared = device_cases.runtime_of(device).capabilities
@@ -78,6 +83,10 @@ def pytest_generate_tests(metafunc: Any) -> None:
         }
         cases = [_case(dtype, id=dtype.name, reason=why) for dtype, why in reasons.items()]
         metafunc.parametrize("dtype", cases)
+
+
+def _chosen(op: str, patterns: str) -> bool:
+    return any(fnmatch.fnmatch(op, pattern) for pattern in patterns.split(","))
 
 
 def _by_dtype(record: OpRecord, variant: str, device: str) -> Iterator[Any]:
@@ -148,7 +157,7 @@ def expected_failures(device: str) -> dict[str, str]:
         if any(kernel.device == runtime.type for kernel in record.kernels):
             listed.update(getattr(record.plugin, "expected_failures", {}))
     for pattern, reason in listed.items():
-        if not isinstance(reason, str) or not reason.strip():
+        if not str(reason or "").strip():
             raise pytest.UsageError(
                 f"{device}: {pattern!r} is expected to fail without a reason; write the reason as "
                 "a string"

@@ -113,6 +113,7 @@ def _extreme_errors(make: Any) -> Iterator[ErrorSample]:
 def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 7), 1)
     yield Sample(make(), 0)
+    yield Sample(make(0, 3), 1)
 
 
 RECORDS = [

@@ -272,6 +272,7 @@ def _mask_errors(make: Any) -> Iterator[ErrorSample]:
 def _inner_add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
     yield Sample(make(3), 0, positions(make, [2, 2]), make(2))
+    yield Sample(make(3), 0, positions(make, []), make(0))
 
 
 def _masked_values(make: Any, dtype: DType) -> Iterator[Sample]:

@@ -43,9 +43,22 @@ RECORDS = [
         np.stack,
         errors=wrong((RuntimeError, "equal size", [(2,), (3,)]), (RuntimeError, "non-empty", [])),
     ),
-    OpRecord("_stack", sequences(([(2, 3), (2, 3)], 2), ([(), ()], 0)), np.stack, torch=""),
-    OpRecord("hstack", sequences(([(2,), (3,)],), ([(2, 3), (2, 1)],), ([(), (2,)],)), np.hstack),
-    OpRecord("vstack", sequences(([(3,), (3,)],), ([(2, 3), (3,)],), ([(), ()],)), np.vstack),
+    OpRecord(
+        "_stack",
+        sequences(([(2, 3), (2, 3)], 2), ([(0, 3), (0, 3)], 1), ([(), ()], 0)),
+        np.stack,
+        torch="",
+    ),
+    OpRecord(
+        "hstack",
+        sequences(([(2,), (3,)],), ([(2, 0), (2, 3)],), ([(2, 3), (2, 1)],), ([(), (2,)],)),
+        np.hstack,
+    ),
+    OpRecord(
+        "vstack",
+        sequences(([(3,), (3,)],), ([(0, 3), (2, 3)],), ([(2, 3), (3,)],), ([(), ()],)),
+        np.vstack,
+    ),
     OpRecord("dstack", sequences(([(3,), (3,)],), ([(2, 3), (2, 3)],), ([(), ()],)), np.dstack),
     OpRecord(
         "column_stack",

@@ -65,6 +65,7 @@ def _errors(make: Any) -> Iterator[ErrorSample]:
 def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 2.0, (1,), True)
     yield Sample(make(3, 4), 1.0, (0, 1), False)
+    yield Sample(make(0, 4), 2.0, (1,), False)
 
 
 RECORDS = [

@@ -71,7 +71,7 @@ def _cartesian(*arrays: Any) -> Any:
 
 
 def _block_diag(*arrays: Any) -> Any:
-    return scipy.linalg.block_diag(*arrays).astype(arrays[0].dtype)
+    return np.asarray(scipy.linalg.block_diag(*arrays), arrays[0].dtype)
 
 
 _TRIANGLES = calls(((3, 4),), ((4, 3), 1), ((2, 3, 3), -1), ((0, 3),), ((2, 2), 5))
@@ -81,7 +81,12 @@ RECORDS = [
     OpRecord(
         "flip",
         calls(
-            ((3, 4), 0), ((3, 4), (0, 1)), ((2, 3, 4), -1, 0), ((3,), ()), ((2,), {"dims": (0,)})
+            ((3, 4), 0),
+            ((3, 4), (0, 1)),
+            ((2, 3, 4), -1, 0),
+            ((0, 3), 1),
+            ((3,), ()),
+            ((2,), {"dims": (0,)}),
         ),
         _flip,
         errors=wrong(
@@ -89,9 +94,17 @@ RECORDS = [
             (IndexError, "out of range", (2,), (1,)),
         ),
     ),
-    OpRecord("fliplr", calls(((2, 3),)), np.fliplr, errors=wrong((RuntimeError, ">= 2-d", (3,)))),
     OpRecord(
-        "flipud", calls(((2, 3),), ((3,),)), np.flipud, errors=wrong((RuntimeError, ">= 1-d", ()))
+        "fliplr",
+        calls(((2, 3),), ((0, 3),)),
+        np.fliplr,
+        errors=wrong((RuntimeError, ">= 2-d", (3,))),
+    ),
+    OpRecord(
+        "flipud",
+        calls(((2, 3),), ((3,),), ((2, 0),)),
+        np.flipud,
+        errors=wrong((RuntimeError, ">= 1-d", ())),
     ),
     OpRecord(
         "roll",
@@ -110,7 +123,14 @@ RECORDS = [
     ),
     OpRecord(
         "rot90",
-        calls(((2, 3),), ((2, 3), 2), ((2, 3, 4), -1, (1, 2)), ((2, 3), 4), ((2, 3), 3, (1, 0))),
+        calls(
+            ((2, 3),),
+            ((0, 3),),
+            ((2, 3), 2),
+            ((2, 3, 4), -1, (1, 2)),
+            ((2, 3), 4),
+            ((2, 3), 3, (1, 0)),
+        ),
         _rot90,
         errors=wrong(
             (RuntimeError, "to be different", (2, 3), 1, (0, 0)),
@@ -129,7 +149,9 @@ RECORDS = [
         ),
         torch="Tensor.repeat",
     ),
-    OpRecord("tile", calls(((2, 3), (2,)), ((3,), (2, 1)), ((), (2, 2))), np.tile),
+    OpRecord(
+        "tile", calls(((2, 3), (2,)), ((0, 3), (2, 1)), ((3,), (2, 1)), ((), (2, 2))), np.tile
+    ),
     OpRecord(
         "repeat_interleave",
         _repeats,
@@ -141,8 +163,8 @@ RECORDS = [
     ),
     OpRecord("tril", _TRIANGLES, np.tril, errors=_MATRIX),
     OpRecord("triu", _TRIANGLES, np.triu, errors=_MATRIX),
-    OpRecord("_tril", calls(((3, 4), 0), ((2, 3, 2), -1)), np.tril, torch=""),
-    OpRecord("_triu", calls(((3, 4), 0), ((2, 3, 2), -1)), np.triu, torch=""),
+    OpRecord("_tril", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.tril, torch=""),
+    OpRecord("_triu", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.triu, torch=""),
     OpRecord(
         "tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False
     ),

@@ -78,6 +78,7 @@ def _logsumexp(a: Any, dim: Any, keepdim: bool = False) -> Any:
 def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), (1,), True)
     yield Sample(make(2, 3), (0, 1), False)
+    yield Sample(make(0, 3), (1,), False)
 
 
 def _inner_dims(make: Any, dtype: DType) -> Iterator[Sample]:

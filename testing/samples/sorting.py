@@ -56,12 +56,14 @@ def _sort_errors(make: Any) -> Iterator[ErrorSample]:
 def _order_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1, False)
     yield Sample(make(3, 4), 0, True)
+    yield Sample(make(0, 3), 1, False)
 
 
 def _msort_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(7))
     yield Sample(make())
     yield Sample(make(3, 4))
+    yield Sample(make(0, 3))
 
 
 def _msort(a: Any) -> Any:
@@ -102,6 +104,7 @@ def _topk_errors(make: Any) -> Iterator[ErrorSample]:
 
 def _inner_topk_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 2, 0, True)
+    yield Sample(make(3, 0), 2, 0, True)
 
 
 def _kth_samples(make: Any, dtype: DType) -> Iterator[Sample]:

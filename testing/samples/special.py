@@ -126,6 +126,7 @@ _CHEBYSHEV = {
 def _bessel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for function in ("j1", "airy_ai_prime", "i1e"):
         yield Sample(make(4, low=0.5, high=6), function)
+        yield Sample(make(0, 3), function)
 
 
 def _bessel(a: Any, function: str) -> Any:

@@ -1,0 +1,106 @@
+"""The command ``tensorplug``: what is installed, and what it can do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from fnmatch import fnmatch
+from pathlib import Path
+
+from tensorplug.core.coverage import Entry
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+    """
+    parser = argparse.ArgumentParser(prog="tensorplug", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_coverage(commands)
+    chosen = parser.parse_args(arguments)
+    try:
+        return chosen.run(chosen)  # type: ignore[no-any-return]
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        return 0
+
+
+# --- coverage -----------------------------------------------------------------------------------
+
+
+def _add_coverage(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "coverage",
+        help="which backend has kernels for which ops and dtypes",
+        description="Say for each op, dtype and backend whether a kernel of its own runs it, its "
+        "decomposition into other ops, or nothing.",
+    )
+    command.add_argument("--backend", default="*", help="pattern of the backends, such as cpu_*")
+    command.add_argument("--op", default="*", help="pattern of the ops, such as 'linalg_*'")
+    command.add_argument("--json", action="store_true", help="print every entry as JSON")
+    command.add_argument("--ops", action="store_true", help="print a line for each op")
+    command.add_argument("--write", metavar="FOLDER", type=Path, help="write coverage.md and "
+                         "primitives.md for the backends that tensorplug brings along")  # fmt: skip
+    command.set_defaults(run=_coverage)
+
+
+def _coverage(chosen: argparse.Namespace) -> int:
+    from tensorplug.core import coverage
+    from tensorplug.core.plugins import discovery
+    from tensorplug.testing import pages
+
+    discovery.load_all()
+    if chosen.write is not None:
+        for name, text in pages.all_pages().items():
+            (chosen.write / name).write_text(text, encoding="utf-8")
+            print(f"wrote {chosen.write / name}")
+        return 0
+    places = [place for place in coverage.backends() if fnmatch(place[0], chosen.backend)]
+    if not places:
+        known = ", ".join(sorted({name for name, _ in coverage.backends()}))
+        print(f"no backend matches {chosen.backend!r}; there are {known}", file=sys.stderr)
+        return 1
+    entries = coverage.coverage(places, pages.dtypes_taken())
+    found = [entry for entry in entries if fnmatch(entry.op, chosen.op)]
+    if chosen.json:
+        print(json.dumps([asdict(entry) for entry in found], indent=1))
+        return 0
+    for plugin, device in places:
+        own = [entry for entry in found if (entry.backend, entry.device) == (plugin, device)]
+        _print_backend(plugin, device, own, by_op=chosen.ops)
+    return 0
+
+
+def _print_backend(plugin: str, device: str, entries: list[Entry], *, by_op: bool) -> None:
+    print(f"{plugin} on {device}: entries of op and dtype")
+    rows = {}
+    for name in dict.fromkeys(entry.op if by_op else entry.family for entry in entries):
+        own = [entry for entry in entries if (entry.op if by_op else entry.family) == name]
+        rows[name] = _counts(own)
+    width = max([len(name) for name in rows] + [8])
+    head = ("ops", "kernel", "composite", "missing")
+    print(f"  {'':{width}}" + "".join(f"{title:>11}" for title in head))
+    rows["total"] = _counts(entries)
+    for name, row in rows.items():
+        print(f"  {name:{width}}" + "".join(f"{number:>11}" for number in row))
+
+
+def _counts(entries: Iterable[Entry]) -> tuple[int, int, int, int]:
+    found = list(entries)
+    ways = Counter(entry.way for entry in found)
+    ops = len({entry.op for entry in found})
+    return ops, ways["kernel"], ways["composite"], ways["missing"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
