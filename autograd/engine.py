@@ -83,7 +83,9 @@ class Pass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.raw = not create_graph and not (dispatch.interposed and layers.active_layers())
+        self.raw = not create_graph and not (
+            dispatch.interposed and (dispatch.preferences or layers.active_layers())
+        )
         self.targets = targets
         self.captured: dict[Any, Any] = {}
         # Of each leaf: [paths still to come, sum so far, whether nobody else holds it]

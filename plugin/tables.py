@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from tensorplug.core.dtypes import DType
@@ -69,6 +70,38 @@ class KernelTable:
             return function
 
         return decorate
+
+    def settled(self) -> list[Kernel]:
+        """Return the kernels at the table's own priority, each dtype left to its best one.
+
+        A plugin that builds on shared kernels and does some of them better hands this over, so that its
+        own choices do not stand above another plugin's.
+
+        Examples
+        --------
+        >>> table = KernelTable("cpu")
+        >>> table.add("neg", lambda input: -input)
+        >>> table.add("neg", lambda input: 0 - input, priority=1)
+        >>> [kernel.priority for kernel in table.settled()]
+        [0]
+        """
+        settled: list[Kernel] = []
+        for kernel in sorted(self.kernels, key=lambda kernel: -kernel.priority):
+            better = [
+                k
+                for k in settled
+                if k.op == kernel.op and (k.dtypes is None) == (kernel.dtypes is None)
+            ]
+            dtypes = kernel.dtypes
+            if dtypes is None:
+                if better:
+                    continue
+            else:
+                dtypes = dtypes.difference(*[k.dtypes or () for k in better])
+                if not dtypes:
+                    continue
+            settled.append(replace(kernel, dtypes=dtypes, priority=self.priority))
+        return settled
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels)

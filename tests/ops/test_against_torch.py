@@ -140,5 +140,7 @@ def test_errors(record: OpRecord) -> None:
     function = counterpart(record)
     dtype = tp.float64 if tp.float64 in record.dtypes else record.dtypes[-1]
     for wrong in record.errors(cases.Maker("cpu", dtype)):  # type: ignore[misc]
-        with pytest.raises(wrong.error):
+        # torch has exceptions of its own below the built-in ones, as we have.
+        expected = next(e for e in wrong.error.__mro__ if e.__module__ == "builtins")
+        with pytest.raises(expected):
             function(*to_torch(wrong.sample.args), **to_torch(wrong.sample.kwargs))

@@ -38,7 +38,7 @@ class NumpyPlugin:
         linalg.build(table)
         ordering.build(table)
         special.build(namespace, table)
-        return table
+        return table.settled()
 
 
 plugin = NumpyPlugin()

@@ -14,6 +14,7 @@ from tensorplug.plugin import (
     DType,
     Number,
     Shape,
+    SharedMemory,
     contiguous_strides,
 )
 
@@ -22,6 +23,16 @@ NATIVES: dict[DType, np.dtype[Any]] = {
     for dtype in ALL_DTYPES
 }
 _DTYPES = {native: dtype for dtype, native in NATIVES.items()}
+
+
+def _shared_memory(array: np.ndarray[Any, Any]) -> SharedMemory | None:
+    """Return the memory that an array shows, if it is shared."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, SharedMemory) else None
 
 
 class NumpyRuntime(DeviceRuntime):
@@ -119,6 +130,31 @@ class NumpyRuntime(DeviceRuntime):
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(number)
+
+    def share(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """Return a copy in memory without a name that other processes can map."""
+        if _shared_memory(array) is not None:
+            return array
+        if not SharedMemory.SUPPORTED:
+            return None
+        layout = np.empty_like(array, subok=False)  # dense, and in the same order
+        memory = SharedMemory.of_size(array.nbytes)
+        shared = np.ndarray(array.shape, array.dtype, memory, 0, layout.strides)
+        shared[...] = array
+        return shared
+
+    def shared_handle(self, array: np.ndarray[Any, Any]) -> Any | None:
+        """Return the memory, and how the array lies in it."""
+        memory = _shared_memory(array)
+        if memory is None:
+            return None
+        offset = array.ctypes.data - np.frombuffer(memory, np.uint8).ctypes.data
+        return memory, offset, array.shape, array.strides, self.dtype(array)
+
+    def from_shared_handle(self, handle: Any) -> np.ndarray[Any, Any]:
+        """Return an array over another process's memory."""
+        memory, offset, shape, strides, dtype = handle
+        return np.ndarray(shape, NATIVES[dtype], memory, offset, strides)
 
     def dlpack_device(self, array: np.ndarray[Any, Any]) -> tuple[int, int]:
         """Return the device of DLPack's kDLCPU."""

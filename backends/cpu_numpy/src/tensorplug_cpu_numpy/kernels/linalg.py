@@ -274,7 +274,8 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
         return x[:n], rank, 0
     from scipy.linalg import lstsq
 
-    x, _, rank, values = lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
+    found: Any = lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
+    x, _, rank, values = found
     return x, rank, values
 
 
