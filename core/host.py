@@ -541,8 +541,36 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     return _rebuild, (owner, offset, tuple(tensor.shape), strides, *metadata)
 
 
+def reduce_elements(tensor: Tensor) -> tuple[Any, ...]:
+    """Return how a tensor alone is pickled: its own elements, as a buffer out of band.
+
+    Without the rest of the memory that it may show a part of.
+    """
+    from pickle import PickleBuffer
+
+    from .tensor import Tensor
+
+    if tensor.is_meta:
+        return reduce_tensor(tensor)
+    array = host_array(tensor)
+    if not array.flags.forc:  # gaps, or rows out of order
+        array = np.array(array, order="C")
+    memory = array.ravel(order="K").view(np.uint8).data
+    strides = contiguous_strides(array.shape)
+    if array.size:
+        strides = tuple([stride // array.itemsize for stride in array.strides])
+    cls = None if type(tensor) is Tensor else type(tensor)
+    metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, dict(tensor.__dict__))
+    return _rebuild, (PickleBuffer(memory), 0, tuple(array.shape), strides, *metadata)
+
+
+def seed_numpy(seed: int) -> None:
+    """Seed NumPy's own global generator, which user code in a worker process may draw from."""
+    np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
+
+
 def _rebuild(
-    owner: Array,
+    owner: Any,
     offset: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],

@@ -155,6 +155,40 @@ class DeviceRuntime:
         """Return an array that shares the memory of an object with ``__dlpack__``."""
         raise BufferError(f"device type {self.type!r} does not support DLPack")
 
+    # --- other processes ---
+
+    def share(self, array: Any) -> Any | None:
+        """Return the contents of `array` in memory that other processes can map.
+
+        `array` itself if it is there already; None if the device has no such memory.
+        """
+        return None
+
+    def shared_handle(self, array: Any) -> Any | None:
+        """Return what tells another process's :meth:`from_shared_handle` where `array` is.
+
+        Something that ``multiprocessing`` can pickle; None if other processes cannot see `array`.
+        """
+        return None
+
+    def from_shared_handle(self, handle: Any) -> Any:
+        """Return an array over memory that another process shares."""
+        raise NotImplementedError
+
+    # --- page-locked host memory ---
+
+    def pin(self, array: Any) -> Any | None:
+        """Return a NumPy array's contents in host memory from which copies to this device go fast.
+
+        The result is a NumPy array as well, `array` itself if it is such memory; None if the device
+        knows no difference.
+        """
+        return None
+
+    def is_pinned(self, array: Any) -> bool:
+        """Return whether a NumPy array is in memory that :meth:`pin` returned."""
+        return False
+
     # --- time and memory ---
 
     def quiet(self) -> AbstractContextManager[Any]:
@@ -207,7 +241,7 @@ class RemovedRuntime(DeviceRuntime):
 
     dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
     copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
-    synchronize = quiet = refuse
+    synchronize = quiet = share = shared_handle = from_shared_handle = refuse
 
 
 #: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing

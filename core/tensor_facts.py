@@ -56,16 +56,52 @@ class TensorFacts(TensorMethods):
         return None
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Return whether the host memory is locked for copies: never."""
-        return False
+        """Return whether this host memory is locked for copies to a device."""
+        from .pinning import is_pinned
 
-    def pin_memory(self, device: Any = None) -> Self:
-        """Return the tensor itself: copies to devices need no locked memory."""
-        return self
+        return is_pinned(self, device)
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """Return the contents in host memory that is locked for fast copies to a device.
+
+        The tensor itself is returned where no loaded device makes a difference.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            Which device; by default the first loaded one that offers locked memory.
+        """
+        from .pinning import pin
+
+        return pin(self, device)
 
     def is_shared(self) -> bool:
-        """Return whether other processes see the memory: never."""
-        return False
+        """Return whether other processes can see the memory."""
+        from .sharing import is_shared
+
+        return is_shared(self)
+
+    def share_memory_(self) -> Self:
+        """Move the tensor to memory that other processes can share; return it.
+
+        A process that the tensor is then handed to, as an argument, in a queue or by "fork", sees
+        each write to it, and writes to it itself. Views that were made before keep the old memory.
+
+        Raises
+        ------
+        NotImplementedError
+            If the device, or the system, has no such memory.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> tp.zeros(2).share_memory_().is_shared()
+        True
+        """
+        from .sharing import share
+
+        share(self)
+        return self
 
     def is_distributed(self) -> bool:
         """Return whether parts of the tensor live elsewhere: never."""

@@ -12,7 +12,7 @@ from .datasets import (
     random_split,
 )
 from .distributed_sampler import DistributedSampler
-from .loader import DataLoader, WorkerInfo, get_worker_info
+from .loader import DataLoader
 from .samplers import (
     BatchSampler,
     RandomSampler,
@@ -21,6 +21,7 @@ from .samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .workers import WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler",

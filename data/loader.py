@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from tensorplug.core.generator import Generator
 
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset
-from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from .fetching import EndOfStream, make_fetcher
+from .parallel import ParallelIterator
+from .pinning import pin
+from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
+from .workers import Job
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-@dataclass(frozen=True)
-class WorkerInfo:
-    """What a worker process knows of itself."""
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: Any
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """Return facts about the worker process that this is, or None in the main process.
-
-    Examples
-    --------
-    >>> get_worker_info() is None
-    True
-    """
-    return None
 
 
 _FIXED = frozenset(
@@ -65,26 +49,25 @@ class DataLoader(Generic[T_co]):
     batch_sampler : iterable of list of int, optional
         The indices of each batch; excludes `batch_size`, `shuffle`, `sampler` and `drop_last`.
     num_workers : int
-        Worker processes. Only 0, loading in this process, is there yet.
+        Worker processes that load in parallel; 0 loads in this process.
     collate_fn : callable, optional
         Makes a batch from a list of samples; by default :func:`~tensorplug.data.default_collate`.
     pin_memory : bool
-        Copy each batch into page-locked memory. Accepted and ignored until a device runtime offers
-        it.
+        Copy each batch into page-locked memory, where a loaded device offers it.
     drop_last : bool
         Leave out a last, shorter batch.
     timeout : float
-        Seconds to wait for a worker.
+        Seconds to wait for a batch of a worker; 0 waits as long as it takes.
     worker_init_fn : callable, optional
-        Called with its number in each worker.
-    multiprocessing_context : optional
-        How workers are started.
+        Called with its number in each worker, after the worker was seeded.
+    multiprocessing_context : str or context, optional
+        How workers are started: "fork", "spawn" or "forkserver"; by default as Python does.
     generator : Generator, optional
-        Where the random order comes from.
+        Where the random order and the seeds of the workers come from.
     prefetch_factor : int, optional
-        Batches that each worker keeps ready.
+        Batches that each worker prepares in advance; by default 2.
     persistent_workers : bool
-        Keep workers between passes.
+        Keep workers, and their copies of the dataset, between passes.
     pin_memory_device : str
         Deprecated in torch; ignored.
     in_order : bool
@@ -94,8 +77,11 @@ class DataLoader(Generic[T_co]):
     ------
     ValueError
         If options exclude each other or are out of range.
-    NotImplementedError
-        If `num_workers` is above 0.
+
+    Notes
+    -----
+    A worker's exception is raised here, with its traceback in the message. A worker that is killed
+    raises RuntimeError at once.
 
     Examples
     --------
@@ -134,6 +120,8 @@ class DataLoader(Generic[T_co]):
         _check_workers(
             num_workers, timeout, multiprocessing_context, prefetch_factor, persistent_workers
         )
+        if num_workers and prefetch_factor is None:
+            prefetch_factor = 2
         self._streams = isinstance(dataset, IterableDataset)
         if self._streams:
             _check_stream_options(shuffle, sampler, batch_sampler)
@@ -167,11 +155,12 @@ class DataLoader(Generic[T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
+        self.multiprocessing_context = _as_context(multiprocessing_context)
         self.generator = generator
         self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
         self.in_order = in_order
+        self._iterator: ParallelIterator | None = None  # with the workers that persist
         if collate_fn is None:
             collate_fn = default_collate if self._batches else default_convert
         self.collate_fn = collate_fn
@@ -203,31 +192,52 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler if self._batches else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
-        return self._from_stream() if self._streams else self._from_indices()
+        # Drawn in any case, so that the number of workers doesn't change the order of the samples.
+        base_seed = draw_seed(self.generator)
+        if not self.num_workers:
+            return self._in_this_process()
+        iterator = self._iterator
+        if iterator is None or not iterator.usable:
+            iterator = self._start(base_seed)
+            self._iterator = iterator if self.persistent_workers else None
+        iterator.begin(self._index_sampler)
+        return iterator
 
-    def _from_indices(self) -> Iterator[Any]:
-        dataset = self.dataset
-        fetch = getattr(dataset, "__getitems__", None)
+    def _in_this_process(self) -> Iterator[Any]:
+        fetcher = make_fetcher(
+            self.dataset, self._streams, self._batches, self.collate_fn, self.drop_last
+        )
         for index in self._index_sampler:
-            if not self._batches:
-                samples = dataset[index]
-            elif callable(fetch):
-                samples = fetch(index)
-            else:
-                samples = [dataset[i] for i in index]
-            yield self.collate_fn(samples)
-
-    def _from_stream(self) -> Iterator[Any]:
-        stream = iter(self.dataset)
-        if not self._batches:
-            for sample in stream:
-                yield self.collate_fn(sample)
-            return
-        for index in self._index_sampler:
-            samples = [sample for _, sample in zip(index, stream, strict=False)]
-            if not samples or (self.drop_last and len(samples) < len(index)):
+            try:
+                batch = fetcher.fetch(index)
+            except EndOfStream:
                 return
-            yield self.collate_fn(samples)
+            yield pin(batch) if self.pin_memory else batch
+
+    def _start(self, base_seed: int) -> ParallelIterator:
+        """Return an iterator with new workers."""
+        job = Job(
+            self.dataset,
+            self._streams,
+            self._batches,
+            self.collate_fn,
+            self.drop_last,
+            self.worker_init_fn,
+            base_seed,
+            self.num_workers,
+        )
+        return ParallelIterator(
+            self.multiprocessing_context or multiprocessing.get_context(),
+            job,
+            prefetch=self.prefetch_factor or 1,
+            timeout=self.timeout,
+            in_order=self.in_order,
+            pinned=self.pin_memory,
+            persistent=self.persistent_workers,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_iterator": None}
 
     def __len__(self) -> int:
         if not self._streams:
@@ -253,10 +263,9 @@ def _check_workers(
     if timeout < 0:
         raise ValueError(f"timeout option should be non-negative, got {timeout}")
     if num_workers > 0:
-        raise NotImplementedError(
-            f"DataLoader: num_workers={num_workers} asks for worker processes, which are not "
-            "implemented yet; use num_workers=0, which loads in this process"
-        )
+        if prefetch_factor is not None and prefetch_factor < 1:
+            raise ValueError(f"prefetch_factor option should be positive, got {prefetch_factor}")
+        return
     if prefetch_factor is not None:
         raise ValueError(
             "prefetch_factor option could only be specified in multiprocessing: it needs "
@@ -268,6 +277,24 @@ def _check_workers(
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0)"
         )
+
+
+def _as_context(given: Any) -> Any:
+    """Return the multiprocessing context that is meant, or None for the default."""
+    if isinstance(given, str):
+        known = multiprocessing.get_all_start_methods()
+        if given not in known:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{known}, but got multiprocessing_context={given!r}"
+            )
+        return multiprocessing.get_context(given)
+    if given is not None and not isinstance(given, BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={given!r}"
+        )
+    return given
 
 
 def _check_stream_options(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:

@@ -41,10 +41,15 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
+def draw_seed(generator: Generator | None = None) -> int:
+    """Return a seed from a generator, by default from the default one."""
+    return int(randint(0, 2**62, (), dtype=int64, generator=generator).item())
+
+
 def _own_generator() -> Generator:
     """Return a generator seeded from the default one, so that ``manual_seed`` fixes the order."""
     generator = Generator()
-    generator.manual_seed(int(randint(0, 2**62, (), dtype=int64).item()))
+    generator.manual_seed(draw_seed())
     return generator
 
 

@@ -38,6 +38,7 @@ from tensorplug.core.shapes import (
     normalize_dims,
     reduced_shape,
 )
+from tensorplug.core.sharing import SharedMemory
 
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
@@ -65,6 +66,7 @@ __all__ = [
     "PluginError",
     "RegistrationError",
     "Shape",
+    "SharedMemory",
     "Spec",
     "broadcast_shapes",
     "check_every_call",

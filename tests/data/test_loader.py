@@ -219,11 +219,18 @@ def test_no_worker_here():
     ("dataset", "options", "error", "text"),
     [
         (Squares(), {"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
+        (Squares(), {"num_workers": 2, "prefetch_factor": 0}, ValueError, "prefetch_factor option"),
         (
             Squares(),
-            {"num_workers": 2},
-            NotImplementedError,
-            "not implemented yet; use",
+            {"num_workers": 2, "multiprocessing_context": "clone"},
+            ValueError,
+            "valid start method",
+        ),
+        (
+            Squares(),
+            {"num_workers": 2, "multiprocessing_context": 1},
+            TypeError,
+            "valid context object",
         ),
         (Squares(), {"timeout": -1}, ValueError, "timeout option should be non-negative"),
         (Squares(), {"prefetch_factor": 2}, ValueError, "prefetch_factor option"),
