@@ -139,7 +139,10 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
     entries.optionxform = str  # type: ignore[assignment, method-assign]
     entries.read_string(metadata(built.wheel, "entry_points.txt"))
     plugins = dict(entries["tensorplug.v1"])
-    assert plugins == {"cpu.numpy": "tensorplug_cpu_numpy:plugin"}
+    assert plugins == {
+        "cpu.numpy": "tensorplug_cpu_numpy:plugin",
+        "extension.nn": "tensorplug.nn.plugin:plugin",
+    }
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name) for name in plugins)
 
 

@@ -26,13 +26,15 @@ def packages_below(folder: str, package: str) -> dict[str, str]:
 
 def test_each_folder_is_listed_and_each_listed_folder_is_there():
     found = {
+        "": "src",  # for the single module below
         **packages_below("src/tensorplug", "tensorplug"),
         **packages_below("backends/cpu_numpy/src/tensorplug_cpu_numpy", "tensorplug_cpu_numpy"),
     }
     for folder in ROOT_FOLDERS:
         found |= packages_below(folder, f"tensorplug.{folder}")
     assert found == FOLDER_OF
-    assert sorted(found) == sorted(PACKAGES)
+    assert sorted(found.keys() - {""}) == sorted(PACKAGES)
+    assert [f"{path.stem}" for path in (ROOT / "src").glob("*.py")] == CONFIG["setuptools"]["py-modules"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
