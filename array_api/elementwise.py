@@ -70,6 +70,10 @@ def _clone(x: Any) -> Any:
     return x.clone()
 
 
+def _imag(x: Any) -> Any:
+    return ops.imag(x) if x.dtype.is_complex else ops.zeros_like(x)
+
+
 def _round(x: Any) -> Any:
     if x.dtype.is_complex:
         return ops.complex(ops.round(x.real), ops.round(x.imag))
@@ -97,7 +101,7 @@ cosh = _unary(ops.cosh, "cosh", "the hyperbolic cosine")
 exp = _unary(ops.exp, "exp", "the exponential")
 expm1 = _unary(ops.expm1, "expm1", "the exponential less 1, accurate near 0")
 floor = _unary(ops.floor, "floor", "the largest integer that is not greater")
-imag = _unary(ops.imag, "imag", "the imaginary part")
+imag = _unary(_imag, "imag", "the imaginary part")
 isfinite = _unary(ops.isfinite, "isfinite", "whether it is neither infinite nor NaN")
 isinf = _unary(ops.isinf, "isinf", "whether it is infinite")
 isnan = _unary(ops.isnan, "isnan", "whether it is NaN")
