@@ -252,6 +252,8 @@ class OpNode(Node):
         """Return a saved output as a tensor that this node made."""
         result = new_tensor(saved._array, saved._kind, saved._shape)
         result._storage = saved._storage
+        if saved._tangents is not None:
+            result._tangents = saved._tangents
         if saved._kind.dtype.category >= 2:
             result._state = TRACKED
             result._node = self

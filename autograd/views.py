@@ -55,6 +55,8 @@ def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
     """Apply view ops, given with their kernel arguments, to a tensor."""
     from tensorplug.core.operators import Spec
 
+    from .levels import run_spec
+
     for op, values in steps:
         if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
             raise RuntimeError(
@@ -62,7 +64,8 @@ def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
                 "make it of a contiguous tensor"
             )
         shape, dtype = _result_of(op, tensor, values)
-        tensor = dispatch.execute(op, Spec((tensor, *values), shape, dtype))
+        spec = Spec((tensor, *values), shape, dtype)
+        tensor = run_spec(op, spec) if dispatch.interposed else dispatch.execute(op, spec)
     return tensor
 
 

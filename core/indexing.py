@@ -218,7 +218,8 @@ def _part(item: Any, input: Any) -> Any:
             raise IndexError(
                 f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
             )
-        return item if item._shape else int(cast(Any, item))
+        # A position that differs along a dimension that vmap hides is no number.
+        return item if item._shape or getattr(item, "_batched", False) else int(cast(Any, item))
     if isinstance(item, (list, tuple, range)) or hasattr(item, "__array_interface__"):
         return _from_host(item, input)
     if hasattr(item, "__index__"):

@@ -25,8 +25,8 @@ class Layer:
         A unique name.
     order : int
         Where the layer stands: a call passes active layers from the highest order to the lowest, then
-        reaches autograd and the kernels. Transforms stand at 300, autocast at 200, tracing and profiling
-        at 100.
+        reaches autograd and the kernels. Autocast stands at 200 (it has to see composites before the
+        transforms take them apart), functional transforms at 150, tracing and profiling at 100.
     nested : bool
         Whether the layer also sees the ops that a composite's body calls (a profiler does, autocast
         does not: it has converted the composite's inputs already).

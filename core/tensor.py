@@ -87,6 +87,11 @@ class Tensor(Conversions):
 
     __slots__ = ("__dict__", "__weakref__")
 
+    # What the functional transforms of autograd tell tensors by: whether a dimension is hidden, and the
+    # tangents of forward mode, by level.
+    _batched = False
+    _tangents: Any = None
+
     __array_priority__ = 1000  # NumPy arrays leave binary operators to us
     __array_ufunc__: Any = None
 

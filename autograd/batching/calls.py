@@ -1,0 +1,179 @@
+"""How calls of ops on batched tensors find their rules."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tensorplug.core import dispatch, operators
+from tensorplug.core.operators import Op, Spec
+from tensorplug.core.tensor_base import TensorBase
+
+from .. import levels
+from ..levels import Within, map_tensors, run_spec, state, tensors_in
+from . import rules
+from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
+
+COPY = operators.handle("copy")
+_RELAYOUTS = frozenset({"squeeze", "unsqueeze", "transpose", "t"})
+
+
+@functools.cache
+def draws(op: Op) -> bool:
+    """Return whether an op may draw random numbers."""
+    module = getattr(op.function, "__module__", "")
+    if module.endswith((".random", ".distributions")) or op.name == "philox_bits":
+        return True
+    return op.sort == "composite" and "generator" in op.parameters
+
+
+def innermost(values: Any) -> BatchLevel | None:
+    """Return the innermost level at which one of the tensors is batched."""
+    found = None
+    for tensor in tensors_in(values):
+        if isinstance(tensor, BatchedTensor):
+            level = tensor.level
+            if found is None or level.position > found.position:
+                found = level
+    return found
+
+
+def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op with batched tensors among its arguments."""
+    if kwargs.get("out") is not None:
+        raise RuntimeError(
+            f"vmap: {op.name}(..., out=) is not possible inside of vmap; use what it returns"
+        )
+    if op.sort == "composite":
+        source = _inplace_source(op)
+        if source is not None:
+            return _inplace(source, op.name, args, kwargs)
+        whole = rules.COMPOSITES.get(op.name)
+        if whole is not None:
+            level = innermost((args, tuple(kwargs.values())))
+            if level is not None:
+                return _whole(whole, op, args, kwargs, level)
+        return op.function(*args, **kwargs)
+    return run_spec(op, op.function(*args, **kwargs))
+
+
+def spec_batched(op: Op, spec: Spec) -> Any:
+    """Call a primitive with batched tensors among its canonical arguments."""
+    level = innermost(spec.values)
+    if level is None:
+        return _random(op, spec)
+    if any(shape is None for shape, _ in spec.outputs):
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+            f"over {op.name.lstrip('_')}."
+        )
+    with Within(state.batches[: level.position], state.tangents):
+        values = map_tensors(spec.values, lambda t: rules.hidden(t, level))
+        rule = rules.PRIMITIVES.get(op.name)
+        if rule is None:
+            rule = rules.pointwise if op.pointwise else rules.one_by_one
+        results = rule(op, spec, values, level.size)
+    return _wrapped(results, level)
+
+
+def _wrapped(results: Any, level: BatchLevel) -> Any:
+    if isinstance(results, TensorBase):
+        return wrap(results, 0, level)
+    items = [wrap(result, 0, level) for result in results]
+    return type(results)(*items) if hasattr(results, "_fields") else type(results)(items)
+
+
+def _whole(
+    rule: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], level: BatchLevel
+) -> Any:
+    """Apply the rule of a composite; what it returns None for is taken apart after all."""
+    values = op.bind(args, kwargs)
+    with Within(state.batches[: level.position], state.tangents):
+        results = rule(op, map_tensors(values, lambda t: rules.hidden(t, level)), level.size)
+    if results is None:
+        return op.function(*args, **kwargs)
+    return _wrapped(results, level)
+
+
+def _random(op: Op, spec: Spec) -> Any:
+    """Draw random bits by the innermost vmap's rule."""
+    level: BatchLevel = state.batches[-1]
+    if level.randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+    with Within(state.batches[:-1], state.tangents):
+        if level.randomness == "same":
+            return run_spec(op, spec)
+        return wrap(rules.random_bits(op, spec, level.size), 0, level)
+
+
+# --- writing in place -------------------------------------------------------------------------
+
+
+def _inplace_source(op: Op) -> Op | None:
+    """Return the op whose in-place variant this is, or None."""
+    if not op.name.endswith("_"):
+        return None
+    for source, variant in dispatch._INPLACE_OPS.items():
+        if variant is op:
+            return source
+    return None
+
+
+def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Write into the tensor behind: by way of ``copy_``, of what the op itself returns."""
+    target = args[0]
+    if op is COPY:
+        _copy(target, args[1] if len(args) > 1 else kwargs["src"])
+        return target
+    if op.name in _RELAYOUTS:
+        _relayout(target, op.call(*args, **kwargs))
+        return target
+    if op.inplace_body is not None:
+        return op.inplace_body(*args, **kwargs)
+    result = op.call(*args, **kwargs)
+    if result._shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(result._shape)}"
+        )
+    dispatch._check_out(op, target, result._kind.dtype, result._kind)
+    dispatch.inplace(COPY, "copy_", target, (result,), {})
+    return target
+
+
+def _relayout(target: Any, shown: Any) -> None:
+    target.value, target.bdim = shown.value, shown.bdim
+    target._array, target._shape = shown._array, shown._shape
+
+
+def _copy(target: Any, source: Any) -> None:
+    level = innermost((target, source))
+    assert level is not None
+    if not (isinstance(target, BatchedTensor) and target.level is level):
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+            "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+            "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+            "operators instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, "
+            "for example with new_zeros() of a batched tensor."
+        )
+    shape = target._shape
+    if isinstance(source, TensorBase):
+        if len(source._shape) > len(shape):
+            raise RuntimeError(
+                f"copy_(): output with shape {list(shape)} doesn't match the broadcast shape "
+                f"{list(source._shape)}"
+            )
+    with Within(state.batches[: level.position], state.tangents):
+        whole = moved(target.value, target.bdim, 0)
+        if isinstance(source, BatchedTensor) and source.level is level:
+            source = rules.padded(front(source, level), len(shape))
+        dispatch.inplace(COPY, "copy_", whole, (source,), {})
+
+
+levels.call_batched = call_batched
+levels.spec_batched = spec_batched
+levels.draws = draws

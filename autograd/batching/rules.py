@@ -1,0 +1,473 @@
+"""Rules: what ops do with tensors of which one dimension is hidden.
+
+A rule gets the op, the canonical arguments of the call on one sample, and the values with each batched tensor
+as a :class:`Hidden`, whose first dimension is the hidden one. It returns the result for all samples, with that
+dimension first again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tensorplug.core.operators import Op, Spec, get_op, handle
+from tensorplug.core.shapes import Shape, broadcast_shapes
+from tensorplug.core.tensor_base import TensorBase
+
+from ..levels import map_tensors, relay
+from .tensors import BatchLevel, is_batched, moved
+
+_ALL = slice(None)
+_ARANGE = handle("arange")
+_STACK = handle("stack")
+_CLONE = handle("clone")
+
+
+class Hidden:
+    """A tensor whose first dimension is hidden.
+
+    Attributes
+    ----------
+    tensor : Tensor
+        All samples.
+    shape : tuple of int
+        Of one sample.
+    """
+
+    __slots__ = ("shape", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.shape: Shape = tensor._shape[1:]
+
+
+Rule: TypeAlias = Callable[[Op, Spec, tuple[Any, ...], int], Any]
+WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], int], Any]
+
+
+def hidden(value: Any, level: BatchLevel) -> Any:
+    """Return a tensor as the rules of a level see it."""
+    return Hidden(moved(value.value, value.bdim, 0)) if is_batched(value, level) else value
+
+
+def padded(tensor: Any, ndim: int) -> Any:
+    """Return a batch of samples with dimensions of size 1 in front of each sample's, `ndim` in all."""
+    missing = ndim + 1 - len(tensor._shape)
+    return tensor[(_ALL, *((None,) * missing))] if missing > 0 else tensor
+
+
+def full(value: Any, size: int) -> Any:
+    """Return all samples of a value: of a tensor that is no batch, the same `size` times."""
+    return value.tensor if isinstance(value, Hidden) else value.expand((size, *value._shape))
+
+
+def shape_of(value: Any) -> Shape:
+    """Return the shape of one sample."""
+    shape: Shape = value.shape if isinstance(value, Hidden) else value._shape
+    return shape
+
+
+def batched(spec: Spec, size: int) -> Any:
+    """Return the outputs of a spec, for all samples."""
+    return tuple([((size, *shape), dtype) for shape, dtype in spec.outputs])
+
+
+def _ndim(value: Any) -> int:
+    if isinstance(value, Hidden):
+        return len(value.shape)
+    return len(value._shape) if isinstance(value, TensorBase) else 0
+
+
+# --- families ---------------------------------------------------------------------------------
+
+
+def pointwise(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Line the samples up, and let broadcasting do the rest."""
+    ndim = max([_ndim(value) for value in values])
+    arranged = tuple([padded(v.tensor, ndim) if isinstance(v, Hidden) else v for v in values])
+    shapes = [v._shape for v in arranged if isinstance(v, TensorBase)]
+    shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)
+    dtype = spec.outputs[0][1]
+    return relay(op, arranged, spec, shape=shape, dtype=dtype)
+
+
+def as_is(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Call the op as it is: it treats leading dimensions as a batch, or all elements alike."""
+    arranged = tuple([v.tensor if isinstance(v, Hidden) else v for v in values])
+    return relay(op, arranged, spec, outputs=batched(spec, size))
+
+
+def leading(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Bring all tensors to as many dimensions: the op broadcasts leading ones as batches."""
+    ndim = max([_ndim(value) for value in values])
+    arranged = tuple(
+        [
+            padded(full(v, size), ndim) if isinstance(v, (Hidden, TensorBase)) else v
+            for v in values
+        ]
+    )
+    return relay(op, arranged, spec, outputs=batched(spec, size))
+
+
+def over_dims(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """``op(input, dims, …)``: each dimension has moved on by one."""
+    input, dims, *rest = values
+    moved_on = tuple([d + 1 for d in dims])
+    return relay(op, (input.tensor, moved_on, *rest), spec, outputs=batched(spec, size))
+
+
+def along_dim(position: int) -> Rule:
+    """Return the rule for ops along one dimension, given at a place among the arguments."""
+
+    def rule(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+        dim = values[position]
+        scalar = not _ndim(values[0])
+        arranged = []
+        for place, value in enumerate(values):
+            if place == position:
+                value = dim if dim is None else (0 if scalar else dim) + 1
+            elif isinstance(value, (Hidden, TensorBase)):
+                value = full(value, size)
+                if scalar and value.ndim == 1:
+                    value = value[:, None]  # a number counts as one dimension of size 1
+            arranged.append(value)
+        if not scalar:
+            return relay(op, tuple(arranged), spec, outputs=batched(spec, size))
+        outputs = tuple([((size, *(shape or (1,))), dtype) for shape, dtype in spec.outputs])
+        result = relay(op, tuple(arranged), spec, outputs=outputs)
+        shape = spec.outputs[0][0]
+        return result.reshape((size, *(shape or ())))
+
+    return rule
+
+
+def extreme_place(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Rule of argmax and argmin."""
+    input, dim, keepdim = values
+    tensor = input.tensor
+    if dim is None or not input.shape:
+        flat = tensor.reshape((size, -1)) if tensor.numel() else tensor.reshape((size, 0))
+        found = relay(op, (flat, 1, False), spec, shape=(size,))
+        return found.reshape((size, *spec.outputs[0][0]))  # type: ignore[misc]
+    return relay(op, (tensor, dim + 1, keepdim), spec, outputs=batched(spec, size))
+
+
+# --- views ------------------------------------------------------------------------------------
+
+
+def view(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Keep the hidden dimension as it is."""
+    input, shape = values
+    return relay(op, (input.tensor, (size, *shape)), spec, outputs=batched(spec, size))
+
+
+def permute(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Leave the hidden dimension in front."""
+    input, dims = values
+    order = (0, *[d + 1 for d in dims])
+    return relay(op, (input.tensor, order), spec, outputs=batched(spec, size))
+
+
+def expand(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """New dimensions come behind the hidden one."""
+    input, shape = values
+    tensor = padded(input.tensor, len(shape))
+    return relay(op, (tensor, (size, *shape)), spec, outputs=batched(spec, size))
+
+
+def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Samples lie as far apart in memory as they did."""
+    input, shape, strides, offset, _ = values
+    tensor = input.tensor
+    layout = (tensor.stride(), tensor.storage_offset())
+    arranged = (tensor, (size, *shape), (layout[0][0], *strides), offset, layout)
+    return relay(op, arranged, spec, outputs=batched(spec, size))
+
+
+def unfold(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """The dimension has moved on by one."""
+    input, dim, width, step = values
+    if not input.shape:
+        return input.tensor.reshape((size, *spec.outputs[0][0]))  # type: ignore[misc]
+    return relay(op, (input.tensor, dim + 1, width, step), spec, outputs=batched(spec, size))
+
+
+def diagonal(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """The dimensions have moved on by one."""
+    input, offset, dim1, dim2 = values
+    arranged = (input.tensor, offset, dim1 + 1, dim2 + 1)
+    return relay(op, arranged, spec, outputs=batched(spec, size))
+
+
+def basic_index(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """The hidden dimension stays whole."""
+    input, key = values
+    return relay(op, (input.tensor, (_ALL, *key)), spec, outputs=batched(spec, size))
+
+
+def place(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """The hidden dimension stays whole."""
+    input, shape, key = values
+    arranged = (input.tensor, (size, *shape), (_ALL, *key))
+    return relay(op, arranged, spec, outputs=batched(spec, size))
+
+
+# --- products ---------------------------------------------------------------------------------
+
+
+def matmul(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Bring both to matrices whose leading dimensions broadcast."""
+    left, right = values
+    shape = (size, *spec.outputs[0][0])  # type: ignore[misc]
+    a_ndim, b_ndim = _ndim(left), _ndim(right)
+    if isinstance(left, Hidden) and not isinstance(right, Hidden) and b_ndim <= 2:
+        # The batch is just more rows.
+        return relay(op, (left.tensor, right), spec, shape=shape)
+    a = full(left, size) if isinstance(left, Hidden) else left
+    b = full(right, size) if isinstance(right, Hidden) else right
+    if a_ndim == 1:
+        a = a[..., None, :]
+    if b_ndim == 1:
+        b = b[..., :, None]
+    ndim = max(a_ndim, b_ndim, 2)
+    if isinstance(left, Hidden):
+        a = padded(a, ndim)
+    if isinstance(right, Hidden):
+        b = padded(b, ndim)
+    batch = broadcast_shapes(a._shape[:-2], b._shape[:-2])
+    assert batch is not None
+    product = relay(op, (a, b), spec, shape=(*batch, a._shape[-2], b._shape[-1]))
+    return product if product._shape == shape else product.reshape(shape)
+
+
+# --- joining, gathering, indexing -------------------------------------------------------------
+
+
+def cat(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Join behind the hidden dimension."""
+    tensors, dim = values
+    arranged = [full(tensor, size) for tensor in tensors]
+    return relay(op, (arranged, dim + 1), spec, outputs=batched(spec, size))
+
+
+def scatter(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """``scatter(input, dim, index, src, …)``, where a number may stand for src."""
+    input, dim, index, src, *rest = values
+    scalar = not _ndim(input)
+    shape = shape_of(index)
+    source: Any = src
+    if isinstance(src, Hidden) and not src.shape and shape:
+        source = padded(src.tensor, len(shape)).expand((size, *shape))
+    elif isinstance(src, Hidden) or (isinstance(src, TensorBase) and src._shape):
+        source = full(src, size)
+    arranged = [full(input, size), dim + 1, full(index, size), source]
+    if scalar:
+        arranged = [v[:, None] if n in (0, 2) and v.ndim == 1 else v for n, v in enumerate(arranged)]
+        arranged[1] = 1
+        if isinstance(arranged[3], TensorBase) and arranged[3].ndim == 1:  # type: ignore[attr-defined]
+            arranged[3] = arranged[3][:, None]
+        made = relay(op, (*arranged, *rest), spec, shape=(size, 1))
+        return made.reshape((size,))
+    return relay(op, (*arranged, *rest), spec, outputs=batched(spec, size))
+
+
+def _positions(indices: list[Any]) -> list[int]:
+    return [d for d, item in enumerate(indices) if item is not None]
+
+
+def _adjacent(places: list[int]) -> bool:
+    return places[-1] - places[0] == len(places) - 1
+
+
+def index(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Index each sample by its own positions."""
+    input, indices = values
+    shape = (size, *spec.outputs[0][0])  # type: ignore[misc]
+    places = _positions(indices)
+    if not places:
+        return input.tensor
+    depth = max([len(shape_of(indices[d])) for d in places])
+    adjacent = _adjacent(places)
+    if not any(isinstance(item, Hidden) for item in indices):
+        arranged = [None, *indices]
+        if adjacent:
+            return relay(op, (input.tensor, arranged), spec, shape=shape)
+        common = shape[1 : 1 + depth]
+        raw = relay(op, (input.tensor, arranged), spec, shape=(*common, size, *shape[1 + depth :]))
+        return moved(raw, depth, 0)
+    lined = [
+        padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices
+    ]
+    start = places[0] if adjacent else 0
+    common = shape[1 + start : 1 + start + depth]
+    rest = (*shape[1 : 1 + start], *shape[1 + start + depth :])
+    if not isinstance(input, Hidden):
+        # The hidden dimension is one more of the positions.
+        at = start if adjacent else 0
+        raw_shape = (*rest[:at], size, *common, *rest[at:])
+        return moved(relay(op, (input, lined), spec, shape=raw_shape), at, 0)
+    own = _ARANGE.call(size, device=input.tensor.device).reshape((size, *((1,) * depth)))
+    raw = relay(op, (input.tensor, [own, *lined]), spec, shape=(size, *common, *rest))
+    if not start:
+        return raw
+    order = [0, *range(1 + depth, 1 + depth + start), *range(1, 1 + depth)]
+    order.extend(range(len(order), raw.ndim))
+    return raw.permute(tuple(order))
+
+
+def index_put(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Write to each sample at its own positions."""
+    input, indices, new, accumulate = values
+    places = _positions(indices)
+    shape = (size, *spec.outputs[0][0])  # type: ignore[misc]
+    if not places or not _adjacent(places):
+        return one_by_one(op, spec, values, size)
+    depth = max([len(shape_of(indices[d])) for d in places])
+    tensor = full(input, size)
+    written = depth + len(input.shape if isinstance(input, Hidden) else input._shape) - len(places)
+    source = padded(new.tensor, written) if isinstance(new, Hidden) else new
+    if not any(isinstance(item, Hidden) for item in indices):
+        return relay(op, (tensor, [None, *indices], source, accumulate), spec, shape=shape)
+    if places[0]:
+        return one_by_one(op, spec, values, size)
+    own = _ARANGE.call(size, device=tensor.device).reshape((size, *((1,) * depth)))
+    lined = [
+        padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices
+    ]
+    return relay(op, (tensor, [own, *lined], source, accumulate), spec, shape=shape)
+
+
+# --- random numbers, and everything else ------------------------------------------------------
+
+#: How far apart, in blocks, the streams of samples are that draw from a generator nobody knows.
+_APART = 1 << 44
+
+
+def random_bits(op: Op, spec: Spec, size: int) -> Any:
+    """Draw other bits for each sample."""
+    import math
+
+    from tensorplug.core import generator
+
+    shape, seed, offset = spec.values
+    count = math.prod(shape)
+    for known in list(generator._defaults.values()):
+        if known._seed == seed and known._offset == offset + -(-count // 4):
+            seed, offset = known.take(count * size)
+            return relay(op, ((size, *shape), seed, offset), spec, shape=(size, *shape))
+    rows = [relay(op, (shape, seed, offset + n * _APART), spec) for n in range(size)]
+    return _STACK.call(rows)
+
+
+def one_by_one(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Call the op once per sample, and stack what it returns: right for every op."""
+    if not size:
+        raise RuntimeError(
+            f"vmap: {op.name} has no batching rule, and there is no sample to run it on"
+        )
+    rows = []
+    for number in range(size):
+        picked = _picked(values, number)
+        result = relay(op, picked, spec, outputs=spec.outputs)
+        rows.append(result if isinstance(result, tuple) else (result,))
+    stacked = tuple([_STACK.call(list(column)) for column in zip(*rows, strict=True)])
+    return stacked if len(spec.outputs) > 1 else stacked[0]
+
+
+def _picked(values: Any, number: int) -> Any:
+    if isinstance(values, Hidden):
+        return values.tensor[number]
+    if isinstance(values, (list, tuple)) and values and type(values[0]) is not int:
+        return type(values)([_picked(value, number) for value in values])
+    return values
+
+
+# --- composites as a whole --------------------------------------------------------------------
+
+
+def _rewrap(op: Op, values: tuple[Any, ...]) -> Any:
+    args, kwargs = op.unbind(values)
+    return op.call(*args, **kwargs)
+
+
+def whole_as_is(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Call a composite that treats all elements alike, or leading dimensions as a batch."""
+    return _rewrap(op, tuple([v.tensor if isinstance(v, Hidden) else v for v in values]))
+
+
+def filled(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Make a batch like a batch: ``zeros_like``, ``new_zeros`` and their kin."""
+    input = values[0]
+    if not isinstance(input, Hidden):
+        return None
+    made = _rewrap(op, (input.tensor[0] if size else input.tensor.sum(0), *values[1:]))
+    return _CLONE.call(made.detach().expand((size, *made._shape)))
+
+
+PRIMITIVES: dict[str, Rule] = {
+    **dict.fromkeys(("cast", "clone", "view_as_real", "view_as_complex", "view_dtype"), as_is),
+    **dict.fromkeys(
+        (
+            "cholesky_factor",
+            "qr_factor",
+            "householder_qr",
+            "matrix_exponential",
+            "lu_factor",
+            "ldl_factor",
+            "eigh",
+            "eig",
+            "singular_decomposition",
+            "frexp_parts",
+            "bessel",
+        ),
+        as_is,
+    ),
+    **dict.fromkeys(("solve", "solve_triangular", "ldl_solve", "orthogonal_polynomial"), leading),
+    **dict.fromkeys(("sum", "mean", "prod", "any", "all", "amax", "amin"), over_dims),
+    **dict.fromkeys(("flip", "fft_c2c"), over_dims),
+    **dict.fromkeys(("argmax", "argmin"), extreme_place),
+    **dict.fromkeys(
+        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "_order", "gather"), along_dim(1)
+    ),
+    "_top_places": along_dim(2),
+    **dict.fromkeys(("scatter", "scatter_reduce"), scatter),
+    "view": view,
+    "permute": permute,
+    "expand": expand,
+    "as_strided": as_strided,
+    "unfold": unfold,
+    "diagonal": diagonal,
+    "basic_index": basic_index,
+    "place": place,
+    "matmul": matmul,
+    "cat": cat,
+    "index": index,
+    "index_put": index_put,
+}
+
+COMPOSITES: dict[str, WholeRule] = {
+    "to_device": whole_as_is,
+    **dict.fromkeys(
+        (
+            "empty_like",
+            "full_like",
+            "new_empty",
+            "new_full",
+            "new_ones",
+            "new_zeros",
+            "ones_like",
+            "zeros_like",
+        ),
+        filled,
+    ),
+}
+
+
+def known_ops() -> list[str]:
+    """Return the names of the ops that have a rule of their own."""
+    return [name for name in (*PRIMITIVES, *COMPOSITES) if get_op(name)]
+
+
+def unhidden(values: Any) -> Any:
+    """Return values with the tensors of all samples in place of what rules see."""
+    return map_tensors(values, lambda t: t.tensor if isinstance(t, Hidden) else t)
