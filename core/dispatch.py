@@ -619,7 +619,7 @@ def _run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) ->
         )
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
-        _check_out(op, targets[0], spec.outputs[0][1], spec.kind)
+        _check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
         if targets[0]._shape == spec.outputs[0][0]:
             write(op, spec, targets[0])
             return out
@@ -630,7 +630,7 @@ def _run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) ->
     if len(computed) != len(targets):
         raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
     for target, result in zip(targets, computed, strict=True):
-        _check_out(op, target, result._kind.dtype, result._kind)
+        _check_out(op.name, target, result._kind.dtype, result._kind)
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             resize_out(op, target, result._shape)
@@ -640,20 +640,26 @@ def _run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) ->
     return type(results)._make(targets) if hasattr(results, "_make") else out
 
 
-def _check_out(op: Op, target: Any, dtype: DType, kind: Kind) -> None:
+def _check_out(name: str, target: Any, dtype: DType, kind: Kind) -> None:
+    """Refuse to write a result of some dtype and kind into a tensor that can't take it."""
     if target._kind.device is not kind.device:
         raise RuntimeError(
-            f"{op.name}(): expected out= on {kind.device}, got a tensor on {target._kind.device}"
+            f"{name}(): expected out= on {kind.device}, got a tensor on {target._kind.device}"
         )
     if not can_cast(dtype, target._kind.dtype):
         raise RuntimeError(
-            f"{op.name}(): result type {dtype.name} can't be cast to the desired output type "
+            f"{name}(): result type {dtype.name} can't be cast to the desired output type "
             f"{target._kind.dtype.name}"
         )
 
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
     """Give an ``out=`` tensor of another shape new memory, as torch does.
+    if target._storage is not None and _overlaps(target):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory location. Please clone() the tensor before performing the operation."
+        )
 
     A tensor that has elements gets a warning, because its old memory is left behind.
     """
@@ -736,21 +742,13 @@ def run_inplace(
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(shape or ())}"
         )
-    _check_out(op, target, dtype, spec.kind)
+    _check_out(name, target, dtype, spec.kind)
     if spec.values[0] is not target or spec.kind.with_dtype(dtype) is not target._kind:
         return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
     recorded = gradient.before_inplace(op, target, spec.values)
     storage = target._storage
     version = target._writes if storage is None else storage.version
-    try:
-        write(op, spec, target)
-    except ValueError:
-        if _overlaps(target):
-            raise RuntimeError(
-                f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
-                "to a single memory location. Please clone() the tensor before performing the operation."
-            ) from None
-        raise
+    write(op, spec, target)
     if recorded is not None:
         gradient.record_inplace(op, target, recorded, version)
     return target
@@ -770,6 +768,9 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
         return False
     raw = [target._array]
     shape = target._shape
+    storage = target._storage
+    if storage is not None and _overlaps(target):
+        return False  # to be refused
     for arg in args:
         if isinstance(arg, tensor_class):
             if arg._kind is not kind or arg._state or (arg._shape and arg._shape != shape):
@@ -786,7 +787,6 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     except Warning:
         with kind.runtime.quiet():
             writer(*raw, out=target._array)
-    storage = target._storage
     if storage is None:
         target._writes += 1
     else:
@@ -801,6 +801,8 @@ def _overlaps(tensor: Any) -> bool:
     return any([size > 1 and not stride for size, stride in pairs])
 
 
+    if 0 not in strides:
+        return False
 def _inplace_composite(
     op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -811,7 +813,7 @@ def _inplace_composite(
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    _check_out(op, target, result._kind.dtype, result._kind)
+    _check_out(name, target, result._kind.dtype, result._kind)
     return inplace(COPY, "copy_", target, (result,), {})
 
 

@@ -97,11 +97,11 @@ def _histogramdd_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _check_histogramdd(result: Any, sample: Sample) -> None:
-    points = sample.args[0].detach().double().numpy()
+    points = sample.args[0].double().numpy(force=True)
     points = points.reshape(-1, points.shape[-1])
     bins = sample.args[1]
     if not isinstance(bins, int):
-        bins = [b if isinstance(b, int) else b.double().numpy() for b in bins]
+        bins = [b if isinstance(b, int) else b.double().numpy(force=True) for b in bins]
     weight = sample.kwargs.get("weight")
     bounds = sample.kwargs.get("range")
     hist, edges = np.histogramdd(
@@ -109,11 +109,11 @@ def _check_histogramdd(result: Any, sample: Sample) -> None:
         bins,
         None if bounds is None else list(zip(bounds[::2], bounds[1::2], strict=True)),
         sample.kwargs.get("density", False),
-        None if weight is None else weight.double().numpy().reshape(-1),
+        None if weight is None else weight.double().numpy(force=True).reshape(-1),
     )
-    np.testing.assert_allclose(result.hist.double().numpy(), hist, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result.hist.double().numpy(force=True), hist, rtol=1e-4, atol=1e-5)
     for got, wanted in zip(result.bin_edges, edges, strict=True):
-        np.testing.assert_allclose(got.double().numpy(), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(got.double().numpy(force=True), wanted, rtol=1e-5, atol=1e-6)
 
 
 def _histogramdd_errors(make: Any) -> Iterator[ErrorSample]:

@@ -101,7 +101,8 @@ def test_a_package_imports_the_plugin_api_alone(package):
                 imported.add(node.module)
             elif isinstance(node, ast.Import):
                 imported.update(alias.name for alias in node.names)
-    assert {name for name in imported if name.startswith("tensorplug")} <= {"tensorplug.plugin"}
+    public = {"tensorplug.plugin", "tensorplug.plugin.array_kernels"}
+    assert {name for name in imported if name.startswith("tensorplug")} <= public
 
 
 def test_the_log_is_asked_for_in_the_environment(python):

@@ -1,9 +1,14 @@
-"""The device "vault": a memory of its own, and kernels that are Python loops over it."""
+"""The device "vault": a memory of its own, and a kernel for each primitive.
+
+Many kernels are Python loops over the memory; the others copy the numbers out, have NumPy and SciPy
+calculate, and copy the results in. No composite has a kernel: their bodies have to do.
+"""
 
 from collections.abc import Iterable
 
-from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
+from tensorplug.plugin import DeviceRuntime, Kernel, get_op, hookimpl
 
+from .calculator import calculator_kernels
 from .kernels import table
 from .runtime import VaultRuntime
 
@@ -20,8 +25,9 @@ class VaultPlugin:
 
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:
-        """Return the kernels."""
-        return table
+        """Return the kernels of primitives, also where an op became a composite after this was written."""
+        kernels = [*table, *calculator_kernels()]
+        return [kernel for kernel in kernels if get_op(kernel.op).sort == "primitive"]
 
 
 plugin = VaultPlugin()

@@ -1,4 +1,4 @@
-"""The kernels: loops over Python numbers. Slow, and easy to check by eye."""
+"""Kernels that are loops over Python numbers. Slow, and easy to check by eye."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .memory import (
     DTYPES,
     FLOATS,
     INT64,
+    REALS,
     VaultArray,
     common_shape,
     layout_of,
@@ -22,7 +23,8 @@ from .memory import (
     relaid,
 )
 
-table = KernelTable("vault")
+# Above those that calculate on the host.
+table = KernelTable("vault", priority=1)
 view_kernels(table, layout_of, relaid)
 
 # --- pointwise --------------------------------------------------------------------------------
@@ -131,57 +133,44 @@ def binary(
 
 
 UNARY = {
-    "abs": abs,
-    "conj_physical": lambda a: a,
+    "conj_physical": lambda a: a.conjugate(),
     "neg": operator.neg,
-    "relu": lambda a: a if a != a or a > 0 else type(a)(0),
-    "sign": lambda a: type(a)((a > 0) - (a < 0)),
     "square": lambda a: a * a,
 }
+UNARY_REAL = {
+    "abs": abs,
+    "relu": lambda a: a if a != a or a > 0 else type(a)(0),
+    "sign": lambda a: type(a)((a > 0) - (a < 0)),
+}
 UNARY_FLOAT = {
-    "acos": guarded(math.acos),
-    "acosh": guarded(math.acosh),
-    "asin": guarded(math.asin),
-    "asinh": math.asinh,
-    "atan": math.atan,
-    "atanh": lambda a: math.copysign(math.inf, a) if abs(a) == 1 else guarded(math.atanh)(a),
     "erf": math.erf,
     "erfc": math.erfc,
-    "ceil": lambda a: float(math.ceil(a)) if math.isfinite(a) else a,
     "cos": guarded(math.cos),
-    "cosh": guarded(math.cosh),
     "exp": guarded(math.exp),
-    "exp2": guarded(math.exp2),
     "expm1": guarded(math.expm1),
     "floor": lambda a: float(math.floor(a)) if math.isfinite(a) else a,
     "log": logarithm(math.log),
-    "log10": logarithm(math.log10),
     "log1p": logarithm(math.log1p, -1.0),
-    "log2": logarithm(math.log2),
     "rint": lambda a: float(round(a)) if math.isfinite(a) else a,
     "rsqrt": lambda a: divided(1.0, math.sqrt(a)) if a >= 0 else math.nan,
     "sigmoid": sigmoid,
     "sin": guarded(math.sin),
-    "sinh": guarded(math.sinh),
     "sqrt": guarded(math.sqrt),
-    "tan": guarded(math.tan),
     "tanh": math.tanh,
-    "trunc": lambda a: float(math.trunc(a)) if math.isfinite(a) else a,
 }
-BINARY = {
-    "add": operator.add,
+BINARY = {"add": operator.add, "mul": operator.mul, "sub": operator.sub}
+BINARY_REAL = {
     "clamp_max": smaller,
     "clamp_min": larger,
     "floor_divide": floor_divided,
     "fmod": truncated_remainder,
     "maximum": larger,
     "minimum": smaller,
-    "mul": operator.mul,
     "power": power,
     "remainder": remainder,
-    "sub": operator.sub,
 }
-COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+EQUALITY = {"eq": operator.eq, "ne": operator.ne}
+ORDER = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 BITWISE = {
     "bitwise_and": operator.and_,
     "bitwise_or": operator.or_,
@@ -191,21 +180,27 @@ SHIFTS = {
     "bitwise_left_shift": lambda a, b: a << b if 0 <= b < 64 else 0,
     "bitwise_right_shift": lambda a, b: a >> b if 0 <= b < 64 else -(a < 0),
 }
-INTEGRAL = tuple(dtype for dtype in DTYPES if not dtype.is_floating_point)
+INTEGRAL = tuple(dtype for dtype in REALS if not dtype.is_floating_point)
 INTEGERS = tuple(dtype for dtype in INTEGRAL if dtype is not BOOL)
 
 for name, function in UNARY.items():
     unary(name, function)
+for name, function in UNARY_REAL.items():
+    unary(name, function, REALS)
 for name, function in UNARY_FLOAT.items():
     unary(name, function, FLOATS)
 for name, function in BINARY.items():
     binary(name, function)
+for name, function in BINARY_REAL.items():
+    binary(name, function, REALS)
 for name, function in BITWISE.items():
     binary(name, function, INTEGRAL)
 for name, function in SHIFTS.items():
     binary(name, function, INTEGERS)
-for name, function in COMPARISONS.items():
+for name, function in EQUALITY.items():
     binary(name, function, result=BOOL)
+for name, function in ORDER.items():
+    binary(name, function, REALS, BOOL)
 unary("bitwise_not", operator.invert, INTEGERS)
 binary("true_divide", divided, FLOATS)
 binary("atan2", math.atan2, FLOATS)
@@ -226,17 +221,20 @@ def choose(condition: VaultArray, input: VaultArray, other: VaultArray) -> Vault
 # --- copies and new arrays --------------------------------------------------------------------
 
 
-@table.kernel()
+@table.kernel(dtypes=DTYPES)
 def cast(input: VaultArray, dtype: DType) -> VaultArray:
-    return new(input.values(), input.shape, dtype)
+    values = input.values()
+    if input.dtype.is_complex and not dtype.is_complex and dtype is not BOOL:
+        values = [value.real for value in values]
+    return new(values, input.shape, dtype)
 
 
-@table.kernel()
+@table.kernel(dtypes=DTYPES)
 def clone(input: VaultArray) -> VaultArray:
     return new(input.values(), input.shape, input.dtype)
 
 
-@table.kernel(out=True)
+@table.kernel(dtypes=DTYPES, out=True)
 def copy(input: VaultArray, src: VaultArray, out: VaultArray | None = None) -> VaultArray:
     if out is None:
         return new(src.values(input.shape), input.shape, input.dtype)
@@ -254,7 +252,7 @@ def arange_new(start: Number, step: Number, count: int, dtype: DType) -> VaultAr
     return new([start + step * number for number in range(count)], (count,), dtype)
 
 
-@table.kernel()
+@table.kernel(dtypes=(INT64,))
 def philox_bits(shape: Shape, seed: int, offset: int) -> VaultArray:
     """Philox 4x32-10 (Salmon et al. 2011), counter by counter."""
     count = math.prod(shape)
@@ -343,10 +341,10 @@ def truth(dtype: DType) -> DType | None:
 reduction("sum", sum)
 reduction("mean", lambda values: divided(math.fsum(values), len(values)), FLOATS)
 reduction("prod", math.prod)
-reduction("amax", with_nan(max))
-reduction("amin", with_nan(min))
-reduction("argmax", first_of(max), result=INT64)
-reduction("argmin", first_of(min), result=INT64)
+reduction("amax", with_nan(max), REALS)
+reduction("amin", with_nan(min), REALS)
+reduction("argmax", first_of(max), REALS, INT64)
+reduction("argmin", first_of(min), REALS, INT64)
 for dtype in DTYPES:
     reduction("any", any, (dtype,), truth(dtype))
     reduction("all", all, (dtype,), truth(dtype))
@@ -367,25 +365,6 @@ def along(op: str, function: Callable[[list[Any]], list[Any]], dtypes: Any = DTY
     table.add(op, kernel, dtypes=dtypes)
 
 
-def softmax(values: list[float]) -> list[float]:
-    """Return the exponentials, scaled to sum to one."""
-    top = max(values, default=0.0)
-    powers = [math.exp(value - top) for value in values]
-    total = math.fsum(powers)
-    return [value / total for value in powers]
-
-
-def log_softmax(values: list[float]) -> list[float]:
-    """Return the logarithm of :func:`softmax`."""
-    if not values:
-        return []
-    top = max(values, default=0.0)
-    total = math.log(math.fsum([math.exp(value - top) for value in values]))
-    return [value - top - total for value in values]
-
-
-along("_softmax", softmax, FLOATS)
-along("_log_softmax", log_softmax, FLOATS)
 along("cumsum", lambda values: list(itertools.accumulate(values)))
 along("cumprod", lambda values: list(itertools.accumulate(values, operator.mul)))
 
@@ -447,12 +426,6 @@ def cat(tensors: list[VaultArray], dim: int) -> VaultArray:
     return result
 
 
-@table.kernel("_stack", dtypes=DTYPES)
-def stack(tensors: list[VaultArray], dim: int) -> VaultArray:
-    key = (*[slice(None)] * dim, None)
-    return cat([VIEW["basic_index"](tensor, key) for tensor in tensors], dim)
-
-
 @table.kernel(dtypes=DTYPES)
 def place(input: VaultArray, shape: Shape, key: tuple[Any, ...]) -> VaultArray:
     result = new([0] * math.prod(shape), shape, input.dtype)
@@ -498,7 +471,7 @@ def indexed_places(array: VaultArray, indices: list[VaultArray | None]) -> tuple
 @table.kernel(dtypes=DTYPES)
 def index(input: VaultArray, indices: list[VaultArray | None]) -> VaultArray:
     places, shape = indexed_places(input, indices)
-    numbers = input.store.numbers
+    numbers = input.cells
     return new([numbers[p] for p in places], shape, input.dtype)
 
 
@@ -508,7 +481,7 @@ def index_put(
 ) -> VaultArray:
     result = clone(input)
     places, shape = indexed_places(result, indices)
-    numbers = result.store.numbers
+    numbers = result.cells
     for p, value in zip(places, values.values(shape), strict=True):
         numbers[p] = numbers[p] + value if accumulate else value
     return result
@@ -541,7 +514,7 @@ def along_places(array: VaultArray, dim: int, index: VaultArray) -> list[int]:
 
 @table.kernel(dtypes=DTYPES)
 def gather(input: VaultArray, dim: int, index: VaultArray) -> VaultArray:
-    numbers = input.store.numbers
+    numbers = input.cells
     return new([numbers[p] for p in along_places(input, dim, index)], index.shape, input.dtype)
 
 
@@ -550,7 +523,7 @@ def scattered(
 ) -> VaultArray:
     """Return a copy of `input` that holds `src` combined with what was there."""
     result = clone(input)
-    numbers = result.store.numbers
+    numbers = result.cells
     places = along_places(result, dim, index)
     if isinstance(src, VaultArray):
         strides = src.strides if len(src.shape) == len(index.shape) else (0,) * len(index.shape)
@@ -569,8 +542,3 @@ def scatter(
 ) -> VaultArray:
     combine = {None: lambda _, new: new, "add": operator.add, "multiply": operator.mul}[reduce]
     return scattered(input, dim, index, src, combine)
-
-
-@table.kernel("_scatter_add", dtypes=DTYPES)
-def scatter_add(input: VaultArray, dim: int, index: VaultArray, src: Any) -> VaultArray:
-    return scattered(input, dim, index, src, operator.add)

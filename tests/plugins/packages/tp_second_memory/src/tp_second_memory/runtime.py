@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.plugin import DeviceRuntime, DType, Number, Shape
 
+from .host import from_host, to_host
 from .memory import DTYPES, VaultArray, allocated, new
 
 
@@ -16,7 +17,7 @@ class VaultRuntime(DeviceRuntime):
     type = "vault"
     array_type = VaultArray
     dtypes = DTYPES
-    capabilities = frozenset({"float64", "views", "in_place"})
+    capabilities = frozenset({"float64", "float16", "complex", "views", "in_place"})
 
     def unavailable_reason(self) -> str | None:
         """Return why the vault is shut, for tests of that case."""
@@ -42,8 +43,7 @@ class VaultRuntime(DeviceRuntime):
 
     def data_pointer(self, array: VaultArray) -> int:
         """Return where the first element is."""
-        address, _ = array.store.numbers.buffer_info()
-        return address + array.offset * array.dtype.itemsize
+        return array.store.address() + array.offset * array.dtype.itemsize
 
     def empty(self, shape: Shape, dtype: DType, index: int) -> VaultArray:
         """Return a new array of zeros."""
@@ -61,14 +61,12 @@ class VaultRuntime(DeviceRuntime):
         target.write(source.values(target.shape))
 
     def from_host(self, array: Any, dtype: DType, index: int) -> VaultArray:
-        """Carry the contents of a NumPy array in, number by number."""
-        return new(array.reshape(-1).tolist(), tuple(array.shape), dtype)
+        """Carry the contents of a NumPy array in."""
+        return from_host(array)
 
     def to_host(self, array: VaultArray) -> Any:
-        """Carry the contents out into a NumPy array; the only place that knows NumPy."""
-        import numpy as np
-
-        return np.array(array.values(), dtype=array.dtype.name).reshape(array.shape)
+        """Carry the contents out into a NumPy array."""
+        return to_host(array)
 
     def memory_stats(self, index: int) -> dict[str, int]:
         """Return bytes and stores in use."""
