@@ -101,7 +101,7 @@ def to_device(input: Tensor, device: Device) -> Tensor:
     array = target.runtime.copy_from(input._array, kind.runtime, index)
     if array is None:
         array = target.runtime.from_host(kind.runtime.to_host(input._array), kind.dtype, index)
-    return new_tensor(array, target, input._shape)  # type: ignore[no-any-return]
+    return new_tensor(array, target, input._shape)
 
 
 @composite()

@@ -70,7 +70,7 @@ class Backend:
 
 
 def __getattr__(name: str) -> Backend:
-    if name.startswith("_"):
+    if name.startswith(("_", "pytest")):  # pytest asks every module for its plugins
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = Backend(name)
     return made
