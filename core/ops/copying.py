@@ -42,9 +42,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Spec:
     --------
     >>> import tensorplug as tp
     >>> a = tp.zeros(2)
-    ... b = a.clone()
-    ... b[0] = 1.0
-    ... a
+    >>> b = a.clone()
+    >>> b[0] = 1.0
+    >>> a
     tensor([0., 0.])
     """
     check_tensor(input, "clone")
