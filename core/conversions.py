@@ -1,6 +1,7 @@
 """``Tensor.float()`` and its like.
 
-They have a class of their own, because inside of it their names stand for them rather than for Python's types.
+They have a class of their own, because inside of it their names stand for them rather than for Python's
+types.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The dispatcher: from an op and its arguments to a kernel and back to tensors.
 
-:func:`make_unary` and :func:`make_binary` are the hot path: pointwise ops whose arguments need neither conversion
-nor checks. Everything else goes through :func:`general`: the declared rule makes a
+:func:`make_unary` and :func:`make_binary` are the hot path: pointwise ops whose arguments need neither
+conversion nor checks. Everything else goes through :func:`general`: the declared rule makes a
 :class:`~tensorplug.core.operators.Spec`, :func:`execute` calls the kernel with it.
 
 What interposes on calls (autograd, autocast, tracing, profiling) is a layer, see :mod:`.layers`. The
@@ -11,7 +11,7 @@ gradient layer is reached directly where an input requires grad; any other makes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from . import operators
 from .dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, can_cast
@@ -35,6 +35,7 @@ class GradientLayer(Protocol):
 
     def enabled(self) -> bool:
         """Return whether this thread records; asked only while some thread does not."""
+        ...
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one argument."""
@@ -70,6 +71,7 @@ class GradientLayer(Protocol):
 
     def requires_grad(self, tensor: Any) -> bool:
         """Return whether a view of a tensor that required no grad does so by now."""
+        ...
 
     def set_requires_grad(self, tensor: Any, value: bool) -> None:
         """Make a leaf require grad or not."""
@@ -138,7 +140,8 @@ class _NoGradient:
         raise RuntimeError(f"{name} needs the autograd package: import tensorplug.autograd")
 
 
-gradient: GradientLayer = _NoGradient()
+# What _NoGradient does not say, it answers with an error.
+gradient: GradientLayer = cast(Any, _NoGradient())
 
 # How many contexts, over all threads, forbid recording (no_grad blocks) or interpose on calls (layers,
 # preferred backends). While they are zero, no thread-local state is looked at.
@@ -637,7 +640,8 @@ def _run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) ->
         store(target, result._array, result._kind)
         bump_version(target)
     # A named tuple names the tensors that were given.
-    return type(results)._make(targets) if hasattr(results, "_make") else out
+    named: Any = type(results)
+    return named._make(targets) if hasattr(named, "_make") else out
 
 
 def _check_out(name: str, target: Any, dtype: DType, kind: Kind) -> None:
@@ -651,15 +655,15 @@ def _check_out(name: str, target: Any, dtype: DType, kind: Kind) -> None:
             f"{name}(): result type {dtype.name} can't be cast to the desired output type "
             f"{target._kind.dtype.name}"
         )
-
-
-def resize_out(op: Op, target: Any, shape: Shape) -> None:
-    """Give an ``out=`` tensor of another shape new memory, as torch does.
     if target._storage is not None and _overlaps(target):
         raise RuntimeError(
             f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
             "to a single memory location. Please clone() the tensor before performing the operation."
         )
+
+
+def resize_out(op: Op, target: Any, shape: Shape) -> None:
+    """Give an ``out=`` tensor of another shape new memory, as torch does.
 
     A tensor that has elements gets a warning, because its old memory is left behind.
     """
@@ -764,13 +768,13 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     writer = kind.writers[index]
     if writer is None or target._state or kind.results[index] is not kind:
         return False
+    storage = target._storage
+    if storage is not None and _overlaps(target):
+        return False  # to be refused
     if target._extra is not None and target._extra.inference:
         return False
     raw = [target._array]
     shape = target._shape
-    storage = target._storage
-    if storage is not None and _overlaps(target):
-        return False  # to be refused
     for arg in args:
         if isinstance(arg, tensor_class):
             if arg._kind is not kind or arg._state or (arg._shape and arg._shape != shape):
@@ -797,12 +801,12 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
 def _overlaps(tensor: Any) -> bool:
     """Return whether elements of a tensor share memory, as those of an expanded one do."""
     strides = tensor._kind.runtime.strides(tensor._array)
+    if 0 not in strides:
+        return False
     pairs = zip(tensor._shape, strides, strict=True)
     return any([size > 1 and not stride for size, stride in pairs])
 
 
-    if 0 not in strides:
-        return False
 def _inplace_composite(
     op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:

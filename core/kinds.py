@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .devices import CPU, Device, default, unlisted
-from .dtypes import ALL_DTYPES, FLOATING, DType, Number
+from .dtypes import ALL_DTYPES, FLOATING, DType
 from .errors import DeviceNotAvailableError
 from .runtime import DeviceRuntime, RemovedRuntime
 
@@ -54,7 +54,7 @@ class Kind:
         self.writers: list[Callable[..., Any] | None] = []
         self.scalars: dict[Any, Any] = {}
 
-    def scalar(self, value: Number) -> Any:
+    def scalar(self, value: Any) -> Any:
         """Return a cached 0-d array of a Python number; it must never be written to."""
         # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros.
         key = value if value and not isinstance(value, complex) else repr(value)

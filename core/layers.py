@@ -8,7 +8,7 @@ functional transforms are layers, and so may a plugin's be.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class Layer:
         return proceed(*args, **kwargs)
 
     @contextmanager
-    def active(self) -> Iterator[Layer]:
+    def active(self) -> Generator[Layer]:
         """Interpose on this thread's calls within a ``with`` block."""
         previous = _local.stack
         # A layer entered again, or of equal order, goes above what is there already.
@@ -117,7 +117,7 @@ def _enter(
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
+def isolated() -> Generator[None]:
     """Leave this thread's layers out within a ``with`` block."""
     previous = _local.stack
     _local.stack = ()

@@ -8,6 +8,8 @@ from .dtypes import DType, Number, result_dtype
 from .tensor_base import TensorBase
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from .tensor import Tensor
 
 __all__ = [
@@ -27,12 +29,12 @@ __all__ = [
 
 
 def _checked(input: Any, name: str) -> Tensor:
-    if not isinstance(input, TensorBase):
+    if not is_tensor(input):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-    return input  # type: ignore[return-value]
+    return input
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: Any) -> TypeIs[Tensor]:
     """Return whether `obj` is a tensor.
 
     Examples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -430,7 +430,7 @@ def preferred_backends() -> tuple[str, ...]:
 
 
 @contextmanager
-def prefer(*backends: str) -> Iterator[None]:
+def prefer(*backends: str) -> Generator[None]:
     """Choose kernels of these plugins, where they have one, within a ``with`` block of this thread.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from . import dispatch, operators, tensor_base
 from .conversions import Conversions
@@ -68,6 +68,14 @@ find_array_namespace: Callable[[str | None], Any]
 # Set by .indexing, which needs the declared ops.
 get_item: Callable[[Any, Any], Tensor]
 set_item: Callable[[Any, Any, Any], None]
+
+
+def _operator(op: operators.Op) -> Callable[[Tensor, Any], Tensor]:
+    return make_binary(op, operator=True)
+
+
+def _unary_operator(op: operators.Op) -> Callable[[Tensor], Tensor]:
+    return make_unary(op)
 
 
 class Tensor(Conversions):
@@ -232,15 +240,15 @@ class Tensor(Conversions):
         if dtype is None and len(shape) == 1 and isinstance(shape[0], DType):
             dtype = shape[0]
         if dtype is not None:
-            return VIEW_DTYPE.call(self, dtype)  # type: ignore[no-any-return]
-        return VIEW.call(self, as_shape(shape if size is None else (size,), "view"))  # type: ignore[no-any-return]
+            return VIEW_DTYPE.call(self, dtype)
+        return VIEW.call(self, as_shape(shape if size is None else (size,), "view"))
 
     @property
     def T(self) -> Tensor:
         """A view with all dimensions in reverse order."""
         shape = self._shape
         order = tuple(range(len(shape) - 1, -1, -1))
-        return dispatch.show(PERMUTE, self, (order,), shape[::-1])  # type: ignore[no-any-return]
+        return dispatch.show(PERMUTE, self, (order,), shape[::-1])
 
     @property
     def mT(self) -> Tensor:
@@ -250,24 +258,24 @@ class Tensor(Conversions):
                 "tensor.mT is only supported on matrices or batches of matrices. Got "
                 f"{len(self._shape)}-D tensor."
             )
-        return TRANSPOSE.call(self, -2, -1)  # type: ignore[no-any-return]
+        return TRANSPOSE.call(self, -2, -1)
 
     @property
     def H(self) -> Tensor:
         """The conjugate transpose of a matrix."""
-        return MATRIX_H.call(self)  # type: ignore[no-any-return]
+        return MATRIX_H.call(self)
 
     @property
     def mH(self) -> Tensor:
         """The conjugate transpose of a matrix or of each matrix of a batch."""
-        return ADJOINT.call(self)  # type: ignore[no-any-return]
+        return ADJOINT.call(self)
 
     # --- parts of complex numbers ---
 
     @property
     def real(self) -> Tensor:
         """The real parts, a view; the tensor itself if it is real."""
-        return REAL.call(self)  # type: ignore[no-any-return]
+        return REAL.call(self)
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -276,7 +284,7 @@ class Tensor(Conversions):
     @property
     def imag(self) -> Tensor:
         """The imaginary parts, a view."""
-        return IMAG.call(self)  # type: ignore[no-any-return]
+        return IMAG.call(self)
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -399,7 +407,7 @@ class Tensor(Conversions):
 
         Writing to it is not noticed by autograd; ``detach()`` is the safer way.
         """
-        return new_tensor(self._array, self._kind, self._shape)  # type: ignore[no-any-return]
+        return new_tensor(self._array, self._kind, self._shape)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -423,29 +431,30 @@ class Tensor(Conversions):
 
     # --- operators ---
 
-    __add__ = make_binary(ADD, operator=True)
-    __sub__ = make_binary(SUB, operator=True)
-    __mul__ = make_binary(MUL, operator=True)
-    __truediv__ = make_binary(DIV, operator=True)
-    __floordiv__ = make_binary(FLOOR_DIVIDE, operator=True)
-    __mod__ = make_binary(REMAINDER, operator=True)
-    __and__ = __rand__ = make_binary(AND, operator=True)
-    __or__ = __ror__ = make_binary(OR, operator=True)
-    __xor__ = __rxor__ = make_binary(XOR, operator=True)
-    __lshift__ = make_binary(LSHIFT, operator=True)
-    __rshift__ = make_binary(RSHIFT, operator=True)
+    __add__ = _operator(ADD)
+    __sub__ = _operator(SUB)
+    __mul__ = _operator(MUL)
+    __truediv__ = _operator(DIV)
+    __floordiv__ = _operator(FLOOR_DIVIDE)
+    __mod__ = _operator(REMAINDER)
+    __and__ = __rand__ = _operator(AND)
+    __or__ = __ror__ = _operator(OR)
+    __xor__ = __rxor__ = _operator(XOR)
+    __lshift__ = _operator(LSHIFT)
+    __rshift__ = _operator(RSHIFT)
     __radd__ = __add__
     __rmul__ = __mul__
-    __lt__ = make_binary(LT, operator=True)
-    __le__ = make_binary(LE, operator=True)
-    __gt__ = make_binary(GT, operator=True)
-    __ge__ = make_binary(GE, operator=True)
-    __eq__ = make_binary(EQ, operator=True)
-    __ne__ = make_binary(NE, operator=True)
+    __lt__ = _operator(LT)
+    __le__ = _operator(LE)
+    __gt__ = _operator(GT)
+    __ge__ = _operator(GE)
+    # Declared, else type checkers take what `object` has.
+    __eq__: ClassVar[Callable[[Tensor, Any], Tensor]] = _operator(EQ)  # type: ignore[assignment]
+    __ne__: ClassVar[Callable[[Tensor, Any], Tensor]] = _operator(NE)  # type: ignore[assignment]
     __hash__ = object.__hash__
-    __neg__ = make_unary(NEG)
-    __abs__ = make_unary(ABS)
-    __invert__ = make_unary(INVERT)
+    __neg__ = _unary_operator(NEG)
+    __abs__ = _unary_operator(ABS)
+    __invert__ = _unary_operator(INVERT)
 
     def __pos__(self) -> Tensor:
         return self
@@ -477,7 +486,7 @@ class Tensor(Conversions):
     def __matmul__(self, other: Any) -> Tensor:
         if not isinstance(other, TensorBase):
             return NotImplemented
-        return MATMUL.call(self, other)  # type: ignore[no-any-return]
+        return MATMUL.call(self, other)
 
     def __iadd__(self, other: Any) -> Self:
         return _in_place(ADD, self, other)
@@ -695,7 +704,7 @@ class Tensor(Conversions):
         result = self.as_subclass(type(self))
         result._storage = storage_of(self)
         result.__dict__.update(self.__dict__)
-        return result  # type: ignore[no-any-return]
+        return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
@@ -704,7 +713,7 @@ class Tensor(Conversions):
                 "protocol at the moment; use .detach().clone()"
             )
         if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
+            return memo[id(self)]
         from copy import deepcopy
 
         clone = self.detach().clone()
@@ -725,14 +734,14 @@ class Tensor(Conversions):
 
 def _reflected(op: operators.Op, input: Tensor, other: Any) -> Tensor:
     if not is_operand(other):
-        return NotImplemented  # type: ignore[no-any-return]
+        return NotImplemented
     result: Tensor = op.call(as_operand(other), input)
     return result
 
 
 def _in_place(op: operators.Op, target: T, other: Any) -> T:
     if not is_operand(other):
-        return NotImplemented  # type: ignore[no-any-return]
+        return NotImplemented
     dispatch.inplace(op, f"{op.name}_", target, (as_operand(other),), {})
     return target
 

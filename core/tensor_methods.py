@@ -18,6 +18,7 @@ from .tensor_base import TensorBase
 _FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
 
 if _FOR_TYPES:
+    from . import resizing
     from .ops import (
         bessel,
         bitwise,
@@ -225,6 +226,7 @@ class TensorMethods(TensorBase):
         expm1_ = elementary.expm1
         exponential_ = distributions.exponential
         fill = selection.fill
+        fill_ = selection.fill_
         fix = rounding.trunc
         fix_ = rounding.trunc
         flatten = shape.flatten
@@ -396,6 +398,7 @@ class TensorMethods(TensorBase):
         outer = products.outer
         permute = shape.permute
         pinverse = linalg_spectra.pinverse
+        polygamma = gamma._polygamma_method
         positive = pointwise.positive
         pow = powers.pow
         pow_ = powers.pow
@@ -420,6 +423,8 @@ class TensorMethods(TensorBase):
         repeat_interleave = rearranging.repeat_interleave
         reshape = shape.reshape
         reshape_as = shape.reshape_as
+        resize_ = resizing.resize_
+        resize_as_ = resizing.resize_as_
         roll = rearranging.roll
         rot90 = rearranging.rot90
         round = rounding.round
@@ -435,6 +440,7 @@ class TensorMethods(TensorBase):
         scatter_reduce_ = gathering.scatter_reduce
         select = indexing.select
         select_scatter = strided.select_scatter
+        set_ = resizing.set_
         sgn = pointwise.sgn
         sgn_ = pointwise.sgn
         sigmoid = elementary.sigmoid
@@ -510,5 +516,7 @@ class TensorMethods(TensorBase):
         view_as_complex = strided.view_as_complex
         view_as_real = strided.view_as_real
         vsplit = splitting.vsplit
+        where = selection._where_method
         xlogy = numeric.xlogy
         xlogy_ = numeric.xlogy
+        zero_ = selection.zero_

@@ -262,6 +262,7 @@ class OneCycleLR(LRScheduler):
             )
         anneal = _along_cosine if self._anneal_func_type == "cos" else _along_line
         start = 0.0
+        phase = self._schedule_phases[0]
         for phase in self._schedule_phases:
             end = phase[0]
             if step <= end or phase is self._schedule_phases[-1]:

@@ -11,7 +11,7 @@ from tensorplug.core.ops.comparison import eq, le
 from tensorplug.core.ops.copying import cast, copy
 from tensorplug.core.ops.elementary import cos, exp, exp2, log, sin
 from tensorplug.core.ops.selection import choose
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.queries import is_tensor
 
 from ..derivatives import derivative, not_differentiable
 from .pointwise import zero
@@ -41,7 +41,7 @@ def times_log_input(
     pole: float = 0.0,
 ) -> Any:
     """Return the gradient of ``input * logarithm(other)``: 0 where that is constant."""
-    if not isinstance(other, TensorBase):
+    if not is_tensor(other):
         other = copy(g, other)
     constant = bitwise_and(eq(input, 0), le(other, pole))
     return fitted(g * choose(constant, 0, logarithm(other)), input_shape, input_dtype)

@@ -131,7 +131,7 @@ def _arange_new_reference(start: Any, step: Any, count: int, dtype: DType, devic
 
 
 def _arange(make: Any, dtype: DType) -> Iterator[Sample]:
-    options = {"dtype": dtype, "device": make.device}
+    options: dict[str, Any] = {"dtype": dtype, "device": make.device}
     yield Sample(5, **options)
     yield Sample(0, **options)
     yield Sample(2, 9, 3, **options)

@@ -298,7 +298,7 @@ def _old_crosses(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 2), make(3, 2))
 
 
-def _cross(a: Any, b: Any, dim: int | None = -1) -> Any:
+def _cross(a: Any, b: Any, dim: Any = -1) -> Any:
     if dim is None:
         dim = a.shape.index(3)
     a, b = np.broadcast_arrays(a, b)

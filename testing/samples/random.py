@@ -58,7 +58,7 @@ def _sized_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 def _randint(make: Any, dtype: DType) -> Iterator[Sample]:
-    options = {"dtype": dtype, "device": make.device}
+    options: dict[str, Any] = {"dtype": dtype, "device": make.device}
     yield Sample(10, (3, 4), **options)
     yield Sample(3, 5, (), **options)
     yield Sample(low=0, high=1, size=(2,), **options)

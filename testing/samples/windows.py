@@ -22,7 +22,7 @@ def _samples(
     flag = "periodic" if periodic else "sym"
 
     def samples(make: Any, dtype: DType) -> Iterator[Sample]:
-        place = {"dtype": dtype, "device": make.device}
+        place: dict[str, Any] = {"dtype": dtype, "device": make.device}
         for length in (0, 1, 2, 7):
             yield Sample(length, **options[0], **place)
             other_form: dict[str, Any] = {**place, flag: not periodic}

@@ -11,7 +11,7 @@ SOURCE = Path(tp.core.__file__).with_name("tensor_methods.py")
 
 
 def expected() -> dict[str, str]:
-    """Each method that core's declarations add, and the function whose signature it has."""
+    """Each method that core adds, and the function whose signature it has."""
     found = {}
     for op in operators.all_ops():
         if op.owner != "tensorplug":
@@ -22,6 +22,11 @@ def expected() -> dict[str, str]:
         for name in (*names, *inplace):
             if getattr(tp.Tensor, name).__module__ != "tensorplug.core.tensor":
                 found[name] = f"{family}.{op.function.__name__}"
+    for name, function in vars(tp.Tensor).items():
+        module = getattr(function, "__module__", None) or ""
+        if module.startswith(("tensorplug.core.ops.", "tensorplug.core.resizing")):
+            if not hasattr(function, "op"):
+                found[name] = f"{module.rpartition('.')[2]}.{function.__name__}"
     return {name: found[name] for name in found if name not in handwritten()}
 
 

@@ -139,7 +139,7 @@ def eigh(A: Array, UPLO: str) -> tuple[Array, Array]:
 
 def hermitian_eigenvalues(A: Array, UPLO: str) -> Array:
     """Return eigenvalues of Hermitian matrices."""
-    return _converging("linalg.eigvalsh", lambda: _linalg.eigvalsh(A, UPLO), A)  # type: ignore[no-any-return]
+    return _converging("linalg.eigvalsh", lambda: _linalg.eigvalsh(A, UPLO), A)
 
 
 def eig(A: Array) -> tuple[Array, Array]:
@@ -152,7 +152,7 @@ def eig(A: Array) -> tuple[Array, Array]:
 def eigenvalues(A: Array) -> Array:
     """Return complex eigenvalues."""
     values = _general("linalg.eigvals", _linalg.eigvals, A)
-    return values.astype(np.result_type(A.dtype, np.complex64), copy=False)  # type: ignore[no-any-return]
+    return values.astype(np.result_type(A.dtype, np.complex64), copy=False)
 
 
 def _general(what: str, routine: Callable[[Array], Any], A: Array) -> Any:
@@ -284,7 +284,7 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
 
 def determinant(A: Array) -> Array:
     """Return determinants."""
-    return _linalg.det(A)  # type: ignore[no-any-return]
+    return _linalg.det(A)
 
 
 def log_determinant(A: Array) -> tuple[Array, Array]:
@@ -299,7 +299,7 @@ def matrix_exponential(A: Array) -> Array:
         return np.zeros(A.shape, A.dtype)
     from scipy.linalg import expm
 
-    return expm(A).astype(A.dtype, copy=False)  # type: ignore[no-any-return]
+    return expm(A).astype(A.dtype, copy=False)
 
 
 def _half_exponential(A: Array) -> Array:

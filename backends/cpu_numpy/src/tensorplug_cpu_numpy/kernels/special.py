@@ -46,7 +46,7 @@ _UNIVERSAL = {
     "special_zeta": special.zeta,
 }
 
-_BESSEL = {
+_BESSEL: dict[str, Any] = {
     "airy_ai": lambda input: special.airy(input)[0],
     "airy_ai_prime": lambda input: special.airy(input)[1],
     "i0": special.i0,
