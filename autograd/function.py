@@ -57,7 +57,7 @@ class FunctionCtx:
         """The tensors given to :meth:`save_for_backward`."""
         if self._node is None:
             return self._to_save
-        return self._node.unpack()  # type: ignore[no-any-return]
+        return self._node.unpack()
 
 
 class FunctionNode(MultiNode):

@@ -32,7 +32,7 @@ def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, 
 
 def _flat(tensor: Any) -> list[Any]:
     """Return the elements of a tensor as Python numbers."""
-    return tensor.detach().to(CPU).reshape(-1).tolist()  # type: ignore[no-any-return]
+    return tensor.detach().to(CPU).reshape(-1).tolist()
 
 
 def _numerical(

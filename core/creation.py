@@ -85,7 +85,7 @@ def tensor(
         array, chosen = host.from_data(data, chosen, "tensor")
         where = default_device() if device is None else Device(device)
         result = host.on_device(array, chosen, where)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return result.requires_grad_() if requires_grad else result
 
 
 def as_tensor(
@@ -112,7 +112,7 @@ def as_tensor(
     """
     chosen = None if dtype is None else as_dtype(dtype)
     if isinstance(data, TensorBase):
-        return data.to(device=device, dtype=chosen)  # type: ignore[attr-defined, no-any-return]
+        return data.to(device=device, dtype=chosen)
     where = default_device() if device is None else Device(device)
     if (
         host.is_array(data)
@@ -180,8 +180,8 @@ def asarray(
     if copy and result is shared:
         result = result.clone()
     if requires_grad:
-        return result if result.requires_grad else result.requires_grad_()  # type: ignore[no-any-return]
-    return result.detach() if result.requires_grad else result  # type: ignore[no-any-return]
+        return result if result.requires_grad else result.requires_grad_()
+    return result.detach() if result.requires_grad else result
 
 
 def frombuffer(
@@ -217,7 +217,7 @@ def frombuffer(
     tensor([97, 98, 99], dtype=tensorplug.uint8)
     """
     result = host.from_buffer(buffer, as_dtype(dtype), count, offset)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return result.requires_grad_() if requires_grad else result
 
 
 def empty_of(shape: Shape, dtype: DType, device: Device) -> Any:
@@ -280,17 +280,17 @@ def legacy_of(data: tuple[Any, ...], dtype: DType, device: Device) -> Tensor:
 def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, name: str) -> Tensor:
     where = default_device() if device is None else Device(device)
     if not data:
-        return empty_of((0,), dtype, where)  # type: ignore[no-any-return]
+        return empty_of((0,), dtype, where)
     only = data[0]
     if len(data) > 1 or isinstance(only, Size) or _is_size(only):
-        return empty_of(check_sizes(as_shape(data, name), name), dtype, where)  # type: ignore[no-any-return]
+        return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
     if isinstance(only, TensorBase):
         if name != "Tensor" and only._kind.dtype is not dtype:
             raise TypeError(
                 f"{name}(): expected a tensor of {dtype}, got {only._kind.dtype}; convert it with "
                 ".to()"
             )
-        return only.detach()  # type: ignore[attr-defined, no-any-return]
+        return only.detach()
     if not isinstance(only, Sequence) and not hasattr(only, "__array__"):
         raise TypeError(f"{name}(): data must be a sequence (got {type(only).__name__})")
     return tensor(only, dtype=dtype, device=where)

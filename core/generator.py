@@ -44,7 +44,7 @@ def _checked_seed(value: Any, name: str) -> int:
         whole = int(value)
     if not -(1 << 63) <= whole < 1 << 64:
         raise RuntimeError(f"{name}(): Overflow: a seed has 64 bits, got {value}")
-    return whole % (1 << 64)  # type: ignore[no-any-return]
+    return whole % (1 << 64)
 
 
 class Generator:

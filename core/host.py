@@ -241,7 +241,7 @@ def on_device(array: Array, dtype: DType, device: Device) -> Any:
 
 def host_array(tensor: Any) -> Array:
     """Return a tensor's contents as a NumPy array; no copy where its memory is the host's."""
-    return tensor._kind.runtime.to_host(tensor._array)  # type: ignore[no-any-return]
+    return tensor._kind.runtime.to_host(tensor._array)
 
 
 # --- sharing memory ---------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     >>> t
     tensor([7, 2])
     """
-    return _share(ndarray, "from_numpy")  # type: ignore[no-any-return]
+    return _share(ndarray, "from_numpy")
 
 
 def _share(array: Any, name: str) -> Any:

@@ -48,21 +48,21 @@ def get_item(input: Any, key: Any) -> Tensor:
             size = shape[0]
             if -size <= key < size:
                 position = key + size if key < 0 else key
-                return show(BASIC_INDEX, input, ((position,),), shape[1:])  # type: ignore[no-any-return]
+                return show(BASIC_INDEX, input, ((position,),), shape[1:])
         raise _out_of_bounds(key, input._shape)
     if kind is slice and input._shape:
         shape = input._shape
         item = _slice(key, shape[0])
         if item is not _ALL:
             shape = (len(range(item.start, item.stop, item.step)), *shape[1:])
-        return show(BASIC_INDEX, input, ((item,),), shape)  # type: ignore[no-any-return]
+        return show(BASIC_INDEX, input, ((item,),), shape)
     if isinstance(key, TensorBase) and key._shape and key._kind.dtype is int64:
-        return INDEX.call(input, [key])  # type: ignore[no-any-return]
+        return INDEX.call(input, [key])
     result, indices = _parse(input, key)
     if indices:
-        return INDEX.call(result, indices)  # type: ignore[no-any-return]
+        return INDEX.call(result, indices)
     # Never the tensor itself: a[...] can be written to without changing what `a` is.
-    return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result  # type: ignore[no-any-return]
+    return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
 
 
 def set_item(input: Any, key: Any, value: Any) -> None:

@@ -286,7 +286,7 @@ def primitive(
             method,
             aliases,
         )
-        return made  # type: ignore[no-any-return]
+        return made
 
     return declare
 
@@ -306,7 +306,7 @@ def primitive_tuple(
         made: Any = _declare(
             function, "primitive", kernel, name, False, False, names, False, method, aliases
         )
-        return made  # type: ignore[no-any-return]
+        return made
 
     return declare
 
@@ -334,7 +334,7 @@ def composite(
         made: Any = _declare(
             function, "composite", None, name, False, view, names, inplace, method, aliases
         )
-        return made  # type: ignore[no-any-return]
+        return made
 
     return declare
 

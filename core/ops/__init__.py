@@ -6,8 +6,8 @@ from types import ModuleType as _ModuleType
 
 from .. import (
     operators as _operators,
-    plugins as _plugins,  # noqa: F401  the tables ask it for runtimes
-    tensor as _tensor,  # noqa: F401  Tensor receives the methods
+    plugins as _plugins,  # the tables ask it for runtimes
+    tensor as _tensor,  # Tensor receives the methods
 )
 from ..operators import Op as _Op
 from . import (
@@ -55,6 +55,7 @@ from . import (
     selection,
     sets,
     shape,
+    short_time,
     softmaxes,
     sorting,
     splitting,
@@ -63,7 +64,6 @@ from . import (
     trigonometry,
     windows,
     windows_signal,
-    short_time,
 )
 
 # Before the lines with `*`, which may bring an op that is called as a family is.
@@ -167,6 +167,7 @@ from .searching import *
 from .selection import *
 from .sets import *
 from .shape import *
+from .short_time import *
 from .softmaxes import *
 from .sorting import *
 from .splitting import *
@@ -174,7 +175,6 @@ from .statistics import *
 from .strided import *
 from .trigonometry import *
 from .windows import *
-from .short_time import *
 
 # What `from tensorplug.core.ops import *` gives. Type checkers follow the lines with `*` above; an `__all__`
 # that is put together from others, said openly, would hide all of it from them.
@@ -196,4 +196,4 @@ for _family in FAMILIES:
     for _op in declared_in(_family):
         _operators.register_op(_op, "tensorplug")
 
-from .. import indexing as _keys, resizing as _resizing  # noqa: F401  methods of Tensor
+from .. import indexing as _keys, resizing as _resizing  # methods of Tensor

@@ -172,4 +172,4 @@ def logical_not(input: Tensor) -> Tensor:
     tensor([False,  True])
     """
     check_tensor(input, "logical_not")
-    return _EQ.call(input, 0)  # type: ignore[no-any-return]
+    return _EQ.call(input, 0)

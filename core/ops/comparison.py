@@ -216,7 +216,7 @@ def isreal(input: Tensor) -> Tensor:
     check_tensor(input, "isreal")
     if input.dtype.category == COMPLEX:
         return eq(_IMAG.call(input), 0)
-    return _FILL_NEW.call(input._shape, True, bool_, input._kind.device)  # type: ignore[no-any-return]
+    return _FILL_NEW.call(input._shape, True, bool_, input._kind.device)
 
 
 _FILL_NEW = handle("fill_new")

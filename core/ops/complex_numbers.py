@@ -53,7 +53,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     """
     _check_parts("complex", real, imag, ("real", "imag"))
     pair: Any = (real, imag) if real._shape == imag._shape else _BROADCAST.call(real, imag)
-    return _VIEW_AS_COMPLEX.call(_STACK.call(list(pair), -1))  # type: ignore[no-any-return]
+    return _VIEW_AS_COMPLEX.call(_STACK.call(list(pair), -1))
 
 
 @composite(method=False)
@@ -90,7 +90,7 @@ def real(input: Tensor) -> Tensor:
     check_tensor(input, "real")
     if not input._kind.dtype.is_complex:
         return input
-    return _VIEW_AS_REAL.call(input).select(-1, 0)  # type: ignore[no-any-return]
+    return _VIEW_AS_REAL.call(input).select(-1, 0)
 
 
 @composite(method=False)
@@ -113,4 +113,4 @@ def imag(input: Tensor) -> Tensor:
         raise RuntimeError(
             f"imag is not implemented for tensors with non-complex dtypes, got {input.dtype.name}"
         )
-    return _VIEW_AS_REAL.call(input).select(-1, 1)  # type: ignore[no-any-return]
+    return _VIEW_AS_REAL.call(input).select(-1, 1)

@@ -77,7 +77,7 @@ def einsum(*args: Any) -> Tensor:
     # As torch: a sum of one integer operand is an int64, a product keeps the dtype.
     tensor, own = _sum_out(*pairs[0], set(target), promote=len(tensors) == 1)
     order = [own.index(label) for label in target]
-    return tensor if order == list(range(len(order))) else tensor.permute(*order)  # type: ignore[no-any-return]
+    return tensor if order == list(range(len(order))) else tensor.permute(*order)
 
 
 def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
@@ -516,4 +516,4 @@ def chain_matmul(*matrices: Any) -> Tensor:
             )
     if not matrices:
         raise RuntimeError("chain_matmul(): Expecting at least 1 matrix")
-    return multiply_chain("chain_matmul", matrices)  # type: ignore[no-any-return]
+    return multiply_chain("chain_matmul", matrices)

@@ -157,7 +157,7 @@ def made(result: Any, requires_grad: bool) -> Tensor:
     """Return a new tensor, made to require grad if that is asked for."""
     if requires_grad:
         result.requires_grad_()
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @composite(method=False)
@@ -645,7 +645,7 @@ def _steps(start: Any, end: Any, step: Any, name: str) -> float:
             f"{end} "
             f"by {step}"
         )
-    return (end - start) / step  # type: ignore[no-any-return]
+    return (end - start) / step
 
 
 @composite(method=False)

@@ -187,7 +187,7 @@ def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
             + at(size - 2) * (-(a + b) / (a * b))
             + at(size - 1) * ((2 * b + a) / (b * (a + b)))
         )
-    return _CAT.call([first, *parts, last], dim)  # type: ignore[no-any-return]
+    return _CAT.call([first, *parts, last], dim)
 
 
 # --- integrals --------------------------------------------------------------------------------

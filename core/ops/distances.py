@@ -117,7 +117,7 @@ def cdist(
     if 0 in shape or columns == 0:
         # The sum keeps the graph, with gradients of zero.
         empty = sum(x1) * 0 + sum(x2) * 0
-        return empty + _ZEROS.call(shape, dtype=x1.dtype, device=x1.device)  # type: ignore[no-any-return]
+        return empty + _ZEROS.call(shape, dtype=x1.dtype, device=x1.device)
     product = _MODES[compute_mode or "use_mm_for_euclid_dist_if_necessary"]
     if product is None:
         product = rows1 > _MANY or rows2 > _MANY
@@ -134,7 +134,7 @@ def _euclidean(x1: Tensor, x2: Tensor) -> Tensor:
     squares2 = sum(x2 * x2, -1, True)
     products = x1 @ x2.transpose(-2, -1)
     # Rounding can leave a square slightly below zero.
-    return (squares1 + squares2.transpose(-2, -1) - 2 * products).clamp(min=0).sqrt()  # type: ignore[no-any-return]
+    return (squares1 + squares2.transpose(-2, -1) - 2 * products).clamp(min=0).sqrt()
 
 
 @composite(method=False)
@@ -201,4 +201,4 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     norms = vector_norm("renorm", input, p, others, True, None)
     # The small number keeps a slice of no length from dividing by zero; torch adds the same.
     scale = cast(maxnorm / (norms + 1e-7), input.dtype)
-    return input * scale.masked_fill(norms <= maxnorm, 1)  # type: ignore[no-any-return]
+    return input * scale.masked_fill(norms <= maxnorm, 1)

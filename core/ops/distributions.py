@@ -71,7 +71,7 @@ def uniform(
         )
     dtype = input.dtype
     result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
-    return (result * (high - low) + low).to(dtype)  # type: ignore[no-any-return]
+    return (result * (high - low) + low).to(dtype)
 
 
 @composite(name="random.normal", inplace=True, method=False)
@@ -90,7 +90,7 @@ def normal_fill(
     center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     check_deviation(deviation, "normal_")
     result = _fresh(normal_numbers, input._shape, input.dtype, input.device, source)
-    return (result * deviation + center).to(input.dtype)  # type: ignore[no-any-return]
+    return (result * deviation + center).to(input.dtype)
 
 
 @composite(name="random.random", inplace=True, method=False)
@@ -125,7 +125,7 @@ def random_fill(
     else:
         high = int(to)
     check_range(low, high, dtype, "random_")
-    return integer_numbers(input._shape, low, high, dtype, input.device, source)  # type: ignore[no-any-return]
+    return integer_numbers(input._shape, low, high, dtype, input.device, source)
 
 
 @composite(name="random.exponential", inplace=True, method=False)
@@ -142,7 +142,7 @@ def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     rate = number(lambd, "exponential_", "lambd")
     if not rate > 0:  # type: ignore[operator]
         raise RuntimeError(f"exponential_(): expects lambda > 0.0, but found lambda={rate}")
-    return ((-_uniform(input, source)).log1p() / -rate).to(input.dtype)  # type: ignore[no-any-return]
+    return ((-_uniform(input, source)).log1p() / -rate).to(input.dtype)
 
 
 @composite(name="random.geometric", inplace=True, method=False)
@@ -160,7 +160,7 @@ def geometric(input: Tensor, p: float, *, generator: Generator | None = None) ->
     if not 0 < chance < 1:  # type: ignore[operator]
         raise RuntimeError(f"geometric_(): expects p to be in (0, 1), but got p={chance}")
     trials = (-_uniform(input, source)).log1p() / math.log1p(-chance)  # type: ignore[arg-type]
-    return trials.floor().add(1).to(input.dtype)  # type: ignore[no-any-return]
+    return trials.floor().add(1).to(input.dtype)
 
 
 @composite(name="random.cauchy", inplace=True, method=False)
@@ -179,7 +179,7 @@ def cauchy(
     if not sigma > 0:
         raise RuntimeError(f"cauchy_(): expects sigma > 0.0, but found sigma={sigma}")
     angle = (_uniform(input, source) - 0.5) * math.pi
-    return (angle.tan() * sigma + median).to(input.dtype)  # type: ignore[no-any-return]
+    return (angle.tan() * sigma + median).to(input.dtype)
 
 
 @composite(name="random.log_normal", inplace=True, method=False)
@@ -199,7 +199,7 @@ def log_normal(
         raise RuntimeError(f"log_normal_(): expects std > 0.0, but found std={std}")
     dtype = float64 if input.dtype is float64 else float32
     result = normal_numbers(input._shape, dtype, input.device, source)
-    return (result * std + mean).exp().to(input.dtype)  # type: ignore[no-any-return]
+    return (result * std + mean).exp().to(input.dtype)
 
 
 @composite(name="random.bernoulli", inplace=True, method=False)
@@ -217,7 +217,7 @@ def bernoulli_fill(
     source = _source(input, generator, "bernoulli_", whole=True)
     chance = _chance(p, "bernoulli_")
     wide = chance if getattr(chance, "dtype", None) is float64 else input
-    return (_uniform_like(input, wide, source) < chance).to(input.dtype)  # type: ignore[no-any-return]
+    return (_uniform_like(input, wide, source) < chance).to(input.dtype)
 
 
 def _uniform_like(input: Any, precise: Any, source: Generator) -> Any:
@@ -270,7 +270,7 @@ def bernoulli(
     """
     source = _source(input, generator, "bernoulli", whole=p is not None)
     chance = _chance(input if p is None else p, "bernoulli")
-    return (_uniform(input, source) < chance).to(input.dtype)  # type: ignore[no-any-return]
+    return (_uniform(input, source) < chance).to(input.dtype)
 
 
 @composite()
@@ -325,8 +325,8 @@ def multinomial(
         tiny = 1e-45 if weights.dtype is float32 else 5e-324
         scores = weights / race.clamp(min=tiny)
         if num_samples == 1:
-            return scores.argmax(-1, keepdim=True)  # type: ignore[no-any-return]
-        return scores.topk(num_samples, -1).indices  # type: ignore[no-any-return]
+            return scores.argmax(-1, keepdim=True)
+        return scores.topk(num_samples, -1).indices
     steps = weights.cumsum(-1)
     steps = steps / steps[..., -1:]
     draws = uniform_numbers(
@@ -409,7 +409,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     if bool(large.any()):
         rejected = _poisson_by_rejection(rate.masked_fill(~large, _PTRS_FROM), source)
         result = rejected.where(large, result)
-    return result.to(input.dtype)  # type: ignore[no-any-return]
+    return result.to(input.dtype)
 
 
 def _poisson_by_inversion(rate: Any, source: Generator) -> Any:

@@ -75,7 +75,7 @@ def div(
             f"{rounding_mode!r}"
         )
     if result_dtype((input, other)).category >= FLOATING:
-        return _TRUNC.call(true_divide(input, other))  # type: ignore[no-any-return]
+        return _TRUNC.call(true_divide(input, other))
     dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
     # What fmod leaves of the dividend is a multiple of the divisor.
     return floor_divide(sub(dividend, fmod(dividend, divisor)), divisor)

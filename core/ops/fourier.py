@@ -56,7 +56,7 @@ def fft_c2r(input: Tensor, dim: tuple[int, ...], normalization: int, last: int) 
     inner = (last - 1) // 2
     mirrored = conj(input.narrow(edge, 1, inner)).flip(edge)
     whole = _CAT.call([input.narrow(edge, 0, last // 2 + 1), mirrored], edge)
-    return _REAL.call(fft_c2c(whole, (edge,), normalization, False)).clone()  # type: ignore[no-any-return]
+    return _REAL.call(fft_c2c(whole, (edge,), normalization, False)).clone()
 
 
 # --- arguments --------------------------------------------------------------------------------
@@ -146,10 +146,6 @@ def _resized(input: Any, dims: tuple[int, ...], sizes: Sequence[int]) -> Any:
     return input
 
 
-def _half(sizes: Sequence[int]) -> list[int]:
-    return [*sizes[:-1], sizes[-1] // 2 + 1]
-
-
 def c2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     input = _converted(name, input, to_complex=True)
     dims, sizes = _many_dims(name, input, s, dim)
@@ -175,7 +171,10 @@ def c2r_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward:
     if given:
         # How much of the input that takes is settled below.
         given = [*given[:-1], -1 if last == -1 else 1]
-    dims, sizes = _many_dims(name, input, given, dim) if ndim else ((), [])
+    dims: tuple[int, ...] = ()
+    sizes: list[int] = []
+    if ndim:
+        dims, sizes = _many_dims(name, input, given, dim)
     _check_some(name, dims)
     if last is None or last == -1:
         last = 2 * (input._shape[dims[-1]] - 1)
@@ -227,7 +226,7 @@ def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None
     tensor([2.+0.j, 0.+0.j])
     """
     s, dims = _single("fft", input, n, dim)
-    return c2c_over("fft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return c2c_over("fft", input, s, dims, norm, True)
 
 
 @composite(name="fft_ifft", method=False)
@@ -241,7 +240,7 @@ def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1.+0.j, 1.+0.j])
     """
     s, dims = _single("ifft", input, n, dim)
-    return c2c_over("ifft", input, s, dims, norm, False)  # type: ignore[no-any-return]
+    return c2c_over("ifft", input, s, dims, norm, False)
 
 
 @composite(name="fft_rfft", method=False)
@@ -255,7 +254,7 @@ def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     Size([3])
     """
     s, dims = _single("rfft", input, n, dim)
-    return r2c_over("rfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return r2c_over("rfft", input, s, dims, norm, True)
 
 
 @composite(name="fft_irfft", method=False)
@@ -271,7 +270,7 @@ def fft_irfft(
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("irfft", input, n, dim)
-    return c2r_over("irfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
+    return c2r_over("irfft", input, s, dims, norm, False)
 
 
 @composite(name="fft_hfft", method=False)
@@ -285,7 +284,7 @@ def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("hfft", input, n, dim)
-    return c2r_over("hfft", input, s, dims, norm, True)  # type: ignore[no-any-return]
+    return c2r_over("hfft", input, s, dims, norm, True)
 
 
 @composite(name="fft_ihfft", method=False)
@@ -301,7 +300,7 @@ def fft_ihfft(
     Size([3])
     """
     s, dims = _single("ihfft", input, n, dim)
-    return r2c_over("ihfft", input, s, dims, norm, False)  # type: ignore[no-any-return]
+    return r2c_over("ihfft", input, s, dims, norm, False)
 
 
 # --- frequencies and shifts -------------------------------------------------------------------
@@ -328,7 +327,7 @@ def fft_fftfreq(
     half = (n + 1) // 2
     up = _ARANGE.call(0, half, dtype=dtype or get_default_dtype(), device=device)
     down = _ARANGE.call(-(n // 2), 0, dtype=dtype or get_default_dtype(), device=device)
-    return _scaled(_CAT.call([up, down], 0), n, d, requires_grad)  # type: ignore[no-any-return]
+    return _scaled(_CAT.call([up, down], 0), n, d, requires_grad)
 
 
 @composite(name="fft_rfftfreq", method=False)
@@ -350,7 +349,7 @@ def fft_rfftfreq(
     """
     _check_frequencies("rfftfreq", dtype)
     places = _ARANGE.call(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device)
-    return _scaled(places, n, d, requires_grad)  # type: ignore[no-any-return]
+    return _scaled(places, n, d, requires_grad)
 
 
 def _check_frequencies(name: str, dtype: DType | None) -> None:
@@ -373,7 +372,7 @@ def fft_fftshift(input: Tensor, dim: Dims = None) -> Tensor:
     >>> tp.fft.fftshift(tp.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    return _shifted("fftshift", input, dim, 0)  # type: ignore[no-any-return]
+    return _shifted("fftshift", input, dim, 0)
 
 
 @composite(name="fft_ifftshift", method=False)
@@ -386,7 +385,7 @@ def fft_ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
     >>> tp.fft.ifftshift(tp.tensor([-1, 0, 1]))
     tensor([ 0,  1, -1])
     """
-    return _shifted("ifftshift", input, dim, 1)  # type: ignore[no-any-return]
+    return _shifted("ifftshift", input, dim, 1)
 
 
 def _shifted(name: str, input: Any, dim: Dims, up: int) -> Any:

@@ -39,7 +39,7 @@ def fft_fft2(
     >>> tp.fft.fft2(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("fft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return c2c_over("fft2", input, s, dim, norm, True)
 
 
 @composite(name="fft_ifft2", method=False)
@@ -67,7 +67,7 @@ def fft_ifft2(
     >>> tp.fft.ifft2(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("ifft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return c2c_over("ifft2", input, s, dim, norm, False)
 
 
 @composite(name="fft_rfft2", method=False)
@@ -95,7 +95,7 @@ def fft_rfft2(
     >>> tp.fft.rfft2(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("rfft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return r2c_over("rfft2", input, s, dim, norm, True)
 
 
 @composite(name="fft_irfft2", method=False)
@@ -123,7 +123,7 @@ def fft_irfft2(
     >>> tp.fft.irfft2(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("irfft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return c2r_over("irfft2", input, s, dim, norm, False)
 
 
 @composite(name="fft_hfft2", method=False)
@@ -151,7 +151,7 @@ def fft_hfft2(
     >>> tp.fft.hfft2(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("hfft2", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return c2r_over("hfft2", input, s, dim, norm, True)
 
 
 @composite(name="fft_ihfft2", method=False)
@@ -179,7 +179,7 @@ def fft_ihfft2(
     >>> tp.fft.ihfft2(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("ihfft2", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return r2c_over("ihfft2", input, s, dim, norm, False)
 
 
 @composite(name="fft_fftn", method=False)
@@ -207,7 +207,7 @@ def fft_fftn(
     >>> tp.fft.fftn(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("fftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return c2c_over("fftn", input, s, dim, norm, True)
 
 
 @composite(name="fft_ifftn", method=False)
@@ -235,7 +235,7 @@ def fft_ifftn(
     >>> tp.fft.ifftn(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("ifftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return c2c_over("ifftn", input, s, dim, norm, False)
 
 
 @composite(name="fft_rfftn", method=False)
@@ -263,7 +263,7 @@ def fft_rfftn(
     >>> tp.fft.rfftn(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("rfftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return r2c_over("rfftn", input, s, dim, norm, True)
 
 
 @composite(name="fft_irfftn", method=False)
@@ -291,7 +291,7 @@ def fft_irfftn(
     >>> tp.fft.irfftn(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("irfftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return c2r_over("irfftn", input, s, dim, norm, False)
 
 
 @composite(name="fft_hfftn", method=False)
@@ -319,7 +319,7 @@ def fft_hfftn(
     >>> tp.fft.hfftn(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("hfftn", input, s, dim, norm, True)  # type: ignore[no-any-return]
+    return c2r_over("hfftn", input, s, dim, norm, True)
 
 
 @composite(name="fft_ihfftn", method=False)
@@ -347,4 +347,4 @@ def fft_ihfftn(
     >>> tp.fft.ihfftn(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("ihfftn", input, s, dim, norm, False)  # type: ignore[no-any-return]
+    return r2c_over("ihfftn", input, s, dim, norm, False)

@@ -424,7 +424,7 @@ def index_add(
     >>> tp.zeros(3).index_add(0, tp.tensor([0, 0, 2]), tp.tensor([1.0, 2.0, 3.0]))
     tensor([3., 0., 3.])
     """
-    return _put(input, *_added(input, dim, index, source, alpha), True)  # type: ignore[no-any-return]
+    return _put(input, *_added(input, dim, index, source, alpha), True)
 
 
 @in_place(index_add)
@@ -477,7 +477,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> tp.zeros(3).index_copy(0, tp.tensor([2, 0]), tp.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    return _put(input, *_copied(input, dim, index, source), False)  # type: ignore[no-any-return]
+    return _put(input, *_copied(input, dim, index, source), False)
 
 
 @in_place(index_copy)
@@ -507,7 +507,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
     >>> tp.zeros(3).index_fill(0, tp.tensor([0, 2]), 1.0)
     tensor([1., 0., 1.])
     """
-    return _put(input, *_filled(input, dim, index, value), False)  # type: ignore[no-any-return]
+    return _put(input, *_filled(input, dim, index, value), False)
 
 
 @in_place(index_fill)

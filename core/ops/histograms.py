@@ -80,11 +80,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     else:
         counted = weights if weights.dtype is float32 else cast(weights, float64)
     empty = _ZEROS.call(bins, dtype=counted.dtype, device=input.device)
-    return empty.scatter_add(0, cast(input, int64), counted)  # type: ignore[no-any-return]
+    return empty.scatter_add(0, cast(input, int64), counted)
 
 
 def _finite_range(
-    name: str, values: Tensor, low: Number | None, high: Number | None, margin: float
+    name: str, values: Tensor, low: Any, high: Any, margin: float
 ) -> tuple[float, float]:
     """Return the range of the bins: the one asked for, or that of the values.
 
@@ -94,13 +94,13 @@ def _finite_range(
         low, high = 0.0, 0.0
         if values.numel():
             low, high = (bound.item() for bound in aminmax(values))
-    if not (math.isfinite(low) and math.isfinite(high)):  # type: ignore[arg-type]
+    if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
-    if low > high:  # type: ignore[operator]
+    if low > high:
         raise RuntimeError(f"{name}(): max must be larger than min, got [{low}, {high}]")
     if low == high:
         low, high = low - margin, high + margin
-    return low, high  # type: ignore[return-value]
+    return low, high
 
 
 def _check_bins(name: str, bins: Any) -> None:
@@ -121,13 +121,14 @@ def _counts(
         inside = (place >= 0) & (place < size) & inside
         cell = cell * size + place
     count = values[0]._shape[0]
+    ones_or_weight: Any = weight
     if weight is None:
-        weight = _ONES.call(count, dtype=dtype, device=values[0].device)
-    weight = weight.masked_fill(~inside, 0)
+        ones_or_weight = _ONES.call(count, dtype=dtype, device=values[0].device)
+    counted = ones_or_weight.masked_fill(~inside, 0)
     empty = _ZEROS.call(math.prod(shape), dtype=dtype, device=values[0].device)
     if not math.prod(shape):
-        return empty.reshape(shape)  # type: ignore[no-any-return]
-    return empty.scatter_add(0, cell.masked_fill(~inside, 0), weight).reshape(shape)  # type: ignore[no-any-return]
+        return empty.reshape(shape)
+    return empty.scatter_add(0, cell.masked_fill(~inside, 0), counted).reshape(shape)
 
 
 def _check_values(name: str, input: Tensor) -> None:
@@ -157,7 +158,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
         "histc", flat, None if from_data else min, None if from_data else max, 1.0
     )
     edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
-    return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)  # type: ignore[no-any-return]
+    return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)
 
 
 def _edges(
@@ -177,7 +178,7 @@ def _edges(
         return bins  # type: ignore[return-value]
     _check_bins(name, bins)
     low, high = _finite_range(name, values, *bounds, 0.5)
-    return _LINSPACE.call(low, high, bins + 1, dtype=values.dtype, device=values.device)  # type: ignore[no-any-return]
+    return _LINSPACE.call(low, high, bins + 1, dtype=values.dtype, device=values.device)
 
 
 def _density(hist: Tensor, edges: Sequence[Tensor]) -> Tensor:

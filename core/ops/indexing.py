@@ -9,8 +9,8 @@ from .. import operators
 from ..dispatch import show
 from ..dtypes import bool_, int32, int64, uint8
 from ..operators import Spec, composite, primitive
+from ..queries import is_tensor
 from ..shapes import Shape, broadcast_shapes, normalize_dim
-from ..tensor_base import TensorBase
 from .copying import cast, to_device
 from .rules import check_tensor
 
@@ -127,7 +127,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
             f"select(): index {position} out of range for tensor of size {list(shape)} at dimension "
             f"{dim}"
         )
-    return at(input, dim, position + size if position < 0 else position)  # type: ignore[no-any-return]
+    return at(input, dim, position + size if position < 0 else position)
 
 
 @composite()
@@ -171,7 +171,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
         raise RuntimeError(
             f"narrow(): start ({first}) + length ({length}) exceeds dimension size ({size})."
         )
-    return part(input, dim, first, first + length)  # type: ignore[no-any-return]
+    return part(input, dim, first, first + length)
 
 
 # --- index tensors ------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
         if item is None:
             found.append(None)
             continue
-        if not isinstance(item, TensorBase):
+        if not is_tensor(item):
             raise TypeError(
                 f"{name}(): indices must be tensors or None, got {type(item).__name__} at {position}"
             )
@@ -199,7 +199,7 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
                     f"{name}(): indices should be either on cpu or on the same device as the indexed "
                     f"tensor ({input._kind.device}), got {item._kind.device}"
                 )
-            item = to_device(item, input._kind.device)  # type: ignore[arg-type]
+            item = to_device(item, input._kind.device)
         if dtype is bool_ or dtype is uint8:
             found.extend(_of_mask(input, item, len(found)))
         elif dtype is int64:

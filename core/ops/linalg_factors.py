@@ -247,7 +247,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
         )
-    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))  # type: ignore[no-any-return]
+    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))
 
 
 def _columns(A: Any, tau: Any) -> list[Any]:
@@ -317,7 +317,7 @@ def ormqr(
         )
     columns = _columns(input, tau)
     if left:
-        return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)  # type: ignore[no-any-return]
+        return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)
     # X Q = (Q^H X^H)^H
     product = _reflect(columns, tau, adjoint(other), reverse=transpose, conj=not transpose)
-    return adjoint(product)  # type: ignore[no-any-return]
+    return adjoint(product)

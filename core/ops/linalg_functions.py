@@ -48,7 +48,7 @@ def trace(input: Tensor) -> Tensor:
             f"trace(): expected a matrix, but got tensor with dim {len(input._shape)}"
         )
     own: Any = input
-    return own.diagonal().sum()  # type: ignore[no-any-return]
+    return own.diagonal().sum()
 
 
 # --- determinants -----------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def _det(A: Tensor) -> Tensor:
     """Return determinants from the LU factors; what the public ones call."""
     LU, pivots, _ = linalg_lu_factor_ex(A)
     diagonal: Any = LU.diagonal(0, -2, -1)
-    return diagonal.prod(-1) * permutation_sign(pivots, LU)  # type: ignore[no-any-return]
+    return diagonal.prod(-1) * permutation_sign(pivots, LU)
 
 
 def permutation_sign(pivots: Any, like: Any) -> Any:
@@ -158,8 +158,8 @@ def logdet(input: Tensor) -> Tensor:
     sign: Any
     sign, logabs = _slogdet(input)
     if input.dtype.is_complex:
-        return sign.log() + logabs  # type: ignore[no-any-return]
-    return where(sign == -1, float("nan"), logabs)  # type: ignore[no-any-return]
+        return sign.log() + logabs
+    return where(sign == -1, float("nan"), logabs)
 
 
 # --- powers and the exponential ---------------------------------------------------------------
@@ -207,7 +207,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         check_matrix(name, input, square=True)
     base: Any = input
     if n == 0:
-        return identity_like(base).clone()  # type: ignore[no-any-return]
+        return identity_like(base).clone()
     if n < 0:
         base = linalg_inv(base)
         n = -n
@@ -220,7 +220,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         n >>= 1
         if n:
             base = matmul(base, base)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @composite(name="linalg_multi_dot", method=False)
@@ -260,7 +260,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     shape = result._shape
     if from_vector or to_vector:
         result = result.reshape(shape[from_vector : 2 - to_vector])
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 # --- products of vectors ----------------------------------------------------------------------
@@ -276,7 +276,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     >>> tp.linalg.cross(tp.tensor([1, 0, 0]), tp.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return _cross("linalg.cross", input, other, dim)  # type: ignore[no-any-return]
+    return _cross("linalg.cross", input, other, dim)
 
 
 def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
@@ -316,7 +316,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 f"cross: no dimension of size 3 in input of shape {list(input._shape)}"
             )
         dim = input._shape.index(3)
-    return _cross("cross", input, other, dim)  # type: ignore[no-any-return]
+    return _cross("cross", input, other, dim)
 
 
 @composite(name="linalg_vecdot", method=False)
@@ -337,7 +337,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
             f"{name}: expected tensors of the same dtype, got {x.dtype.name} and {y.dtype.name}"
         )
     product: Any = mul(conjugate(x), y)
-    return product.sum(dim, dtype=x.dtype)  # type: ignore[no-any-return]
+    return product.sum(dim, dtype=x.dtype)
 
 
 @composite(name="linalg_vander", method=False)
@@ -368,10 +368,10 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     if N < 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
     if N == 1:
-        return own.new_ones((*own._shape, 1))  # type: ignore[no-any-return]
+        return own.new_ones((*own._shape, 1))
     ones = own.new_ones((*own._shape, 1))
     powers = own.reshape((*own._shape, 1)).expand((*own._shape, N - 1)).cumprod(-1)
-    return concatenate([ones, powers.to(own.dtype)], -1)  # type: ignore[no-any-return]
+    return concatenate([ones, powers.to(own.dtype)], -1)
 
 
 @composite(name="linalg_diagonal", method=False)
@@ -386,4 +386,4 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     """
     check_tensor(A, "linalg.diagonal", "A")
     own: Any = A
-    return own.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+    return own.diagonal(offset, dim1, dim2)

@@ -135,7 +135,7 @@ def pivots_to_permutation(pivots: Tensor, m: int) -> Tensor:
         here = order.narrow(-1, i, 1)
         there = order.gather(-1, other.to(_int64()))
         order = where(places == i, there, where(places == other, here, order))
-    return order  # type: ignore[no-any-return]
+    return order
 
 
 def _int64() -> Any:

@@ -66,7 +66,7 @@ def linalg_vector_norm(
     >>> tp.linalg.vector_norm(tp.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    return vector_norm_of("linalg.vector_norm", x, ord, dim, keepdim, dtype)  # type: ignore[no-any-return]
+    return vector_norm_of("linalg.vector_norm", x, ord, dim, keepdim, dtype)
 
 
 @composite(name="linalg_matrix_norm", method=False)
@@ -98,7 +98,7 @@ def linalg_matrix_norm(
     >>> tp.linalg.matrix_norm(tp.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor(5.)
     """
-    return _matrix_norm("linalg.matrix_norm", A, ord, dim, keepdim, dtype)  # type: ignore[no-any-return]
+    return _matrix_norm("linalg.matrix_norm", A, ord, dim, keepdim, dtype)
 
 
 def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DType | None) -> Any:
@@ -114,12 +114,13 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
         return vector_norm_of(name, A, 2, pair, keepdim, dtype)
     if isinstance(ord, str) and ord != "nuc":
         raise RuntimeError(f"{name}: Order {ord} not supported.")
-    if not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
+    magnitude = None if isinstance(ord, str) else abs(ord)
+    if magnitude not in (None, 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     if dtype is not None:
         A = cast(A, as_dtype(dtype))
     rows, columns = pair
-    if ord == "nuc" or abs(ord) == 2:
+    if ord == "nuc" or magnitude == 2:
         check_matrix(name, A)
         order = [d for d in range(len(A._shape)) if d not in pair] + pair
         values = singular_values(A.permute(*order))
@@ -131,7 +132,7 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
             kept = [1 if d in pair else n for d, n in enumerate(A._shape)]
             result = result.reshape(kept)
         return result
-    summed, kept_dim = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    summed, kept_dim = (rows, columns) if magnitude == 1 else (columns, rows)
     sums = vector_norm_of(name, A, 1, summed, True, None)
     result = _extreme(sums, kept_dim, ord, True)
     if keepdim:
@@ -139,7 +140,7 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
     return result.reshape([n for d, n in enumerate(A._shape) if d not in pair])
 
 
-def _extreme(values: Any, dim: int, ord: float, keepdim: bool) -> Any:
+def _extreme(values: Any, dim: int, ord: Any, keepdim: bool) -> Any:
     """Return the largest values, 0 of none; for a negative order the smallest, which must exist."""
     if ord < 0:
         return values.amin(dim, keepdim)
@@ -183,7 +184,7 @@ def linalg_norm(
             f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}"
         )
     if ord is None:
-        return vector_norm_of(name, A, 2, dims, keepdim, dtype)  # type: ignore[no-any-return]
+        return vector_norm_of(name, A, 2, dims, keepdim, dtype)
     if dims is None:
         if len(A._shape) not in (1, 2):
             raise RuntimeError(
@@ -192,12 +193,12 @@ def linalg_norm(
             )
         dims = tuple(range(len(A._shape)))
     if len(dims) == 2:
-        return _matrix_norm(name, A, ord, dims, keepdim, dtype)  # type: ignore[no-any-return]
+        return _matrix_norm(name, A, ord, dims, keepdim, dtype)
     if isinstance(ord, str):
         raise RuntimeError(
             f"{name}: Order {ord} is a matrix norm and takes two dimensions, got dim {list(dims)}"
         )
-    return vector_norm_of(name, A, ord, dims, keepdim, dtype)  # type: ignore[no-any-return]
+    return vector_norm_of(name, A, ord, dims, keepdim, dtype)
 
 
 @composite(name="linalg_cond", method=False)
@@ -222,10 +223,10 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     if p is None or (not isinstance(p, str) and abs(p) == 2):
         values: Any = singular_values(A)
         if not values._shape[-1]:
-            return values.sum(-1)  # type: ignore[no-any-return]
+            return values.sum(-1)
         large, small = values.narrow(-1, 0, 1), values.narrow(-1, values._shape[-1] - 1, 1)
         ratio = small / large if p == -2 else large / small
-        return ratio.reshape(values._shape[:-1])  # type: ignore[no-any-return]
+        return ratio.reshape(values._shape[:-1])
     if not A.numel():
         return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())
     check_matrix(name, A, square=True)
@@ -233,4 +234,4 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     product = _matrix_norm(name, A, p, (-2, -1), False, None) * _matrix_norm(
         name, inverse, p, (-2, -1), False, None
     )
-    return where(info != 0, math.inf, product)  # type: ignore[no-any-return]
+    return where(info != 0, math.inf, product)

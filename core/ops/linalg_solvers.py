@@ -161,7 +161,7 @@ def linalg_inv(A: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _inverse(A, True, "linalg.inv")[0]  # type: ignore[no-any-return]
+    return _inverse(A, True, "linalg.inv")[0]
 
 
 @composite()
@@ -174,7 +174,7 @@ def inverse(input: Tensor) -> Tensor:
     >>> tp.inverse(tp.tensor([[2.0]]))
     tensor([[0.5000]])
     """
-    return _inverse(input, True, "inverse")[0]  # type: ignore[no-any-return]
+    return _inverse(input, True, "inverse")[0]
 
 
 # --- tensors as matrices ----------------------------------------------------------------------

@@ -281,9 +281,9 @@ def linalg_matrix_rank(
         atol, rtol = tol, 0.0
     values = _magnitudes(A, hermitian)
     if not values._shape[-1]:
-        return values.sum(-1).to(int64)  # type: ignore[no-any-return]
+        return values.sum(-1).to(int64)
     bound = tolerance(name, A, values, atol, rtol)
-    return (values > bound).sum(-1)  # type: ignore[no-any-return]
+    return (values > bound).sum(-1)
 
 
 def _magnitudes(A: Any, hermitian: bool) -> Any:
@@ -321,7 +321,7 @@ def linalg_pinv(
             [0.0000, 0.0000]])
     """
     check_matrix("linalg.pinv", A, square=hermitian)
-    return _pinv("linalg.pinv", A, atol, rcond if rcond is not None else rtol, hermitian)  # type: ignore[no-any-return]
+    return _pinv("linalg.pinv", A, atol, rcond if rcond is not None else rtol, hermitian)
 
 
 def _pinv(name: str, A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
@@ -357,4 +357,4 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     tensor([[0.5000]])
     """
     check_matrix("pinverse", input)
-    return _pinv("pinverse", input, None, rcond, False)  # type: ignore[no-any-return]
+    return _pinv("pinverse", input, None, rcond, False)

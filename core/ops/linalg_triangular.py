@@ -67,7 +67,7 @@ def linalg_solve_triangular(
     check_same_dtype(name, A, B)
     check_factor_inputs(name, A, B, left)
     A, B = broadcast_batches(A, B)
-    return solve_triangular_side(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
+    return solve_triangular_side(A, B, upper, left, unitriangular)
 
 
 def solve_triangular_side(
@@ -134,7 +134,7 @@ def linalg_lu_solve(
     tensor([[2.],
             [3.]])
     """
-    return _lu_solve("linalg.lu_solve", LU, pivots, B, left, adjoint)  # type: ignore[no-any-return]
+    return _lu_solve("linalg.lu_solve", LU, pivots, B, left, adjoint)
 
 
 def _lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool, conjugated: bool) -> Any:
@@ -182,7 +182,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     >>> tp.lu_solve(tp.tensor([[4.0]]), LU, pivots)
     tensor([[2.]])
     """
-    return _lu_solve("lu_solve", LU_data, LU_pivots, b, True, False)  # type: ignore[no-any-return]
+    return _lu_solve("lu_solve", LU_data, LU_pivots, b, True, False)
 
 
 @composite()

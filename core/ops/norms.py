@@ -36,7 +36,7 @@ def _vector_norm(input: Tensor, ord: float, dim: Shape, keepdim: bool) -> Tensor
     else:
         powers = wide.abs().pow(ord)
         total = (sum(powers, dim, keepdim) if dim else powers).pow(1 / ord)
-    return cast(total, input.dtype.to_real())  # type: ignore[no-any-return]
+    return cast(total, input.dtype.to_real())
 
 
 def vector_norm(
@@ -105,7 +105,7 @@ def norm(
     if isinstance(p, str) and p != "fro":
         if p != "nuc":
             raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got {p!r}")
-        return _MATRIX_NORM.call(  # type: ignore[no-any-return]
+        return _MATRIX_NORM.call(
             input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype
         )
     if p == "fro" and not isinstance(dim, int) and dim is not None and len(dim) > 2:

@@ -20,7 +20,7 @@ from ..dtypes import (
     int64,
 )
 from ..operators import Spec, composite, handle, primitive, primitive_tuple
-from ..tensor_base import TensorBase
+from ..queries import is_tensor
 from . import results
 from .bitwise import bitwise_or
 from .comparison import eq, ge, gt, isinf, lt, ne
@@ -102,9 +102,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """
     spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
     values: list[Any] = [
-        value
-        if isinstance(value, TensorBase)
-        else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
+        value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
         for value in spec.values
     ]
     return _nextafter(*values)
@@ -244,7 +242,7 @@ def nan_to_num(
         return copy(input, input)
     if dtype.category == COMPLEX:
         parts = [nan_to_num(part.call(input), nan, posinf, neginf) for part in (_REAL, _IMAG)]
-        return _COMPLEX.call(*parts)  # type: ignore[no-any-return]
+        return _COMPLEX.call(*parts)
     limits = finfo(dtype)
     result = choose(ne(input, input), 0.0 if nan is None else nan, input)
     result = choose(eq(input, math.inf), limits.max if posinf is None else posinf, result)
@@ -317,7 +315,7 @@ def sinc(input: Tensor) -> Tensor:
     dtype = to_floating(input.dtype)
     scaled = mul(_wide(input), math.pi)
     zero = eq(scaled, 0)
-    return cast(choose(zero, 1, true_divide(sin(scaled), choose(zero, 1, scaled))), dtype)  # type: ignore[no-any-return]
+    return cast(choose(zero, 1, true_divide(sin(scaled), choose(zero, 1, scaled))), dtype)
 
 
 def _wide(input: Tensor) -> Tensor:
@@ -344,7 +342,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     large = maximum(first, second)
     sum_of_both = add(large, log1p(exp(neg(abs(sub(first, second))))))
     # Both may be the same infinity, whose difference is nan.
-    return cast(choose(isinf(large), large, sum_of_both), dtype)  # type: ignore[no-any-return]
+    return cast(choose(isinf(large), large, sum_of_both), dtype)
 
 
 @composite()
@@ -362,7 +360,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     large = maximum(first, second)
     ratio = exp2(neg(abs(sub(first, second))))
     sum_of_both = add(large, mul(log1p(ratio), 1 / math.log(2)))
-    return cast(choose(isinf(large), large, sum_of_both), dtype)  # type: ignore[no-any-return]
+    return cast(choose(isinf(large), large, sum_of_both), dtype)
 
 
 @composite(inplace=True)
@@ -382,9 +380,9 @@ def times_log(name: str, input: Tensor | Number, other: Tensor | Number, logarit
     """Return ``input * logarithm(other)`` with the limit 0 where `input` is 0."""
     spec = elementwise(name, input, other, floating=True, without=(COMPLEX,))
     first, second = spec.values
-    if not isinstance(second, TensorBase):
+    if not is_tensor(second):
         second = copy(first, second)
-    if not isinstance(first, TensorBase):
+    if not is_tensor(first):
         first = copy(second, first)
     product = mul(first, logarithm(second))
     return choose(ne(second, second), second, choose(eq(first, 0), 0, product))

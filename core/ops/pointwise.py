@@ -221,7 +221,7 @@ def sgn(input: Tensor) -> Tensor:
         return sign(input)
     magnitude = abs(input)
     zero = _EQ.call(magnitude, 0)
-    return _CHOOSE.call(zero, 0, _DIVIDE.call(input, _CHOOSE.call(zero, 1, magnitude)))  # type: ignore[no-any-return]
+    return _CHOOSE.call(zero, 0, _DIVIDE.call(input, _CHOOSE.call(zero, 1, magnitude)))
 
 
 _CHOOSE = handle("choose")

@@ -319,7 +319,7 @@ def addmm(
     """
     _check_ndim("addmm", mat1, "mat1", 2)
     _check_ndim("addmm", mat2, "mat2", 2)
-    return _added("addmm", input, matmul(mat1, mat2), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addmm", input, matmul(mat1, mat2), beta, alpha)
 
 
 @composite(inplace=True)
@@ -344,7 +344,7 @@ def addmv(
     """
     _check_ndim("addmv", mat, "mat", 2)
     _check_ndim("addmv", vec, "vec", 1)
-    return _added("addmv", input, matmul(mat, vec), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addmv", input, matmul(mat, vec), beta, alpha)
 
 
 @composite(inplace=True)
@@ -370,9 +370,9 @@ def addr(
             product = product & False
         if not beta:
             return product
-        return _broadcast_to("addr", input, product._shape) | product  # type: ignore[no-any-return]
+        return _broadcast_to("addr", input, product._shape) | product
     product = outer(cast(vec1, common), cast(vec2, common))
-    return _added("addr", cast(input, common), product, beta, alpha)  # type: ignore[no-any-return]
+    return _added("addr", cast(input, common), product, beta, alpha)
 
 
 @composite(inplace=True)
@@ -396,7 +396,7 @@ def baddbmm(
     Size([2, 3, 5])
     """
     _check_batches("baddbmm", batch1, batch2, "batch1", "batch2")
-    return _added("baddbmm", input, matmul(batch1, batch2), beta, alpha)  # type: ignore[no-any-return]
+    return _added("baddbmm", input, matmul(batch1, batch2), beta, alpha)
 
 
 @composite(inplace=True)
@@ -424,7 +424,7 @@ def addbmm(
     m = batch2._shape[2]
     # The sum over the batch is one long sum over b * k.
     left = batch1.permute(1, 0, 2).reshape(n, b * k)
-    return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)
 
 
 def _broadcast_to(name: str, input: Any, shape: tuple[int, ...]) -> Any:

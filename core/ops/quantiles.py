@@ -26,7 +26,7 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}(): q must be in the range [0, 1] but got {q}")
-        return _FULL.call((), q, dtype=input.dtype, device=input.device)  # type: ignore[no-any-return]
+        return _FULL.call((), q, dtype=input.dtype, device=input.device)
     if len(q._shape) > 1:
         raise RuntimeError(f"{name}(): q must be a scalar or 1D tensor, got shape {list(q._shape)}")
     if q._kind.dtype is not input.dtype:

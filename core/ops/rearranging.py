@@ -233,7 +233,7 @@ def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> 
         spread.extend((1, size))
         wide.extend((n, size))
     copies = clone(expand(shown_as(input, tuple(spread)), tuple(wide)))
-    return copy_shown_as(copies, final)  # type: ignore[no-any-return]
+    return copy_shown_as(copies, final)
 
 
 @composite()
@@ -282,7 +282,7 @@ def repeat_interleave(
     """
     check_tensor(input, "repeat_interleave")
     if repeats is None:
-        return _repeated_positions(input, output_size)  # type: ignore[no-any-return]
+        return _repeated_positions(input, output_size)
     if dim is None:
         input, dim = reshape(input, (math.prod(input._shape),)), 0
     elif not input._shape:
@@ -295,11 +295,12 @@ def repeat_interleave(
             raise RuntimeError("repeats has to be Long or Int tensor")
         if len(repeats._shape) > 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        if math.prod(repeats._shape) != 1:
-            if repeats._shape[0] != shape[dim]:
+        count = math.prod(repeats._shape)
+        if count != 1:
+            if count != shape[dim]:
                 raise RuntimeError(
                     "repeats must have the same size as input along dim, but got repeats.size(0) = "
-                    f"{repeats._shape[0]} and input.size({dim}) = {shape[dim]}"
+                    f"{count} and input.size({dim}) = {shape[dim]}"
                 )
             return index_select(input, dim, _repeated_positions(repeats, output_size))
         times = int(repeats.item())
@@ -313,7 +314,7 @@ def repeat_interleave(
         raise RuntimeError(f"Repeats must be non-negative, got {times}")
     wide = (*shape[: dim + 1], times, *shape[dim + 1 :])
     copies = clone(expand(shown_as(input, (*shape[: dim + 1], 1, *shape[dim + 1 :])), wide))
-    return copy_shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+    return copy_shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
 
 
 def _repeated_positions(repeats: Any, output_size: int | None) -> Any:
@@ -430,7 +431,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle_indices(tril, row, col, offset, dtype, device)  # type: ignore[no-any-return]
+    return _triangle_indices(tril, row, col, offset, dtype, device)
 
 
 @composite(method=False)
@@ -452,7 +453,7 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle_indices(triu, row, col, offset, dtype, device)  # type: ignore[no-any-return]
+    return _triangle_indices(triu, row, col, offset, dtype, device)
 
 
 # --- grids and products -------------------------------------------------------------------------
@@ -531,7 +532,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
         if len(tensor._shape) != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
     if len(found) == 1:
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
     return stack([reshape(grid, -1) for grid in meshgrid(found, indexing="ij")], 1)
 
 

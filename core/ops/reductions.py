@@ -176,7 +176,7 @@ def nanmean(
             f"{input.dtype}"
         )
     count = sum(input == input, dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count  # type: ignore[no-any-return]
+    return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
 @primitive("input, dim, keepdim")

@@ -102,9 +102,9 @@ def elementwise(
         if isinstance(operand, TensorBase):
             kind = operand._kind
             if kind.device is not device and not operand._shape and kind.device.type == "cpu":
-                operand = _TO_DEVICE.call(operand, device)  # noqa: PLW2901
+                operand = _TO_DEVICE.call(operand, device)
             if kind.dtype is not compute and (position or condition is None):
-                operand = _CAST.call(operand, compute)  # noqa: PLW2901
+                operand = _CAST.call(operand, compute)
             shapes.append(operand._shape)
         values.append(operand)
     shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)
@@ -116,5 +116,5 @@ def number(value: Any, name: str, argument: str) -> Number:
     if isinstance(value, (bool, int, float, complex)):
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return value.item()  # type: ignore[no-any-return]
+        return value.item()
     raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")

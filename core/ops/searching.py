@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtypes import int32, int64, result_dtype
 from ..operators import composite, handle
-from ..tensor_base import TensorBase
+from ..queries import is_tensor
 from .reductions import refuse_complex
 from .rules import cast, check_tensor
 
@@ -31,7 +31,7 @@ def _positions(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
     flat = input.reshape(-1) if single else input
     low = _ZEROS.call(flat._shape, dtype=int64, device=input.device)
     if size == 0 or 0 in flat._shape:
-        return low.reshape(input._shape)  # type: ignore[no-any-return]
+        return low.reshape(input._shape)
     high = low + size
     # Halve the open interval of each element until all are settled; a settled one stays as it is.
     for _ in range(size.bit_length()):
@@ -42,11 +42,11 @@ def _positions(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
         beyond = beyond & (low < high)
         low = _WHERE.call(beyond, middle + 1, low)
         high = _WHERE.call(beyond, high, middle)
-    return low.reshape(input._shape)  # type: ignore[no-any-return]
+    return low.reshape(input._shape)
 
 
 def _search(name: str, sequence: Tensor, values: Any, right: bool, out_int32: bool) -> Tensor:
-    if not isinstance(values, TensorBase):
+    if not is_tensor(values):
         if not isinstance(values, (bool, int, float)):
             raise TypeError(f"{name}(): expected Tensor or Number, got {type(values).__name__}")
         dtype = result_dtype((sequence, values))
@@ -108,7 +108,7 @@ def searchsorted(
         raise RuntimeError(
             "searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
         )
-    if isinstance(input, TensorBase):
+    if is_tensor(input):
         if len(shape) > 1 and input._shape[:-1] != shape[:-1]:
             raise RuntimeError(
                 "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "

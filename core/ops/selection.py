@@ -268,7 +268,7 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
                 f"{name}(): only supports a 0-dimensional value tensor, but got a tensor with "
                 f"{len(value._shape)} dimension(s)"
             )
-        return cast(value, dtype)  # type: ignore[no-any-return]
+        return cast(value, dtype)
     if dtype.category == BOOL:
         return bool(value)
     if isinstance(value, complex) and dtype.category != COMPLEX:
@@ -306,7 +306,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     tensor([7., 7.])
     """
     check_tensor(input, "fill_")
-    return dispatch.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})  # type: ignore[no-any-return]
+    return dispatch.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
 def zero_(input: Tensor) -> Tensor:

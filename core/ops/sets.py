@@ -34,7 +34,7 @@ def _row_order(input: Tensor) -> Tensor:
     for column in range(columns - 1, -1, -1):
         keys = input.select(1, column).gather(0, order)
         order = order.gather(0, _order(keys, 0, False))
-    return order  # type: ignore[no-any-return]
+    return order
 
 
 def _starts(rows: Tensor) -> Tensor:
@@ -42,11 +42,11 @@ def _starts(rows: Tensor) -> Tensor:
     size = rows._shape[0]
     first = _ONES.call(1 if size else 0, dtype=bool_, device=rows.device)
     if size < 2:
-        return first  # type: ignore[no-any-return]
+        return first
     differs = rows.narrow(0, 1, size - 1) != rows.narrow(0, 0, size - 1)
     if len(rows._shape) > 1:
         differs = any(differs, 1)
-    return _CAT.call([first, differs])  # type: ignore[no-any-return]
+    return _CAT.call([first, differs])
 
 
 def _runs(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -202,7 +202,7 @@ def isin(
             )
     if not isinstance(test_elements, TensorBase):
         found = elements == test_elements
-        return ~found if invert else found  # type: ignore[no-any-return]
+        return ~found if invert else found
     if not isinstance(elements, TensorBase):
         dtype = result_dtype((test_elements, elements))
         elements = _FULL.call((), elements, dtype=dtype, device=device)
@@ -217,4 +217,4 @@ def isin(
         tests = tests.gather(0, _order(tests, 0, False))
         place = _positions(tests, searched, False).clamp(max=tests._shape[0] - 1)
         found = tests.index_select(0, place.reshape(-1)).reshape(searched._shape) == searched
-    return ~found if invert else found  # type: ignore[no-any-return]
+    return ~found if invert else found

@@ -158,8 +158,8 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
         "reshape",
     )
     if viewable(input, target):
-        return show(_VIEW, input, (target,), target)  # type: ignore[no-any-return]
-    return copy_shown_as(clone(input), target)  # type: ignore[no-any-return]
+        return show(_VIEW, input, (target,), target)
+    return copy_shown_as(clone(input), target)
 
 
 @composite()
@@ -301,7 +301,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     else:
         dims = normalize_dims(dim, len(shape), "squeeze", empty_is_all=False)
         kept = tuple([size for d, size in enumerate(shape) if size != 1 or d not in dims])
-    return shown_as(input, kept)  # type: ignore[no-any-return]
+    return shown_as(input, kept)
 
 
 @composite(view=True, inplace=True)
@@ -317,7 +317,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     check_tensor(input, "unsqueeze")
     shape = input._shape
     dim = normalize_dim(dim, len(shape) + 1, "unsqueeze")
-    return shown_as(input, (*shape[:dim], 1, *shape[dim:]))  # type: ignore[no-any-return]
+    return shown_as(input, (*shape[:dim], 1, *shape[dim:]))
 
 
 def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
@@ -433,7 +433,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(ndim))
     if ndim:
         order[first], order[second] = second, first
-    return permuted(input, tuple(order))  # type: ignore[no-any-return]
+    return permuted(input, tuple(order))
 
 
 swapaxes = swapdims = transpose
@@ -458,7 +458,7 @@ def t(input: Tensor) -> Tensor:
     ndim = len(input._shape)
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return permuted(input, tuple(range(ndim - 1, -1, -1)))  # type: ignore[no-any-return]
+    return permuted(input, tuple(range(ndim - 1, -1, -1)))
 
 
 @composite(aliases=("moveaxis",))
@@ -486,11 +486,11 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim(): repeated dim in `{role}` ({list(dims)})")
     if not ndim:
-        return permuted(input, ())  # type: ignore[no-any-return]
+        return permuted(input, ())
     moved = dict(zip(targets, sources, strict=True))
     rest = iter([dim for dim in range(ndim) if dim not in sources])
     order = tuple([moved[dim] if dim in moved else next(rest) for dim in range(ndim)])
-    return permuted(input, order)  # type: ignore[no-any-return]
+    return permuted(input, order)
 
 
 moveaxis = movedim

@@ -181,7 +181,7 @@ def stft(
     result = result.permute(0, 2, 1)
     if len(input._shape) == 1:
         result = result.reshape(result._shape[1:])
-    return result if return_complex else _VIEW_AS_REAL.call(result)  # type: ignore[no-any-return]
+    return result if return_complex else _VIEW_AS_REAL.call(result)
 
 
 @composite()
@@ -282,4 +282,4 @@ def istft(
         signal = _CAT.call([signal, zeros], 1)
     if len(input._shape) == 2:
         signal = signal.reshape(signal._shape[1:])
-    return signal  # type: ignore[no-any-return]
+    return signal

@@ -145,8 +145,8 @@ def _logsumexp(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
     """Return :func:`logsumexp` for canonical arguments."""
     wide = cast(input, float32) if input.dtype in (float16, bfloat16) else input
     if 0 in wide._shape:
-        return cast(sum(wide.exp(), dim, keepdim).log(), input.dtype)  # type: ignore[no-any-return]
+        return cast(sum(wide.exp(), dim, keepdim).log(), input.dtype)
     peak = amax(wide.real if wide.is_complex() else wide, dim, True)
     peak = peak.masked_fill(peak.abs() == float("inf"), 0)
     total = sum((wide - peak).exp(), dim, keepdim).log()
-    return cast(total + (peak if keepdim else peak.reshape(total._shape)), input.dtype)  # type: ignore[no-any-return]
+    return cast(total + (peak if keepdim else peak.reshape(total._shape)), input.dtype)

@@ -386,7 +386,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     found = rows.narrow(0, 0, min(size, rows._shape[0]))
     missing = size - found._shape[0]
     fill = _FULL.call((missing, len(input._shape)), fill_value, dtype=int64, device=input.device)
-    return _CAT.call([found, fill])  # type: ignore[no-any-return]
+    return _CAT.call([found, fill])
 
 
 @composite(method=False)

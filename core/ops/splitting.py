@@ -203,7 +203,7 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     (tensor([0, 1]), tensor([2, 3]))
     """
     dim = 0 if len(input._shape) == 1 else 1
-    return _split_along(input, indices_or_sections, dim, 1, "hsplit")  # type: ignore[no-any-return]
+    return _split_along(input, indices_or_sections, dim, 1, "hsplit")
 
 
 @composite(view=True)
@@ -216,7 +216,7 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     >>> [p.shape for p in tp.vsplit(tp.zeros(4, 2), 2)]
     [Size([2, 2]), Size([2, 2])]
     """
-    return _split_along(input, indices_or_sections, 0, 2, "vsplit")  # type: ignore[no-any-return]
+    return _split_along(input, indices_or_sections, 0, 2, "vsplit")
 
 
 @composite(view=True)
@@ -229,4 +229,4 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     >>> [p.shape for p in tp.dsplit(tp.zeros(1, 2, 4), 2)]
     [Size([1, 2, 2]), Size([1, 2, 2])]
     """
-    return _split_along(input, indices_or_sections, 2, 3, "dsplit")  # type: ignore[no-any-return]
+    return _split_along(input, indices_or_sections, 2, 3, "dsplit")

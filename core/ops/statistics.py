@@ -65,14 +65,14 @@ def _var(input: Tensor, dim: Shape, correction: float, keepdim: bool) -> Tensor:
     squares = (distance * distance.conj()).real if input.is_complex() else distance * distance
     scale = degrees_of_freedom(input._shape, dim, correction)
     total = sum(squares, dim, keepdim)
-    return cast(total / scale, input.dtype.to_real())  # type: ignore[no-any-return]
+    return cast(total / scale, input.dtype.to_real())
 
 
 @composite(method=False)
 def _std(input: Tensor, dim: Shape, correction: float, keepdim: bool) -> Tensor:
     """Return the standard deviation for canonical arguments."""
     wide = cast(input, float32) if input.dtype in _HALVES else input
-    return cast(_var(wide, dim, correction, keepdim).sqrt(), input.dtype.to_real())  # type: ignore[no-any-return]
+    return cast(_var(wide, dim, correction, keepdim).sqrt(), input.dtype.to_real())
 
 
 @composite()
@@ -261,7 +261,7 @@ def cov(
     weighted = distance if weights is None else distance * weights
     product = distance @ weighted.transpose(0, 1).conj()
     result = cast(product, rows.dtype) / divisor
-    return result if len(input._shape) == 2 and input._shape[0] != 1 else result.reshape(())  # type: ignore[no-any-return]
+    return result if len(input._shape) == 2 and input._shape[0] != 1 else result.reshape(())
 
 
 @composite()
@@ -283,11 +283,11 @@ def corrcoef(input: Tensor) -> Tensor:
         )
     covariance = cov(input)
     if not covariance._shape:
-        return covariance / covariance  # type: ignore[no-any-return]
+        return covariance / covariance
     diagonal = covariance.diagonal()
     deviation = (diagonal.real if covariance.is_complex() else diagonal).sqrt()
     result = covariance / deviation.unsqueeze(1) / deviation.unsqueeze(0)
     # Rounding can lead outside of what a correlation can be.
     if result.is_complex():
-        return result  # type: ignore[no-any-return]
-    return result.clamp(-1, 1)  # type: ignore[no-any-return]
+        return result
+    return result.clamp(-1, 1)

@@ -133,7 +133,7 @@ def hann_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     _check_length("hann_window", window_length, dtype)
-    return window(  # type: ignore[no-any-return]
+    return window(
         "hann_window", window_length, periodic, cosines([0.5, 0.5]), dtype, device, requires_grad
     )
 
@@ -178,7 +178,7 @@ def hamming_window(
     tensor([0.0800, 1.0000])
     """
     _check_length("hamming_window", window_length, dtype)
-    return window(  # type: ignore[no-any-return]
+    return window(
         "hamming_window",
         window_length,
         periodic,
@@ -225,7 +225,7 @@ def blackman_window(
     Size([4])
     """
     _check_length("blackman_window", window_length, dtype)
-    return window(  # type: ignore[no-any-return]
+    return window(
         "blackman_window",
         window_length,
         periodic,
@@ -272,7 +272,7 @@ def bartlett_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     _check_length("bartlett_window", window_length, dtype)
-    return window(  # type: ignore[no-any-return]
+    return window(
         "bartlett_window", window_length, periodic, triangle, dtype, device, requires_grad
     )
 
@@ -316,6 +316,6 @@ def kaiser_window(
     Size([4])
     """
     _check_length("kaiser_window", window_length, dtype)
-    return window(  # type: ignore[no-any-return]
+    return window(
         "kaiser_window", window_length, periodic, kaiser(beta), dtype, device, requires_grad
     )

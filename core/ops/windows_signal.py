@@ -71,7 +71,7 @@ def windows_bartlett(
     >>> windows_bartlett(3).shape
     Size([3])
     """
-    return _signal("bartlett", M, sym, triangle, dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("bartlett", M, sym, triangle, dtype, device, requires_grad)
 
 
 @composite(name="windows_blackman", method=False)
@@ -108,7 +108,7 @@ def windows_blackman(
     >>> windows_blackman(3).shape
     Size([3])
     """
-    return _signal("blackman", M, sym, cosines([0.42, 0.5, 0.08]), dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("blackman", M, sym, cosines([0.42, 0.5, 0.08]), dtype, device, requires_grad)
 
 
 @composite(name="windows_cosine", method=False)
@@ -145,7 +145,7 @@ def windows_cosine(
     >>> windows_cosine(3).shape
     Size([3])
     """
-    return _signal("cosine", M, sym, _sine, dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("cosine", M, sym, _sine, dtype, device, requires_grad)
 
 
 @composite(name="windows_exponential", method=False)
@@ -197,7 +197,7 @@ def windows_exponential(
         middle = (count - 1) / 2 if center is None else center
         return ((places - middle).abs() * (-1 / tau)).exp()
 
-    return _signal("exponential", M, sym, shape, dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("exponential", M, sym, shape, dtype, device, requires_grad)
 
 
 @composite(name="windows_gaussian", method=False)
@@ -243,7 +243,7 @@ def windows_gaussian(
     def shape(places: Any, count: int) -> Any:
         return (((places - (count - 1) / 2) / std).square() * -0.5).exp()
 
-    return _signal("gaussian", M, sym, shape, dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("gaussian", M, sym, shape, dtype, device, requires_grad)
 
 
 @composite(name="windows_general_cosine", method=False)
@@ -288,7 +288,7 @@ def windows_general_cosine(
     coefficients = list(a)
     if not coefficients:
         raise ValueError("Coefficients cannot be empty")
-    return _signal("general_cosine", M, sym, cosines(coefficients), dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("general_cosine", M, sym, cosines(coefficients), dtype, device, requires_grad)
 
 
 @composite(name="windows_general_hamming", method=False)
@@ -328,7 +328,7 @@ def windows_general_hamming(
     >>> windows_general_hamming(3).shape
     Size([3])
     """
-    return _signal(  # type: ignore[no-any-return]
+    return _signal(
         "general_hamming", M, sym, cosines([alpha, 1.0 - alpha]), dtype, device, requires_grad
     )
 
@@ -367,7 +367,7 @@ def windows_hamming(
     >>> windows_hamming(3).shape
     Size([3])
     """
-    return _signal("hamming", M, sym, cosines([0.54, 0.46]), dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("hamming", M, sym, cosines([0.54, 0.46]), dtype, device, requires_grad)
 
 
 @composite(name="windows_hann", method=False)
@@ -404,7 +404,7 @@ def windows_hann(
     >>> windows_hann(3).shape
     Size([3])
     """
-    return _signal("hann", M, sym, cosines([0.5, 0.5]), dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("hann", M, sym, cosines([0.5, 0.5]), dtype, device, requires_grad)
 
 
 @composite(name="windows_kaiser", method=False)
@@ -446,7 +446,7 @@ def windows_kaiser(
     """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _signal("kaiser", M, sym, kaiser(beta), dtype, device, requires_grad)  # type: ignore[no-any-return]
+    return _signal("kaiser", M, sym, kaiser(beta), dtype, device, requires_grad)
 
 
 @composite(name="windows_nuttall", method=False)
@@ -483,7 +483,7 @@ def windows_nuttall(
     >>> windows_nuttall(3).shape
     Size([3])
     """
-    return _signal(  # type: ignore[no-any-return]
+    return _signal(
         "nuttall",
         M,
         sym,

@@ -92,7 +92,7 @@ def _adaptive_avg_pool(count: int, input: Tensor, output_size: Any) -> Tensor:
     if _even(size, wanted):
         kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
         output = ops.avg_pool(x, kernel, kernel, (0,) * count, False, True, None)
-        return unbatched(output, added)  # type: ignore[no-any-return]
+        return unbatched(output, added)
     for dim in range(2, 2 + count):  # a mean over a box is a mean of means
         if not wanted[dim - 2]:
             x = x.narrow(dim, 0, 0)
@@ -101,7 +101,7 @@ def _adaptive_avg_pool(count: int, input: Tensor, output_size: Any) -> Tensor:
         totals = windows.masked_fill(counted.logical_not(), 0.0).sum(dim + 1)
         divisor = make_tensor(widths, dtype=x.dtype, device=x.device)
         x = totals / divisor.reshape(-1, *[1] * (x.ndim - dim - 1))
-    return unbatched(x, added)  # type: ignore[no-any-return]
+    return unbatched(x, added)
 
 
 def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:

@@ -157,7 +157,7 @@ def conv1d(
     groups: int = 1,
 ) -> Tensor:
     """Return the cross-correlation over one dimension; see :func:`conv2d`."""
-    return _conv(1, input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(
@@ -198,7 +198,7 @@ def conv2d(
     tensor([[[[9., 9.],
               [9., 9.]]]])
     """
-    return _conv(2, input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(
@@ -211,7 +211,7 @@ def conv3d(
     groups: int = 1,
 ) -> Tensor:
     """Return the cross-correlation over three dimensions; see :func:`conv2d`."""
-    return _conv(3, input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
@@ -225,7 +225,7 @@ def conv_transpose1d(
     dilation: Ints = 1,
 ) -> Tensor:
     """Return the transposed convolution over one dimension; see :func:`conv_transpose2d`."""
-    return _conv_transpose(  # type: ignore[no-any-return]
+    return _conv_transpose(
         1, input, weight, bias, stride, padding, output_padding, groups, dilation
     )
 
@@ -258,7 +258,7 @@ def conv_transpose2d(
     tensor([[[[1., 1.],
               [1., 1.]]]])
     """
-    return _conv_transpose(  # type: ignore[no-any-return]
+    return _conv_transpose(
         2, input, weight, bias, stride, padding, output_padding, groups, dilation
     )
 
@@ -274,6 +274,6 @@ def conv_transpose3d(
     dilation: Ints = 1,
 ) -> Tensor:
     """Return the transposed convolution over three dimensions; see :func:`conv_transpose2d`."""
-    return _conv_transpose(  # type: ignore[no-any-return]
+    return _conv_transpose(
         3, input, weight, bias, stride, padding, output_padding, groups, dilation
     )

@@ -77,7 +77,7 @@ def ctc_loss(
         return (losses / sizes).mean()
     if not batched and reduction == "none":
         return losses.reshape(())
-    return reduce(losses, reduction, "ctc_loss")  # type: ignore[no-any-return]
+    return reduce(losses, reduction, "ctc_loss")
 
 
 def _lengths(lengths: Any, n: int, name: str) -> list[int]:

@@ -180,7 +180,7 @@ def cross_entropy(
     logs = log_softmax(input, class_dim)
     loss = _nll(logs, target, weight, ignore_index, reduction, "cross_entropy")
     if not label_smoothing:
-        return loss  # type: ignore[no-any-return]
+        return loss
     classes = input.shape[class_dim]
     ignored = target == ignore_index
     spread = -_weighted(logs, weight, class_dim).sum(class_dim)
@@ -193,7 +193,7 @@ def cross_entropy(
             spread = spread.sum() / where(ignored.reshape(-1), 0.0, table).sum()
     elif reduction == "sum":
         spread = spread.sum()
-    return loss * (1 - label_smoothing) + spread * (label_smoothing / classes)  # type: ignore[no-any-return]
+    return loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
 
 
 def _weighted(logs: Any, weight: Any, class_dim: int) -> Any:
@@ -271,7 +271,7 @@ def mse_loss(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = _broadcast(input, target, "mse_loss")
-    return _weighted_mean((input - target).square(), weight, reduction, "mse_loss")  # type: ignore[no-any-return]
+    return _weighted_mean((input - target).square(), weight, reduction, "mse_loss")
 
 
 def l1_loss(
@@ -285,7 +285,7 @@ def l1_loss(
     """Return the absolute differences, reduced."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = _broadcast(input, target, "l1_loss")
-    return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")  # type: ignore[no-any-return]
+    return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
 
 
 def smooth_l1_loss(
@@ -309,9 +309,9 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     distance = (input - target).abs()
     if beta == 0:
-        return reduced(distance, reduction, "smooth_l1_loss")  # type: ignore[no-any-return]
+        return reduced(distance, reduction, "smooth_l1_loss")
     losses = where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return reduced(losses, reduction, "smooth_l1_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "smooth_l1_loss")
 
 
 def huber_loss(
@@ -337,7 +337,7 @@ def huber_loss(
         if tuple(weight.shape) != tuple(losses.shape):
             raise ValueError("huber_loss(): Inputs and weight must have the same size.")
         losses = losses * weight  # torch takes the plain mean here
-    return reduced(losses, reduction, "huber_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "huber_loss")
 
 
 def binary_cross_entropy(
@@ -381,7 +381,7 @@ def binary_cross_entropy(
     losses = binary_cross_entropy_terms(input, target)
     if weight is not None:
         losses = losses * weight.expand(losses.shape)
-    return reduced(losses, reduction, "binary_cross_entropy")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "binary_cross_entropy")
 
 
 def binary_cross_entropy_with_logits(
@@ -432,7 +432,7 @@ def binary_cross_entropy_with_logits(
     losses = (1 - target) * input - logs
     if weight is not None:
         losses = losses * weight
-    return reduced(losses, reduction, "binary_cross_entropy_with_logits")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "binary_cross_entropy_with_logits")
 
 
 def kl_div(
@@ -474,7 +474,7 @@ def kl_div(
         losses = xlogy(target, target) - target * input
     if reduction == "batchmean":
         return losses.sum() / input.shape[0] if input.ndim else losses.sum()
-    return reduced(losses, reduction, "kl_div")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "kl_div")
 
 
 def poisson_nll_loss(
@@ -515,7 +515,7 @@ def poisson_nll_loss(
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         losses = losses + where(target <= 1, 0.0, stirling)
-    return reduced(losses, reduction, "poisson_nll_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "poisson_nll_loss")
 
 
 def gaussian_nll_loss(
@@ -567,4 +567,4 @@ def gaussian_nll_loss(
     losses = 0.5 * (var.log() + (input - target).square() / var)
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
-    return reduced(losses, reduction, "gaussian_nll_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "gaussian_nll_loss")

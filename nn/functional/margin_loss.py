@@ -55,7 +55,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if x1.shape[dim] != x2.shape[dim]:
         size = max(x1.shape[dim], x2.shape[dim])
         x1, x2 = (_stretched(x, dim, size) for x in (x1, x2))
-    return (unit(x1) * unit(x2)).sum(dim)  # type: ignore[no-any-return]
+    return (unit(x1) * unit(x2)).sum(dim)
 
 
 def _stretched(x: Any, dim: int, size: int) -> Any:
@@ -104,7 +104,7 @@ def margin_ranking_loss(
             f"{list(target.shape)} "
         )
     losses = (-target * (input1 - input2) + margin).clamp(min=0)
-    return reduced(losses, reduction, "margin_ranking_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "margin_ranking_loss")
 
 
 def hinge_embedding_loss(
@@ -120,7 +120,7 @@ def hinge_embedding_loss(
     tensor(input, "hinge_embedding_loss")
     apart = where(target != 1, (margin - input).clamp(min=0), 0.0)
     together = where(target != -1, input, 0.0)
-    return reduced(apart + together, reduction, "hinge_embedding_loss")  # type: ignore[no-any-return]
+    return reduced(apart + together, reduction, "hinge_embedding_loss")
 
 
 def soft_margin_loss(
@@ -133,7 +133,7 @@ def soft_margin_loss(
     """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     tensor(input, "soft_margin_loss")
-    return reduced(-log_sigmoid(target * input), reduction, "soft_margin_loss")  # type: ignore[no-any-return]
+    return reduced(-log_sigmoid(target * input), reduction, "soft_margin_loss")
 
 
 def multi_margin_loss(
@@ -196,7 +196,7 @@ def multi_margin_loss(
     others = arange(classes, device=input.device) != index
     losses = where(others, terms, 0.0).sum(1) / classes
     losses = losses.reshape(target.shape) if input.ndim < 2 else losses
-    return reduced(losses, reduction, "multi_margin_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "multi_margin_loss")
 
 
 def multilabel_margin_loss(
@@ -241,7 +241,7 @@ def multilabel_margin_loss(
     counted = valid.unsqueeze(2).logical_and(other.unsqueeze(1))
     losses = where(counted, terms, 0.0).sum((1, 2)) / classes
     losses = losses.reshape(()) if input.ndim < 2 else losses
-    return reduced(losses, reduction, "multilabel_margin_loss")  # type: ignore[no-any-return]
+    return reduced(losses, reduction, "multilabel_margin_loss")
 
 
 def multilabel_soft_margin_loss(
@@ -258,7 +258,7 @@ def multilabel_soft_margin_loss(
     losses = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
     if weight is not None:
         losses = losses * weight
-    return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")  # type: ignore[no-any-return]
+    return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
 
 
 def cosine_embedding_loss(
@@ -305,7 +305,7 @@ def cosine_embedding_loss(
     cosine = (input1 * input2).sum(-1) / squares.sqrt()
     together = where(target == 1, 1 - cosine, 0.0)
     apart = where(target == -1, (cosine - margin).clamp(min=0), 0.0)
-    return reduced(together + apart, reduction, "cosine_embedding_loss")  # type: ignore[no-any-return]
+    return reduced(together + apart, reduction, "cosine_embedding_loss")
 
 
 def triplet_margin_loss(
@@ -395,6 +395,6 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return _triplet(  # type: ignore[no-any-return]
+    return _triplet(
         anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
     )

@@ -74,7 +74,7 @@ def pad(
                 raise RuntimeError(f"pad(): the padded size of dimension {dim} is not positive")
             index = make_tensor(places, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:

@@ -302,7 +302,7 @@ def _avg_pool(
     output = ops.avg_pool(
         x, kernel, steps, around, bool(ceil_mode), bool(count_include_pad), divisor_override
     )
-    return unbatched(output, added)  # type: ignore[no-any-return]
+    return unbatched(output, added)
 
 
 def avg_pool1d(
@@ -460,7 +460,7 @@ def _max_unpool(
     n, c = x.shape[:2]
     places = indices.reshape(n, c, -1)
     flat = x.new_zeros((n, c, math.prod(size))).scatter(2, places, x.reshape(n, c, -1))
-    return unbatched(flat.reshape(n, c, *size), added)  # type: ignore[no-any-return]
+    return unbatched(flat.reshape(n, c, *size), added)
 
 
 def _unpooled_size(

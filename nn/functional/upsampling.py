@@ -96,7 +96,7 @@ def interpolate(
         )
     if mode == "area":
         area: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1]
-        return area(input, sizes)  # type: ignore[no-any-return]
+        return area(input, sizes)
     if min(sizes) <= 0 or 0 in input.shape[1:]:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(input.shape)} and "

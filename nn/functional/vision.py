@@ -214,7 +214,7 @@ def fold(
     channels = rows // (kernel[0] * kernel[1])
     windows = x.reshape(n, channels, *kernel, *where_).permute(0, 1, 4, 5, 2, 3)
     image = unpad(fold_windows(windows, padded, kernel, steps, spread), around, size)
-    return image if input.ndim == 3 else image.squeeze(0)  # type: ignore[no-any-return]
+    return image if input.ndim == 3 else image.squeeze(0)
 
 
 def _blocks(name: str, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:

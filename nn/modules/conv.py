@@ -294,7 +294,7 @@ class _ConvTranspose(_ConvNd):
         for dim, size in enumerate(input.shape[-count:]):
             least = (
                 (size - 1) * self.stride[dim]
-                - 2 * self.padding[dim]  # type: ignore[operator]
+                - 2 * self.padding[dim]
                 + self.dilation[dim] * (self.kernel_size[dim] - 1)
                 + 1
             )
@@ -313,7 +313,7 @@ class _ConvTranspose(_ConvNd):
         function: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[
             self.dimensions - 1
         ]
-        return function(  # type: ignore[no-any-return]
+        return function(
             input,
             self.weight,
             self.bias,

@@ -128,7 +128,7 @@ class TransformerEncoderLayer(Module):
             x = x + self._attend(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
             return x + self._feed_forward(self.norm2(x))
         x = self.norm1(x + self._attend(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._feed_forward(x))  # type: ignore[no-any-return]
+        return self.norm2(x + self._feed_forward(x))
 
     def _attend(self, x: Tensor, mask: Any, padding: Any, is_causal: bool) -> Tensor:
         output = self.self_attn(
@@ -140,11 +140,11 @@ class TransformerEncoderLayer(Module):
             need_weights=False,
             is_causal=_is_causal(mask, is_causal),
         )[0]
-        return self.dropout1(output)  # type: ignore[no-any-return]
+        return self.dropout1(output)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         inner = self.dropout(self.activation(self.linear1(x)))
-        return self.dropout2(self.linear2(inner))  # type: ignore[no-any-return]
+        return self.dropout2(self.linear2(inner))
 
 
 class TransformerDecoderLayer(Module):
@@ -214,7 +214,7 @@ class TransformerDecoderLayer(Module):
                 is_causal=_is_causal(tgt_mask, tgt_is_causal),
                 need_weights=False,
             )[0]
-            return self.dropout1(output)  # type: ignore[no-any-return]
+            return self.dropout1(output)
 
         def other(x: Tensor) -> Tensor:
             output = self.multihead_attn(
@@ -226,7 +226,7 @@ class TransformerDecoderLayer(Module):
                 is_causal=_is_causal(memory_mask, memory_is_causal),
                 need_weights=False,
             )[0]
-            return self.dropout2(output)  # type: ignore[no-any-return]
+            return self.dropout2(output)
 
         x = tgt
         if self.norm_first:
@@ -235,11 +235,11 @@ class TransformerDecoderLayer(Module):
             return x + self._feed_forward(self.norm3(x))
         x = self.norm1(x + own(x))
         x = self.norm2(x + other(x))
-        return self.norm3(x + self._feed_forward(x))  # type: ignore[no-any-return]
+        return self.norm3(x + self._feed_forward(x))
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         inner = self.dropout(self.activation(self.linear1(x)))
-        return self.dropout3(self.linear2(inner))  # type: ignore[no-any-return]
+        return self.dropout3(self.linear2(inner))
 
 
 class TransformerEncoder(Module):
@@ -288,7 +288,7 @@ class TransformerEncoder(Module):
                 src_key_padding_mask=src_key_padding_mask,
                 is_causal=_is_causal(mask, is_causal),
             )
-        return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
+        return output if self.norm is None else self.norm(output)
 
 
 class TransformerDecoder(Module):
@@ -324,7 +324,7 @@ class TransformerDecoder(Module):
                 tgt_is_causal=_is_causal(tgt_mask, tgt_is_causal),
                 memory_is_causal=memory_is_causal,
             )
-        return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
+        return output if self.norm is None else self.norm(output)
 
 
 class Transformer(Module):
@@ -424,7 +424,7 @@ class Transformer(Module):
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )
-        return self.decoder(  # type: ignore[no-any-return]
+        return self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,

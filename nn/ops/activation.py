@@ -40,7 +40,7 @@ def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor
         below = (x.clamp(max=0) * input_scale).expm1() * (alpha * scale)
         return where(x > 0, x * scale, below)
 
-    return widened(input, body)  # type: ignore[no-any-return]
+    return widened(input, body)
 
 
 @composite(method=False)
@@ -52,7 +52,7 @@ def gelu(input: Tensor, approximate: str) -> Tensor:
             return 0.5 * x * (1 + (_ROOT * (x + 0.044715 * x**3)).tanh())
         return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
 
-    return widened(input, body)  # type: ignore[no-any-return]
+    return widened(input, body)
 
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -71,7 +71,7 @@ def _gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
 @composite(method=False)
 def silu(input: Tensor) -> Tensor:
     """Return x times sigmoid(x)."""
-    return widened(input, lambda x: x * x.sigmoid())  # type: ignore[no-any-return]
+    return widened(input, lambda x: x * x.sigmoid())
 
 
 def _silu_gradient(g: Any, input: Any) -> Any:
@@ -87,7 +87,7 @@ def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
         z = x * beta
         return where(z > threshold, x, z.clamp(max=threshold).exp().log1p() / beta)
 
-    return widened(input, body)  # type: ignore[no-any-return]
+    return widened(input, body)
 
 
 def _softplus_gradient(g: Any, input: Any, beta: float, threshold: float) -> Any:
@@ -98,13 +98,13 @@ def _softplus_gradient(g: Any, input: Any, beta: float, threshold: float) -> Any
 @composite(method=False)
 def log_sigmoid(input: Tensor) -> Tensor:
     """Return the logarithm of sigmoid(x), which neither overflows nor cancels."""
-    return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())  # type: ignore[no-any-return]
+    return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())
 
 
 @composite(method=False)
 def mish(input: Tensor) -> Tensor:
     """Return x times tanh(softplus(x))."""
-    return widened(input, lambda x: x * softplus(x, 1.0, 20.0).tanh())  # type: ignore[no-any-return]
+    return widened(input, lambda x: x * softplus(x, 1.0, 20.0).tanh())
 
 
 @composite(method=False)
@@ -116,13 +116,13 @@ def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
 @composite(method=False)
 def hardsigmoid(input: Tensor) -> Tensor:
     """Return (x + 3) / 6, cut off at 0 and 1."""
-    return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)  # type: ignore[no-any-return]
+    return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)
 
 
 @composite(method=False)
 def hardswish(input: Tensor) -> Tensor:
     """Return x times hardsigmoid(x)."""
-    return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)  # type: ignore[no-any-return]
+    return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
 
 
 def _hardswish_gradient(g: Any, input: Any) -> Any:
