@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Self
 
-
 _ids = itertools.count()
 
 

@@ -189,7 +189,9 @@ def test_writing_to_what_was_saved_is_noticed(name, write) -> None:  # type: ign
     x = leaf(1.0, 2.0) * 1
     y = (x * x).exp()
     write(x, y)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*float64 \[2\].*Backward0") as caught:
+    with pytest.raises(
+        RuntimeError, match=r"modified by an inplace operation.*float64 \[2\].*Backward0"
+    ) as caught:
         y.sum().backward()
     assert "expected version 0" in str(caught.value) or "is at version" in str(caught.value)
 

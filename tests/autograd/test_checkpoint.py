@@ -264,7 +264,13 @@ def test_several_outputs(reentrant):
 @pytest.mark.parametrize("segments", [1, 2, 3, 5])
 def test_sequential(reentrant, segments):
     tp.manual_seed(0)
-    layers = [tp.nn.Linear(4, 4), tp.nn.Tanh(), tp.nn.Linear(4, 4), tp.nn.Tanh(), tp.nn.Linear(4, 2)]
+    layers = [
+        tp.nn.Linear(4, 4),
+        tp.nn.Tanh(),
+        tp.nn.Linear(4, 4),
+        tp.nn.Tanh(),
+        tp.nn.Linear(4, 2),
+    ]
     model = tp.nn.Sequential(*layers)
     x = tp.randn(3, 4, requires_grad=True)
     model(x).sum().backward()

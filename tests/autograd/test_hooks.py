@@ -44,7 +44,11 @@ def test_handles() -> None:
 
 @pytest.mark.parametrize(
     ("hook", "error"),
-    [(lambda g: "no", TypeError), (lambda g: g.reshape(1, 1), RuntimeError), (lambda g: g.float(), RuntimeError)],
+    [
+        (lambda g: "no", TypeError),
+        (lambda g: g.reshape(1, 1), RuntimeError),
+        (lambda g: g.float(), RuntimeError),
+    ],
 )
 def test_what_a_hook_may_not_return(hook: Any, error: type[Exception]) -> None:
     x = leaf(1.0)
@@ -108,7 +112,7 @@ def test_graph_structure() -> None:
     y = (x * 2).exp()
     node = y.grad_fn
     assert node.name() == "ExpBackward0"
-    (inner, _), = node.next_functions
+    ((inner, _),) = node.next_functions
     assert inner.name() == "MulBackward0"
     assert inner.next_functions[0][0].variable is x
     node.metadata["note"] = 1

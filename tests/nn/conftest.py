@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 
 RTOL = 1e-10
 ATOL = 1e-12

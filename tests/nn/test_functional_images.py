@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 
 
 def randn(*shape, grad=True):

@@ -3,7 +3,7 @@
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 
 
 def randn(*shape, grad=True):

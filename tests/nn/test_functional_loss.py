@@ -6,7 +6,7 @@ import math
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 
 REDUCTIONS = ["mean", "sum", "none"]
 

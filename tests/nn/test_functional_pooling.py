@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 
 SIZES = {1: (9,), 2: (7, 8), 3: (5, 6, 5)}
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import tensorplug as tp
-import tensorplug.nn.functional as F  # noqa: N812
+import tensorplug.nn.functional as F
 from tensorplug import nn
 from tensorplug.nn.utils import rnn
 

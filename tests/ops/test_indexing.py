@@ -115,7 +115,7 @@ def attempt(function):
         warnings.simplefilter("ignore")
         try:
             return function()
-        except Exception as error:  # noqa: BLE001  whatever torch raises
+        except Exception as error:
             return error
 
 

@@ -34,7 +34,9 @@ def test_each_folder_is_listed_and_each_listed_folder_is_there():
         found |= packages_below(folder, f"tensorplug.{folder}")
     assert found == FOLDER_OF
     assert sorted(found.keys() - {""}) == sorted(PACKAGES)
-    assert [f"{path.stem}" for path in (ROOT / "src").glob("*.py")] == CONFIG["setuptools"]["py-modules"]
+    assert [f"{path.stem}" for path in (ROOT / "src").glob("*.py")] == CONFIG["setuptools"][
+        "py-modules"
+    ]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -56,10 +56,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             type(inputs).__name__,
         )
     return tuple(
-        [
-            x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
-            for x in inputs
-        ]
+        [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
     )
 
 
@@ -135,9 +132,7 @@ class _Promise:
 class _Frame:
     """One checkpointed call: what its first run promised, and what the second one found."""
 
-    def __init__(
-        self, rerun: Callable[[], Any], early_stop: bool, check: str, debug: bool
-    ) -> None:
+    def __init__(self, rerun: Callable[[], Any], early_stop: bool, check: str, debug: bool) -> None:
         self.rerun = rerun
         self.early_stop = early_stop
         self.check = check
