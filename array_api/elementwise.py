@@ -5,6 +5,7 @@ Most are an op of core under the standard's name, after the operands got one dty
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -70,6 +71,33 @@ def _clone(x: Any) -> Any:
     return x.clone()
 
 
+def _expm1(x: Any) -> Any:
+    result: Any = ops.expm1(x)
+    if not x.dtype.is_complex:
+        return result
+    # On the real axis and at infinity the standard asks for more than complex arithmetic gives.
+    real, imag = x.real, x.imag
+    level = imag == 0
+    real_part = ops.where(level, ops.expm1(real) + 0, result.real)
+    imag_part = ops.where(level, imag, result.imag)
+    for infinity, limit in ((-math.inf, -1 + 0j), (math.inf, complex(math.inf, math.nan))):
+        there = (real == infinity) & ~ops.isfinite(imag)
+        real_part = ops.where(there, limit.real, real_part)
+        imag_part = ops.where(there, limit.imag, imag_part)
+    return ops.complex(real_part, imag_part)
+
+
+def _tanh(x: Any) -> Any:
+    result: Any = ops.tanh(x)
+    if not x.dtype.is_complex:
+        return result
+    # At infinity the imaginary part is 0 with the sign of x's, not with the one of sin(2 * x.imag).
+    real, imag = x.real, x.imag
+    there = ops.isinf(real) & ops.isfinite(imag)
+    limit = ops.complex(ops.sign(real), ops.copysign(ops.zeros_like(imag), imag))
+    return ops.where(there, limit, result)
+
+
 def _imag(x: Any) -> Any:
     return ops.imag(x) if x.dtype.is_complex else ops.zeros_like(x)
 
@@ -99,7 +127,7 @@ conj = _unary(ops.conj, "conj", "the complex conjugate")
 cos = _unary(ops.cos, "cos", "the cosine")
 cosh = _unary(ops.cosh, "cosh", "the hyperbolic cosine")
 exp = _unary(ops.exp, "exp", "the exponential")
-expm1 = _unary(ops.expm1, "expm1", "the exponential less 1, accurate near 0")
+expm1 = _unary(_expm1, "expm1", "the exponential less 1, accurate near 0")
 floor = _unary(ops.floor, "floor", "the largest integer that is not greater")
 imag = _unary(_imag, "imag", "the imaginary part")
 isfinite = _unary(ops.isfinite, "isfinite", "whether it is neither infinite nor NaN")
@@ -122,7 +150,7 @@ sinh = _unary(ops.sinh, "sinh", "the hyperbolic sine")
 sqrt = _unary(ops.sqrt, "sqrt", "the square root")
 square = _unary(ops.square, "square", "the square")
 tan = _unary(ops.tan, "tan", "the tangent")
-tanh = _unary(ops.tanh, "tanh", "the hyperbolic tangent")
+tanh = _unary(_tanh, "tanh", "the hyperbolic tangent")
 trunc = _unary(ops.trunc, "trunc", "the nearest integer towards 0")
 
 add = _binary(ops.add, "add", "the sum")

@@ -152,4 +152,6 @@ def vector_norm(
     ord: float = 2,
 ) -> Array:
     """Return the norm of the vectors along axes, or of all elements."""
+    if axis == () and x.ndim:  # each element by itself; torch would take all of them
+        return wrap(linalg.vector_norm(ops.unsqueeze(x, -1), ord, -1))
     return wrap(linalg.vector_norm(x, ord, axis, keepdims))

@@ -18,7 +18,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def fill_new(shape: Shape, value: Number, dtype: DType) -> Any:
-        if not value:
+        if isinstance(value, int) and not value:  # a float may be -0.0
             return xp.zeros(shape, native(dtype))
         return xp.full(shape, value, native(dtype))
 

@@ -1,5 +1,7 @@
 """The functions give NumPy's values, shapes and dtypes; NumPy's main namespace follows the standard."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -293,6 +295,34 @@ def test_can_cast_and_isdtype():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_full_keeps_the_sign_of_zero():
+    assert xp.signbit(xp.full(2, -0.0)).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("axis", [(), None, 1])
+def test_vector_norm_without_axes(axis):
+    x = sample("float64", (2, 3))
+    found = xp.linalg.vector_norm(xp.asarray(x), axis=axis)
+    agree(found, np.abs(x) if axis == () else np.linalg.norm(x, axis=axis))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("expm1", complex(-0.0, 0.0), 0j),
+        ("expm1", complex(math.inf, 0.0), complex(math.inf, 0.0)),
+        ("expm1", complex(-math.inf, math.nan), -1 + 0j),
+        ("expm1", complex(math.inf, math.nan), complex(math.inf, math.nan)),
+        ("expm1", complex(math.nan, 0.0), complex(math.nan, 0.0)),
+        ("tanh", complex(math.inf, 2.0), 1 + 0j),
+        ("tanh", complex(math.inf, -2.0), complex(1, -0.0)),
+    ],
+)
+def test_complex_special_cases(name, value, expected):
+    found = complex(getattr(xp, name)(xp.asarray(value, dtype=xp.complex128)))
+    assert str(found) == str(expected)
 
 
 def test_scalars_promote_a_result_type():
