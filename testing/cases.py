@@ -5,6 +5,7 @@ Each function checks one variant of one op and returns how many single compariso
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,7 +41,16 @@ class Maker:
     def __call__(self, *shape: Any, dtype: DType | None = None, **options: Any) -> Tensor:
         """Return a tensor; `options` are those of ``make_tensor``."""
         chosen = dtype or self.dtype
-        wanted = self.requires_grad and (chosen.is_floating_point or chosen.is_complex)
+        inexact = chosen.is_floating_point or chosen.is_complex
+        if not inexact and chosen.name != "bool":  # samples mean both bounds to be there
+            low, high = options.get("low"), options.get("high")
+            if low is not None:
+                options["low"] = math.floor(low) if chosen.is_signed else max(math.floor(low), 0)
+            if high is not None:
+                options["high"] = math.floor(high) + 1
+        elif not inexact:
+            options.update(low=None, high=None)
+        wanted = self.requires_grad and inexact
         options.setdefault("requires_grad", wanted)
         return making.make_tensor(*shape, dtype=chosen, device=self.device, **options)
 
@@ -157,11 +167,12 @@ def _check_reference(record: OpRecord, sample: Sample, result: Any, dtype: DType
             actual = as_exact(got)
             limited = _limited(array, got.dtype)
         assert_close(
-            actual.tolist(),
-            limited.tolist(),
+            actual,
+            limited,
             rtol=rtol,
             atol=atol,
             equal_nan=True,
+            check_dtype=False,
             msg=(lambda text: f"{record.op} {dtype.name} {sample}: {text}"),
         )
 

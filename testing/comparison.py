@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,16 +47,27 @@ def assert_close(
 
     Parameters
     ----------
-    actual, expected : Tensor, number, sequence or mapping
+    actual, expected : Tensor, NumPy array, number, None, sequence or mapping
         Of the same structure.
+    allow_subclasses : bool
+        Whether the classes of tensors may differ.
     rtol, atol : float, optional
-        Both or neither; by default those of the dtype.
+        Both or neither; by default those of the dtypes.
     equal_nan : bool
         Whether NaN equals NaN.
     check_device, check_dtype, check_stride : bool
-        Whether these have to be equal too.
+        Whether these have to be equal too; for Python numbers the dtype is their type.
+    check_layout : bool
+        Accepted as in torch; all tensors are strided.
     msg : str or callable, optional
         Instead of the generated message, or called with it.
+
+    Raises
+    ------
+    ValueError
+        If only one of `rtol` and `atol` is given.
+    TypeError
+        If two values are of kinds that cannot be compared.
 
     Examples
     --------
@@ -64,83 +75,192 @@ def assert_close(
     >>> assert_close(tp.tensor([1.0, 2.0]), tp.tensor([1.0, 2.0 + 1e-7]))
     """
     if (rtol is None) != (atol is None):
-        raise ValueError("assert_close(): rtol and atol must be given together, or neither")
-    problem = _difference(
-        actual, expected, rtol, atol, equal_nan, check_device, check_dtype, check_stride, ""
+        missing = "rtol" if rtol is None else "atol"
+        raise ValueError(
+            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+        )
+    wanted = _Wanted(
+        None if rtol is None or atol is None else (rtol, atol),
+        equal_nan,
+        allow_subclasses,
+        check_device,
+        check_dtype,
+        check_stride,
     )
+    problem = wanted.difference(actual, expected)
     if problem is not None:
         raise AssertionError(msg(problem) if callable(msg) else msg or problem)
 
 
-def _difference(
-    actual: Any,
-    expected: Any,
-    rtol: float | None,
-    atol: float | None,
-    equal_nan: bool,
-    check_device: bool,
-    check_dtype: bool,
-    check_stride: bool,
-    where: str,
-) -> str | None:
-    options: Any = (rtol, atol, equal_nan, check_device, check_dtype, check_stride)
-    place = f" (at {where})" if where else ""
-    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+@dataclass(frozen=True)
+class _Wanted:
+    """What has to be equal, and how close; each method returns a message, None where all is well."""
+
+    tolerances: tuple[float, float] | None
+    equal_nan: bool
+    subclasses: bool
+    device: bool
+    dtype: bool
+    stride: bool
+
+    def difference(self, actual: Any, expected: Any, where: str = "") -> str | None:
+        """Compare two values, of any kind; `where` is their place in a structure."""
+        if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+            return self._mappings(actual, expected, where)
+        if _is_sequence(actual) and _is_sequence(expected):
+            return self._sequences(actual, expected, where)
+        problem = self._single(actual, expected)
+        if problem is None or not where:
+            return problem
+        return f"{problem}\n\nThe failure occurred for item {where}"
+
+    def _mappings(
+        self, actual: Mapping[Any, Any], expected: Mapping[Any, Any], where: str
+    ) -> str | None:
         if set(actual) != set(expected):
-            return f"The keys differ{place}: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
-        for key in actual:
-            found = _difference(actual[key], expected[key], *options, f"{where}[{key!r}]")
-            if found:
-                return found
-        return None
-    if _is_sequence(actual) and _is_sequence(expected):
+            return (
+                f"The keys of the mappings do not match{_at(where)}:\n"
+                f"Missing keys in the actual mapping: {_sorted(set(expected) - set(actual))}\n"
+                f"Additional keys in the actual mapping: {_sorted(set(actual) - set(expected))}"
+            )
+        found = (self.difference(actual[k], expected[k], f"{where}[{k!r}]") for k in expected)
+        return next((problem for problem in found if problem), None)
+
+    def _sequences(self, actual: Sequence[Any], expected: Sequence[Any], where: str) -> str | None:
         if len(actual) != len(expected):
-            return f"The lengths differ{place}: {len(actual)} and {len(expected)}"
-        for number, pair in enumerate(zip(actual, expected, strict=True)):
-            found = _difference(*pair, *options, f"{where}[{number}]")
-            if found:
-                return found
-        return None
-    if isinstance(actual, Tensor) != isinstance(expected, Tensor):
-        return f"The types differ{place}: {type(actual).__name__} and {type(expected).__name__}"
-    if isinstance(actual, Tensor):
-        return _tensors(actual, expected, *options, place)
-    return _arrays(
-        np.asarray(actual), np.asarray(expected), *_tolerances(rtol, atol), equal_nan, place
-    )
+            return (
+                f"The length of the sequences mismatch{_at(where)}: {len(actual)} != "
+                f"{len(expected)}"
+            )
+        pairs = enumerate(zip(actual, expected, strict=True))
+        found = (self.difference(*pair, f"{where}[{number}]") for number, pair in pairs)
+        return next((problem for problem in found if problem), None)
+
+    def _single(self, actual: Any, expected: Any) -> str | None:
+        if actual is None or expected is None:
+            return None if actual is expected else f"None mismatch: {actual!r} is not {expected!r}"
+        if isinstance(actual, Tensor) and isinstance(expected, Tensor):
+            return self._tensors(actual, expected)
+        arrays = (np.ndarray, np.generic)
+        if isinstance(actual, arrays) and isinstance(expected, arrays):
+            return self._numpy(np.asarray(actual), np.asarray(expected))
+        if isinstance(actual, _BOOLS) and isinstance(expected, _BOOLS):
+            equal = bool(actual) is bool(expected)
+            return None if equal else f"Booleans mismatch: {actual!r} is not {expected!r}"
+        if isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
+            return self._numbers(actual, expected)
+        raise TypeError(
+            "assert_close(): cannot compare values of types "
+            f"{type(actual).__name__} and {type(expected).__name__}"
+        )
+
+    def _numbers(self, actual: Any, expected: Any) -> str | None:
+        if self.dtype and type(actual) is not type(expected):
+            return f"The (d)types do not match: {type(actual)} != {type(expected)}."
+        default = (0.0, 0.0) if isinstance(actual, int) and isinstance(expected, int) else _DOUBLE
+        rtol, atol = self.tolerances or default
+        close, errors, ratios = _compared(actual, expected, rtol, atol, self.equal_nan)
+        if close.all():
+            return None
+        if not rtol and not atol:
+            return (
+                f"Scalars are not equal!\n\nExpected {expected} but got {actual}.\n"
+                f"Absolute difference: {errors}\nRelative difference: {ratios}"
+            )
+        return (
+            f"Scalars are not close!\n\nExpected {expected} but got {actual}.\n"
+            f"Absolute difference: {errors} (up to {atol} allowed)\n"
+            f"Relative difference: {ratios} (up to {rtol} allowed)"
+        )
+
+    def _numpy(self, actual: Any, expected: Any) -> str | None:
+        if actual.shape != expected.shape:
+            return _attribute("shape", actual.shape, expected.shape)
+        if self.dtype and actual.dtype != expected.dtype:
+            return _attribute("dtype", actual.dtype, expected.dtype)
+        if self.stride and actual.strides != expected.strides:
+            return _attribute("stride()", actual.strides, expected.strides)
+        names = [dtype.name for dtype in (actual.dtype, expected.dtype)]
+        return self._values(actual, expected, *self._limits(*names))
+
+    def _tensors(self, actual: Tensor, expected: Tensor) -> str | None:
+        if not self.subclasses and type(actual) is not type(expected):
+            raise TypeError(
+                f"assert_close(): the classes {type(actual).__name__} and "
+                f"{type(expected).__name__} differ, and allow_subclasses is False"
+            )
+        if actual.shape != expected.shape:
+            return _attribute("shape", actual.shape, expected.shape)
+        if self.dtype and actual.dtype is not expected.dtype:
+            return _attribute("dtype", actual.dtype, expected.dtype)
+        if self.device and actual.device != expected.device:
+            return _attribute("device", actual.device, expected.device)
+        if self.stride and actual.stride() != expected.stride():
+            return _attribute("stride()", actual.stride(), expected.stride())
+        limits = self._limits(actual.dtype.name, expected.dtype.name)
+        return self._values(as_exact(actual), as_exact(expected), *limits)
+
+    def _limits(self, *names: str) -> tuple[float, float]:
+        if self.tolerances is not None:
+            return self.tolerances
+        known = [TOLERANCES.get(name, (0.0, 0.0)) for name in names]
+        return max(k[0] for k in known), max(k[1] for k in known)
+
+    def _values(self, actual: Any, expected: Any, rtol: float, atol: float) -> str | None:
+        close, errors, ratios = _compared(actual, expected, rtol, atol, self.equal_nan)
+        if close.all():
+            return None
+        if not close.ndim:
+            return self._scalars(actual, expected, errors, ratios, rtol, atol)
+        exact = not rtol and not atol
+        wrong = int((~close).sum())
+        lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!\n"]
+        lines.append(
+            f"Mismatched elements: {wrong} / {close.size} ({100 * wrong / close.size:.1f}%)"
+        )
+        for name, values, limit in (("absolute", errors, atol), ("relative", ratios, rtol)):
+            # Among those that differ; one that is not a number counts as the greatest.
+            ranked = np.where(close, -1.0, np.where(np.isnan(values), np.inf, values))
+            place = tuple(map(int, np.unravel_index(ranked.argmax(), ranked.shape)))
+            allowed = "" if exact else f" (up to {limit} allowed)"
+            lines.append(f"Greatest {name} difference: {values[place]} at index {place}{allowed}")
+        place = tuple(map(int, np.argwhere(~close)[0]))
+        lines.append(f"First at index {place}: got {actual[place]}, expected {expected[place]}")
+        return "\n".join(lines)
+
+    def _scalars(
+        self, actual: Any, expected: Any, error: Any, ratio: Any, rtol: float, atol: float
+    ) -> str:
+        exact = not rtol and not atol
+        of_error, of_ratio = [
+            "" if exact else f" (up to {limit} allowed)" for limit in (atol, rtol)
+        ]
+        return (
+            f"Scalars are not {'equal' if exact else 'close'}!\n\n"
+            f"Expected {expected} but got {actual}.\n"
+            f"Absolute difference: {error}{of_error}\nRelative difference: {ratio}{of_ratio}"
+        )
 
 
-def _tolerances(rtol: float | None, atol: float | None, *dtypes: DType) -> tuple[float, float]:
-    if rtol is not None and atol is not None:
-        return rtol, atol
-    return default_tolerances(*dtypes) if dtypes else TOLERANCES["float64"]
+_BOOLS = (bool, np.bool_)
+_NUMBERS = (int, float, complex)
+_DOUBLE = TOLERANCES["float64"]
+
+
+def _at(where: str) -> str:
+    return f" at {where}" if where else ""
+
+
+def _sorted(keys: set[Any]) -> list[Any]:
+    return sorted(keys, key=str)
 
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _tensors(
-    actual: Tensor,
-    expected: Tensor,
-    rtol: float | None,
-    atol: float | None,
-    equal_nan: bool,
-    check_device: bool,
-    check_dtype: bool,
-    check_stride: bool,
-    place: str,
-) -> str | None:
-    if actual.shape != expected.shape:
-        return f"The shapes differ{place}: {list(actual.shape)} and {list(expected.shape)}"
-    if check_dtype and actual.dtype is not expected.dtype:
-        return f"The dtypes differ{place}: {actual.dtype} and {expected.dtype}"
-    if check_device and actual.device is not expected.device:
-        return f"The devices differ{place}: {actual.device} and {expected.device}"
-    if check_stride and actual.stride() != expected.stride():
-        return f"The strides differ{place}: {actual.stride()} and {expected.stride()}"
-    tolerances = _tolerances(rtol, atol, actual.dtype, expected.dtype)
-    return _arrays(as_exact(actual), as_exact(expected), *tolerances, equal_nan, place)
+def _attribute(name: str, actual: Any, expected: Any) -> str:
+    return f"The values for attribute '{name}' do not match: {actual} != {expected}."
 
 
 def as_exact(tensor: Tensor) -> Any:
@@ -151,26 +271,30 @@ def as_exact(tensor: Tensor) -> Any:
     return array.astype(np.complex128) if tensor.dtype.is_complex else array
 
 
-def _arrays(
-    actual: Any, expected: Any, rtol: float, atol: float, equal_nan: bool, place: str
-) -> str | None:
+def _compared(
+    actual: Any, expected: Any, rtol: float, atol: float, equal_nan: bool
+) -> tuple[Any, Any, Any]:
+    """Return where two arrays are close, and the absolute and relative differences."""
+    a, b = np.asarray(actual), np.asarray(expected)
+    if a.dtype.kind in "iub" and b.dtype.kind in "iub" and not rtol and not atol:
+        equal = np.asarray(a == b)
+        if equal.all():
+            return equal, None, None
+        wide: Any = object  # exact, and free of overflow
+        a, b = a.astype(wide), b.astype(wide)
+        errors = np.asarray(abs(a * 1 - b * 1))
+        return equal, errors.astype(np.float64), _ratios(errors, b)
     with np.errstate(all="ignore"):
-        if actual.dtype.kind in "iub" and expected.dtype.kind in "iub" and not rtol and not atol:
-            equal = np.asarray(actual == expected)
-        else:
-            wide = np.result_type(actual, expected, np.float64)
-            a, b = actual.astype(wide), expected.astype(wide)
-            equal = (a == b) | (np.abs(a - b) <= atol + rtol * np.abs(b))
-            if equal_nan:
-                equal |= np.isnan(a) & np.isnan(b)
-    if equal.all():
-        return None
-    wrong = np.argwhere(~equal)
-    index = tuple(int(i) for i in wrong[0])
-    got, wanted = actual[index], expected[index]
-    share = 100 * len(wrong) / max(math.prod(equal.shape), 1)
-    return (
-        f"Tensors are not close{place}: {len(wrong)} of {equal.size} elements differ ({share:.1f} %). "
-        f"First at index {index}: got {got!r}, expected {wanted!r} "
-        f"(difference {abs(got - wanted) if equal.dtype != object else ''}; rtol {rtol:g}, atol {atol:g})"
-    )
+        wide = np.result_type(a, b, np.float64)
+        a, b = a.astype(wide), b.astype(wide)
+        errors = np.abs(a - b)
+        # An infinite difference is within no bounds, though atol + rtol * inf is infinite.
+        close = (a == b) | (np.isfinite(errors) & (errors <= atol + rtol * np.abs(b)))
+        if equal_nan:
+            close |= np.isnan(a) & np.isnan(b)
+        return np.asarray(close), errors, errors / np.abs(b)
+
+
+def _ratios(errors: Any, expected: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return errors.astype(np.float64) / np.abs(expected.astype(np.float64))

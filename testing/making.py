@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tensorplug.core.creation import from_numpy
 from tensorplug.core.devices import CPU, Device
-from tensorplug.core.dtypes import DType, bfloat16
+from tensorplug.core.dtypes import DType, bfloat16, iinfo
 from tensorplug.core.tensor import Tensor
 
 _stream = np.random.default_rng(0)
@@ -32,20 +33,21 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return a tensor of random numbers, uniform between `low` and `high`.
+    """Return a tensor of random numbers, uniform from `low` up to `high`, which is left out.
 
     Parameters
     ----------
     *shape : int or tuple of int
         The sizes.
     dtype : DType
-        The dtype; the bounds are -9 and 9 (0 for unsigned ones, and 0 and 1 for bool) unless given.
+        The dtype; the bounds are -9 and 9 (10 for integers; from 0 for unsigned ones, and 0 and 2
+        for bool) unless given.
     requires_grad : bool
         Whether the tensor requires grad.
     noncontiguous : bool
         Whether neighbouring elements lie apart in memory.
     exclude_zero : bool
-        Whether zeros are replaced by the smallest step.
+        Whether zeros are replaced by ones.
 
     Examples
     --------
@@ -70,19 +72,21 @@ def make_tensor(
 def _numbers(
     sizes: tuple[int, ...], dtype: DType, low: float | None, high: float | None, exclude_zero: bool
 ) -> Any:
-    if dtype.name == "bool":
-        return _stream.integers(0, 2, sizes).astype(np.bool_)
-    lowest = -9.0 if dtype.is_signed else 0.0
-    bottom = lowest if low is None else max(low, lowest) if not dtype.is_signed else low
-    top = 9.0 if high is None else high
-    native = "float32" if dtype is bfloat16 else dtype.name
+    inexact = dtype.is_floating_point or dtype.is_complex
+    bottom = (-9.0 if dtype.is_signed else 0.0) if low is None else low
+    top = (9.0 if inexact else 2.0 if dtype.name == "bool" else 10.0) if high is None else high
+    if bottom >= top:
+        raise ValueError(f"make_tensor(): low must be less than high, got {low} and {high}")
     if dtype.is_complex:
         array = _stream.uniform(bottom, top, sizes) + 1j * _stream.uniform(bottom, top, sizes)
     elif dtype.is_floating_point:
         array = _stream.uniform(bottom, top, sizes)
     else:
-        array = _stream.integers(int(np.floor(bottom)), int(np.floor(top)) + 1, sizes)
-    array = np.asarray(array).astype(native)
+        least, most = (0, 1) if dtype.name == "bool" else (iinfo(dtype).min, iinfo(dtype).max)
+        first = min(max(math.ceil(bottom), least), most)
+        last = min(max(math.ceil(top) - 1, first), most)
+        array = _stream.integers(first, last + 1, sizes)
+    array = np.asarray(array).astype("float32" if dtype is bfloat16 else dtype.name)
     if exclude_zero:
-        array = np.where(array == 0, np.asarray(1).astype(native), array)
+        array = np.where(array == 0, np.asarray(1).astype(array.dtype), array)
     return np.ascontiguousarray(array).reshape(sizes)

@@ -46,7 +46,7 @@ def symmetric(make: Any, *batch: int, n: int = 3) -> Any:
         + A.mH
         + 4
         * eye(n, dtype=make.dtype, device=make.device)
-        * make(n, low=1, high=1).new_tensor(places, dtype=make.dtype)
+        * make(n, low=1, high=2).new_tensor(places, dtype=make.dtype)
     )
 
 
