@@ -143,6 +143,7 @@ class set_grad_enabled(_Mode):
         return _Fixed(self.enabled)
 
     def __call__(self, function: F) -> F:
+        """Return `function` with the mode on during each call."""
         # Used as a decorator, the construction itself must not have changed the mode.
         recording.enabled, recording.inference = self.previous
         if not self.enabled:

@@ -12,6 +12,7 @@ from .dtypes import DType, as_dtype, get_default_dtype
 from .host import from_dlpack, from_numpy
 from .kinds import default_device, kind_of
 from .meta import view_of
+from .queries import is_tensor
 from .shapes import Shape, Size, as_shape, check_sizes
 from .tensor_base import TensorBase, new_tensor, storage_of
 
@@ -111,7 +112,7 @@ def as_tensor(
     tensor([1., 0.], dtype=tensorplug.float64)
     """
     chosen = None if dtype is None else as_dtype(dtype)
-    if isinstance(data, TensorBase):
+    if is_tensor(data):
         return data.to(device=device, dtype=chosen)
     where = default_device() if device is None else Device(device)
     if (
@@ -284,7 +285,7 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     only = data[0]
     if len(data) > 1 or isinstance(only, Size) or _is_size(only):
         return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
-    if isinstance(only, TensorBase):
+    if is_tensor(only):
         if name != "Tensor" and only._kind.dtype is not dtype:
             raise TypeError(
                 f"{name}(): expected a tensor of {dtype}, got {only._kind.dtype}; convert it with "

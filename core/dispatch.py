@@ -893,7 +893,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
         try:
             key: Any = tuple(
                 [
-                    (arg._kind, arg._shape) if isinstance(arg, tensor_class) else (arg.__class__, arg)
+                    (arg._kind, arg._shape)
+                    if isinstance(arg, tensor_class)
+                    else (arg.__class__, arg)
                     for arg in args
                 ]
             )

@@ -190,8 +190,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return inputs * field, outputs * field
 
 
-def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    return _fans(tensor)  # torch's name, which model code imports in spite of the underscore
+_calculate_fan_in_and_fan_out = _fans  # torch's name, which programs use in spite of the underscore
 
 
 def xavier_uniform_(

@@ -171,10 +171,9 @@ def c2r_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward:
     if given:
         # How much of the input that takes is settled below.
         given = [*given[:-1], -1 if last == -1 else 1]
-    dims: tuple[int, ...] = ()
-    sizes: list[int] = []
-    if ndim:
-        dims, sizes = _many_dims(name, input, given, dim)
+    if not ndim:
+        _check_some(name, ())
+    dims, sizes = _many_dims(name, input, given, dim)
     _check_some(name, dims)
     if last is None or last == -1:
         last = 2 * (input._shape[dims[-1]] - 1)

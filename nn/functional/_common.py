@@ -28,7 +28,7 @@ def per_dimension(
     TypeError, RuntimeError
         If a value is no int, there are too many or too few, or one is below `least`.
     """
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    values: tuple[Any, ...] = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     if len(values) == 1:
         values = values * count
     if len(values) != count:

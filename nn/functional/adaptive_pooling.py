@@ -110,11 +110,11 @@ def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Ten
     size = tuple(x.shape[2:])
     if _even(size, wanted):
         kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
-        values, flat = ops.max_pool(x, kernel, kernel, (0,) * count, (1,) * count, False)
-        return unbatched(values, added), unbatched(flat, added)
+        values, places = ops.max_pool(x, kernel, kernel, (0,) * count, (1,) * count, False)
+        return unbatched(values, added), unbatched(places, added)
     # One dimension after the other, the last one first: the first of equal maxima stays the first.
     best = x.detach()
-    flat = None
+    flat: Any = None
     for dim in range(1 + count, 1, -1):
         if not wanted[dim - 2]:
             best = best.narrow(dim, 0, 0)

@@ -122,8 +122,9 @@ class _ConvNd(Module):
         """Return the options that differ from their defaults."""
         count = self.dimensions
         parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
         ]
         if self.padding != (0,) * count:
             parts.append(f"padding={self.padding}")
@@ -290,11 +291,12 @@ class _ConvTranspose(_ConvNd):
                 f"{type(self).__name__}: for {input.ndim}D input, output_size must have {count} or "
                 f"{input.ndim} elements (got {len(output_size)})"
             )
+        padding: Any = self.padding  # never a word here
         result = []
         for dim, size in enumerate(input.shape[-count:]):
             least = (
                 (size - 1) * self.stride[dim]
-                - 2 * self.padding[dim]
+                - 2 * padding[dim]
                 + self.dilation[dim] * (self.kernel_size[dim] - 1)
                 + 1
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import cat, empty, stack, zeros
@@ -414,7 +414,7 @@ class GRU(RNNBase):
 class RNNCellBase(Module):
     """What the cells share: one step of one layer."""
 
-    nonlinearity: ClassVar[str] | str = "tanh"
+    nonlinearity: str = "tanh"
     weight_ih: Parameter
     weight_hh: Parameter
     bias_ih: Parameter | None

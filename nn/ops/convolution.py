@@ -26,7 +26,7 @@ def _columns(
     """Return the windows as (groups, C/groups * prod(kernel), N * prod(positions))."""
     padded = pad_zeros(input, padding)
     windows = window_view(padded, kernel, stride, dilation)
-    n, c = windows._shape[:2]
+    c = windows._shape[1]
     count = len(kernel)
     spatial = tuple(range(2, 2 + count))
     inner = tuple(range(2 + count, 2 + 2 * count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
@@ -96,10 +97,10 @@ class PackedSequence(_Packed):
         """Return the sequences in page-locked memory."""
         return self._converted(self.data.pin_memory())
 
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the data is on a CUDA device."""
-        return self.data.device.type == "cuda"
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("is_"):  # whether the data is on a device, as `Tensor.is_<type>`
+            return getattr(self.data, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def is_pinned(self) -> bool:
         """Return whether the data is in page-locked memory."""
@@ -124,7 +125,7 @@ def _sorted_by_length(lengths: Tensor, enforce_sorted: bool, device: Any) -> tup
             "<= 0"
         )
     if enforce_sorted:
-        if any(a < b for a, b in zip(values, values[1:], strict=False)):
+        if any(a < b for a, b in itertools.pairwise(values)):
             raise RuntimeError(
                 "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
                 "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "

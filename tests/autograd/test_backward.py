@@ -290,7 +290,8 @@ def test_threads_differentiate_one_graph() -> None:
 
     def work() -> None:
         for _ in range(100):
-            results.append(tp.autograd.grad(y, x, retain_graph=True)[0].tolist())
+            gradient = tp.autograd.grad(y, x, retain_graph=True)[0]
+            results.append(gradient.tolist())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -75,7 +75,8 @@ def test_nested(reentrant):
     got = x.grad, w.grad
     x.grad = w.grad = None
     inner(inner(x).exp()).sin().sum().backward()
-    assert tp.equal(got[0], x.grad) and tp.allclose(got[1], w.grad)
+    assert tp.equal(got[0], x.grad)
+    assert tp.allclose(got[1], w.grad)
 
 
 def test_memory():
@@ -156,7 +157,8 @@ def test_retained_graph():
     y = checkpoint(part, x, use_reentrant=False)
     first = tp.autograd.grad(y, x, retain_graph=True)[0]
     second = tp.autograd.grad(y, x)[0]
-    assert tp.equal(first, second) and len(calls) == 2
+    assert tp.equal(first, second)
+    assert len(calls) == 2
     with pytest.raises(RuntimeError, match="second time"):
         tp.autograd.grad(y, x)
 
@@ -168,7 +170,8 @@ def test_second_derivative():
     (gg,) = tp.autograd.grad(g.sum(), x)
     z = x.exp().sin().sum()
     (h,) = tp.autograd.grad(z, x, create_graph=True)
-    assert tp.equal(g, h) and tp.allclose(gg, tp.autograd.grad(h.sum(), x)[0])
+    assert tp.equal(g, h)
+    assert tp.allclose(gg, tp.autograd.grad(h.sum(), x)[0])
 
 
 def test_contexts():

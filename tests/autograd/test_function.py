@@ -219,20 +219,20 @@ def test_wrong_gradients(result: Any, error: type[Exception], message: str) -> N
 def test_misuse() -> None:
     with pytest.raises(RuntimeError, match="should not be instantiated"):
         Multiply()
+
+    class Empty(Function):
+        pass
+
     with pytest.raises(NotImplementedError):
-
-        class Empty(Function):
-            pass
-
         Empty.apply(leaf(1.0))
+
+    class SavesNumber(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(3)
+            return x * 1
+
     with pytest.raises(TypeError, match="save_for_backward"):
-
-        class SavesNumber(Function):
-            @staticmethod
-            def forward(ctx: Any, x: Any) -> Any:
-                ctx.save_for_backward(3)
-                return x * 1
-
         SavesNumber.apply(leaf(1.0))
 
 

@@ -149,7 +149,7 @@ def test_anomaly_mode_names_the_op_and_the_line() -> None:
     x = leaf(0.0)
     with tp.autograd.detect_anomaly():
         y = x.sqrt()  # the line that the message shows
-        with pytest.raises(RuntimeError, match="SqrtBackward0.*nan") as caught:
+        with pytest.raises(RuntimeError, match=r"SqrtBackward0.*nan") as caught:
             (y * 0).sum().backward()
     assert "the line that the message shows" in str(caught.value)
     assert not tp.autograd.is_anomaly_enabled()

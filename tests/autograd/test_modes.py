@@ -107,7 +107,7 @@ def test_inference_tensors() -> None:
     assert not y.requires_grad
     with pytest.raises(RuntimeError, match="inference tensor"):
         y.requires_grad_()
-    with pytest.raises(RuntimeError, match="[Ii]nference tensors? cannot be saved"):
+    with pytest.raises(RuntimeError, match=r"[Ii]nference tensors? cannot be saved"):
         (leaf() * y).sum()
     with pytest.raises(RuntimeError, match="nplace update to inference tensor"):
         y.add_(1)

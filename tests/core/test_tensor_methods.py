@@ -24,9 +24,11 @@ def expected() -> dict[str, str]:
                 found[name] = f"{family}.{op.function.__name__}"
     for name, function in vars(tp.Tensor).items():
         module = getattr(function, "__module__", None) or ""
-        if module.startswith(("tensorplug.core.ops.", "tensorplug.core.resizing")):
-            if not hasattr(function, "op"):
-                found[name] = f"{module.rpartition('.')[2]}.{function.__name__}"
+        handwritten_op = not hasattr(function, "op")
+        if handwritten_op and module.startswith(
+            ("tensorplug.core.ops.", "tensorplug.core.resizing")
+        ):
+            found[name] = f"{module.rpartition('.')[2]}.{function.__name__}"
     return {name: found[name] for name in found if name not in handwritten()}
 
 

@@ -90,7 +90,7 @@ def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
-    """Have the errors of all checkpoints in a ``with`` block list what was saved, or none, or (None) each's own."""
+    """Have all checkpoints in a ``with`` block say what was saved in errors, or not; None: as each is set."""
     return _setting("debug", enabled)
 
 
@@ -210,13 +210,17 @@ class _Frame:
             )
 
 
+def _giving(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
 def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
     """Return a function that gives the arguments back.
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
     if not saving._local.stack:
-        return lambda: (args, kwargs)
+        return _giving((args, kwargs))
     pack, unpack = saving._local.stack[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
