@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 
-from . import functional, graph, layer
+from . import batching as batching, forward_ad, functional, graph, layer
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
 from .engine import backward, grad
@@ -31,6 +31,7 @@ __all__ = [
     "derivative",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",

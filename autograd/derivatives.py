@@ -258,8 +258,14 @@ def _node_name(op: str) -> str:
 
 
 def _add(derivatives: Iterable[Any], owner: str) -> None:
+    from . import tangents
+
     rules: list[tuple[Op, Rule]] = []
+    forward: list[tangents.Tangent] = []
     for item in _flatten(derivatives, owner):
+        if isinstance(item, tangents.Tangent):
+            forward.append(item)
+            continue
         item.owner = owner
         try:
             op = operators.get_op(item.op)
@@ -276,15 +282,18 @@ def _add(derivatives: Iterable[Any], owner: str) -> None:
                     f"the one of {other.owner}; give one of them another priority"
                 )
         rules.append((op, rule))
+    tangents.add(forward, owner)
     for op, rule in rules:
         _RULES.setdefault(op.name, []).append(rule)
         _select(op)
 
 
-def _flatten(derivatives: Iterable[Any], owner: str) -> list[Derivative]:
-    flat: list[Derivative] = []
+def _flatten(derivatives: Iterable[Any], owner: str) -> list[Any]:
+    from .tangents import Tangent
+
+    flat: list[Any] = []
     for item in derivatives:
-        if isinstance(item, Derivative):
+        if isinstance(item, (Derivative, Tangent)):
             flat.append(item)
         elif isinstance(item, (list, tuple)):
             flat.extend(_flatten(item, owner))
@@ -296,7 +305,11 @@ def _flatten(derivatives: Iterable[Any], owner: str) -> list[Derivative]:
 
 
 def _remove(derivatives: Iterable[Any]) -> None:
-    gone = {id(item) for item in _flatten(derivatives, "")}
+    from . import tangents
+
+    items = _flatten(derivatives, "")
+    tangents.remove([item for item in items if isinstance(item, tangents.Tangent)])
+    gone = {id(item) for item in items}
     for name, rules in list(_RULES.items()):
         kept = [rule for rule in rules if id(rule.declared) not in gone]
         if len(kept) != len(rules):

@@ -55,8 +55,6 @@ def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
     """Apply view ops, given with their kernel arguments, to a tensor."""
     from tensorplug.core.operators import Spec
 
-    from .levels import run_spec
-
     for op, values in steps:
         if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
             raise RuntimeError(
@@ -65,7 +63,12 @@ def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
             )
         shape, dtype = _result_of(op, tensor, values)
         spec = Spec((tensor, *values), shape, dtype)
-        tensor = run_spec(op, spec) if dispatch.interposed else dispatch.execute(op, spec)
+        if dispatch.interposed:
+            from .levels import run_spec
+
+            tensor = run_spec(op, spec)
+        else:
+            tensor = dispatch.execute(op, spec)
     return tensor
 
 

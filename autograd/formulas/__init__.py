@@ -29,6 +29,7 @@ from . import (
     special,
     statistics,
     strided,
+    tangents,
 )
 
 ALL: tuple[Any, ...] = (
@@ -56,4 +57,5 @@ ALL: tuple[Any, ...] = (
     *linalg_spectra.DERIVATIVES,
     *special.DERIVATIVES,
     *fourier.DERIVATIVES,
+    *tangents.TANGENTS,
 )

@@ -1,0 +1,168 @@
+"""Forward mode for users: tensors with a tangent, made by hand (``torch.autograd.forward_ad``).
+
+``tp.func.jvp`` is the same without bookkeeping, and nests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tensorplug.core.tensor import Tensor
+
+from . import levels
+from .forward import ForwardLevel, set_tangent, tangent_at
+from .levels import Within, state
+
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
+# The level that a number stands for; there is at most one of them at a time, as in torch.
+_open: list[ForwardLevel] = []
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent, None if it has none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Begin forward mode; return the number of the level.
+
+    Raises
+    ------
+    RuntimeError
+        If forward mode is on already.
+    """
+    if _open:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    level = ForwardLevel()
+    levels.enter(level, batch=False)
+    _open.append(level)
+    return len(_open) - 1
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End forward mode: all tensors lose their tangents.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not on, or another level is named than the one that was entered last.
+    """
+    number = len(_open) - 1 if level is None else level
+    if number < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    if number != len(_open) - 1:
+        raise RuntimeError(
+            f"Trying to exit a dual level {number} that was not the last one that was entered: current "
+            f"level is {len(_open) - 1}."
+        )
+    levels.leave(_open.pop(), batch=False)
+
+
+def _level(level: int | None, action: str) -> ForwardLevel:
+    number = len(_open) - 1 if level is None else level
+    if number < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    if number >= len(_open):
+        raise RuntimeError(f"Invalid level given to {action}")
+    return _open[number]
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
+    """Return a view of a tensor that carries a tangent.
+
+    Parameters
+    ----------
+    tensor, tangent : Tensor
+        Of the same shape; floating point or complex.
+    level : int, optional
+        The level; by default the one entered last.
+
+    Raises
+    ------
+    RuntimeError
+        Outside of a level, for other shapes, or if the tensor has a tangent already.
+    ValueError
+        If a dtype has no derivatives.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> import tensorplug.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(tp.tensor(2.0), tp.tensor(1.0))
+    ...     fwAD.unpack_dual(x * x)
+    UnpackedDualTensor(primal=tensor(4.), tangent=tensor(4.))
+    """
+    chosen = _level(level, "_make_dual")
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {value.dtype}"
+            )
+    if tangent._shape != tensor._shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+            f"this is not supported. Tensor is of size {list(tensor._shape)} while the given forward "
+            f"gradient is of size {list(tangent._shape)}."
+        )
+    if tangent_at(tensor, chosen) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            "0 is not supported."
+        )
+    dual: Any = tensor.view_as(tensor)  # type: ignore[attr-defined]
+    set_tangent(dual, chosen, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """Return a tensor without its tangent, and the tangent.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.autograd.forward_ad.unpack_dual(tp.tensor(1.0))
+    UnpackedDualTensor(primal=tensor(1.), tangent=None)
+    """
+    number = len(_open) - 1 if level is None else level
+    if number < 0 or number >= len(_open):
+        return UnpackedDualTensor(tensor, None)
+    chosen = _open[number]
+    with Within((), state.tangents[: state.tangents.index(chosen)]):
+        tangent = tangent_at(tensor, chosen)
+        primal: Any = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        set_tangent(primal, chosen, None)  # else it would find the tangent of its base
+    return UnpackedDualTensor(primal, tangent)
+
+
+class dual_level:
+    """Forward mode within a ``with`` block.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> import tensorplug.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(tp.zeros(2), tp.ones(2))
+    ...     fwAD.unpack_dual(x.exp()).tangent
+    tensor([1., 1.])
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
