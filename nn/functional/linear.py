@@ -7,10 +7,51 @@ from tensorplug.core.dtypes import INTEGER, int64
 from tensorplug.core.ops import einsum, zeros
 
 from ..ops.embedding import embedding_rows
-from ..ops.linear import linear
+from ..ops import linear as ops
 from ._common import tensor
 
 __all__ = ["bilinear", "embedding", "linear", "one_hot"]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``input @ weight.T + bias`` over the last dimension.
+
+    Parameters
+    ----------
+    input : Tensor
+        (*, in_features).
+    weight : Tensor
+        (out_features, in_features), or (in_features,).
+    bias : Tensor, optional
+        (out_features,), or ().
+
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> linear(tp.tensor([1.0, 2.0]), tp.tensor([[3.0, 4.0]]), tp.tensor([0.5]))
+    tensor([11.5000])
+    """
+    shape, other = tensor(input, "linear")._shape, tensor(weight, "linear", "weight")._shape
+    if not shape or len(other) not in (1, 2) or shape[-1] != other[-1]:
+        raise RuntimeError(
+            f"linear(): input of shape {list(shape)} and weight of shape {list(other)} cannot be "
+            "multiplied: the last sizes must be equal, and the weight have one or two dimensions"
+        )
+    if bias is not None and bias._shape not in ((), (1,), other[:-1]):
+        raise RuntimeError(
+            f"linear(): expected bias of shape {list(other[:-1])}, got {list(bias._shape)}"
+        )
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"linear(): expected input and weight to have the same dtype, but got: {input.dtype} != "
+            f"{weight.dtype}"
+        )
+    return ops.linear(input, weight, bias)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

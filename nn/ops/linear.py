@@ -28,17 +28,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     -------
     Tensor
         (*, out_features), or (*) for a one-dimensional weight.
-
-    Raises
-    ------
-    RuntimeError
-        If the last dimensions differ.
     """
-    if input.ndim and weight.ndim and input._shape[-1] != weight._shape[-1]:
-        raise RuntimeError(
-            f"linear(): input of shape {list(input._shape)} and weight of shape {list(weight._shape)} "
-            f"cannot be multiplied ({input._shape[-1]} features given, {weight._shape[-1]} expected)"
-        )
     output = input @ (weight if weight.ndim == 1 else weight.t())
     return output if bias is None else output + bias
 

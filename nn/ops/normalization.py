@@ -39,15 +39,25 @@ def standardize(input: Tensor, dim: Shape, eps: float) -> tuple[Tensor, Tensor, 
     return centred * rstd, mean, rstd
 
 
-def _gradient(
-    g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape, input_shape: Shape
-) -> Any:
-    # With x^ the output and n the elements per mean:
-    # dx = rstd (g - mean(g) - x^ mean(g x^)) + g_mean / n - g_rstd rstd^2 x^ / n
-    n = math.prod([input_shape[d] for d in dim])
+@composite(method=False)
+def standardize_gradient(
+    g_output: Tensor, g_mean: Tensor, g_rstd: Tensor, output: Tensor, rstd: Tensor, dim: Shape
+) -> Tensor:
+    """Return the gradient of :func:`standardize`, from those of its three outputs.
+
+    Notes
+    -----
+    With the output x̂ and n elements per mean:
+    dx = rstd (g - mean(g) - x̂ mean(g x̂)) + g_mean / n - g_rstd rstd² x̂ / n.
+    """
+    n = math.prod([output._shape[d] for d in dim])
     along = (g_output * output).mean(dim, True) * rstd + g_rstd * (rstd * rstd) / n
     constant = g_output.mean(dim, True) * rstd - g_mean / n
     return g_output * rstd - output * along - constant
+
+
+def _gradient(g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape) -> Any:
+    return standardize_gradient(g_output, g_mean, g_rstd, output, rstd, dim)
 
 
 DERIVATIVES = [derivative("standardize", input=_gradient)]

@@ -102,10 +102,25 @@ def max_pool(
     return values, flat
 
 
-def _max_pool_gradient(g: Any, indices: Any, input_shape: Shape) -> Any:
-    n, c, *size = input_shape
-    empty = zeros((n, c, math.prod(size)), dtype=g.dtype, device=g.device)
-    return scatter_add(empty, 2, indices.flatten(2), g.flatten(2)).reshape(input_shape)
+@composite(method=False)
+def max_pool_gradient(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor:
+    """Return the gradient put, and added up, where the maxima were.
+
+    Parameters
+    ----------
+    gradient, indices : Tensor
+        (N, C, *positions).
+    shape : tuple of int
+        (N, C, *spatial).
+    """
+    n, c, *size = shape
+    empty = zeros((n, c, math.prod(size)), dtype=gradient.dtype, device=gradient.device)
+    return scatter_add(empty, 2, indices.flatten(2), gradient.flatten(2)).reshape(shape)
+
+
+def _maxima(values: Any, indices: Any) -> Any:
+    """Return what stands at the places where the maxima were."""
+    return values.flatten(2).gather(2, indices.flatten(2)).reshape(indices.shape)
 
 
 @composite(method=False)
@@ -170,9 +185,13 @@ def _tensor(values: list[int], like: Any) -> Any:
 DERIVATIVES = [
     derivative(
         "max_pool",
-        input=lambda g_values, indices, input_shape: _max_pool_gradient(
-            g_values, indices, input_shape
+        input=lambda g_values, indices, input_shape: max_pool_gradient(
+            g_values, indices, tuple(input_shape)
         ),
+    ),
+    derivative(
+        "max_pool_gradient",
+        gradient=lambda g, indices: _maxima(g, indices),
     ),
     derivative(
         "unfold_windows",

@@ -142,6 +142,7 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
     assert plugins == {
         "cpu.numpy": "tensorplug_cpu_numpy:plugin",
         "extension.nn": "tensorplug.nn.plugin:plugin",
+        "extension.nn_numpy": "tensorplug_cpu_numpy.networks:plugin",
     }
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name) for name in plugins)
 
