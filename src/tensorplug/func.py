@@ -1,0 +1,33 @@
+"""Functions of functions: derivatives, batching, and modules as functions (``torch.func``)."""
+
+from __future__ import annotations
+
+from tensorplug.autograd.batching import vmap as vmap
+from tensorplug.autograd.transforms import (
+    grad as grad,
+    grad_and_value as grad_and_value,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacrev as jacrev,
+    jvp as jvp,
+    linearize as linearize,
+    vjp as vjp,
+)
+from tensorplug.nn.utils.stateless import (
+    functional_call as functional_call,
+    stack_module_state as stack_module_state,
+)
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
