@@ -168,7 +168,11 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1., 4., 2., 3.]), tensor([2, 1, 1]))
     """
-    sizes = lengths if isinstance(lengths, Tensor) else make_tensor(list(lengths), dtype=int64)
+    sizes = (
+        lengths
+        if isinstance(lengths, Tensor)
+        else make_tensor(list(lengths), dtype=int64, device="cpu")
+    )
     values, order = _sorted_by_length(sizes, enforce_sorted, input.device)
     x = input.transpose(0, 1) if batch_first else input
     if x.shape[1] != len(values):
@@ -185,7 +189,7 @@ def pack_padded_sequence(
         x = x.index_select(1, order)
     batch = [sum(value > t for value in values) for t in range(values[0])]
     data = cat([x[t, :size] for t, size in enumerate(batch)])
-    return PackedSequence(data, make_tensor(batch, dtype=int64), order, None)
+    return PackedSequence(data, make_tensor(batch, dtype=int64, device="cpu"), order, None)
 
 
 def pad_packed_sequence(
@@ -236,7 +240,8 @@ def pad_packed_sequence(
     missing = make_tensor(given, device=data.device).logical_not().reshape(shape)
     rows = data.index_select(0, index.reshape(-1)).reshape(steps, n, *data.shape[1:])
     padded = rows.masked_fill(missing, padding_value)
-    lengths = make_tensor([sum(size > i for size in batch) for i in range(n)], dtype=int64)
+    counts = [sum(size > i for size in batch) for i in range(n)]
+    lengths = make_tensor(counts, dtype=int64, device="cpu")
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(1, sequence.unsorted_indices)
         lengths = lengths.index_select(0, sequence.unsorted_indices.cpu())
@@ -245,7 +250,7 @@ def pad_packed_sequence(
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences of shape (length, *), of which the longest comes first if `enforce_sorted`."""
-    lengths = make_tensor([sequence.size(0) for sequence in sequences], dtype=int64)
+    lengths = make_tensor([sequence.size(0) for sequence in sequences], dtype=int64, device="cpu")
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
