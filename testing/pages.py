@@ -54,7 +54,7 @@ def own_ops() -> list[Op]:
 
 
 def coverage_page() -> str:
-    """Return the page with a table per family, for each backend that tensorplug brings along."""
+    """Return the page with a table per family, for each device that tensorplug brings along."""
     places = [place for place, package in coverage.backends().items() if package == PACKAGE]
     names = {op.name for op in own_ops()}
     entries = [e for e in coverage.coverage(places, dtypes_taken()) if e.op in names]
@@ -65,9 +65,17 @@ def coverage_page() -> str:
         "other ops, and which are missing, by the dtype of the arguments. `python -m tensorplug",
         "coverage` prints the same for every backend that is installed.\n",
     ]
-    for plugin, device in places:
-        own = [e for e in entries if (e.backend, e.device) == (plugin, device)]
-        text += _backend(plugin, device, own)
+    for device in dict.fromkeys(device for _, device in places):
+        plugins = [plugin for plugin, where in places if where == device]
+        # A kernel of any of them counts.
+        merged = {
+            (e.op, e.dtype): e
+            for way in ("missing", "composite", "kernel")
+            for e in entries
+            if e.device == device and e.way == way
+        }
+        order = {key: merged[key] for key in dict.fromkeys((e.op, e.dtype) for e in entries)}
+        text += _backend(" and ".join(plugins), device, list(order.values()))
     return "\n".join(text).rstrip() + "\n"
 
 

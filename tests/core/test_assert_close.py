@@ -101,7 +101,7 @@ def test_the_message_tells_what_differs():
 
 def test_one_tolerance_alone():
     for options in ({"rtol": 0.1}, {"atol": 0.1}):
-        with pytest.raises(ValueError, match="both|Both"):
+        with pytest.raises(ValueError, match="must be either specified"):
             assert_close(1.0, 1.0, **options)
 
 
