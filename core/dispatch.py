@@ -950,6 +950,8 @@ def _remember(
     specs: dict[Any, Any], key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
 ) -> None:
     """Keep a spec whose tensors are the call's own arguments, each of them."""
+    if any([isinstance(arg, (float, complex)) and not arg for arg in (*args, *kwargs.values())]):
+        return  # as keys 0.0 and -0.0 are one
     tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
     given = {id(args[position]): position for position in tensors}
     if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):

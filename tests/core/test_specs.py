@@ -43,3 +43,9 @@ def test_errors_come_each_time() -> None:
     for _ in range(2):
         with pytest.raises(IndexError, match="out of range"):
             tp.ones(2).sum(3)
+
+
+def test_the_sign_of_zero_counts():
+    x = tp.tensor([float("nan")])
+    for value in (0.0, -0.0, 0.0):
+        assert tp.nan_to_num(x, value).signbit().item() == (str(value) == "-0.0")
