@@ -253,7 +253,31 @@ def check_in_place(device: str, dtype: DType) -> int:
         count += _same(target, wanted, f"{name} of {dtype.name}")
         count += _same(alias, wanted, f"{name} of {dtype.name}, seen through another tensor")
         assert target.data_ptr() == before, f"{name} moved the tensor"
+    if "views" in runtime_of(device).capabilities:
+        count += _check_overlapping(making.make_tensor(1, 4, dtype=dtype, device=device))
     return count
+
+
+def _check_overlapping(row: Any) -> int:
+    """Write where elements share memory: refused, and nothing is changed."""
+    before = row.to(CPU, copy=True)
+    rows = row.expand(3, 4)
+    other = rows.clone()
+    writes: tuple[Callable[[], Any], ...] = (
+        lambda: rows.copy_(other),
+        lambda: rows.add_(rows),
+        lambda: get_op("add").call(other, other, out=rows),
+    )
+    for write in writes:
+        message = "nothing"
+        try:
+            write()
+        except RuntimeError as error:
+            message = str(error)
+        assert "single memory location" in message, (
+            f"a write to elements that share memory has to be refused; it raised {message}"
+        )
+    return _same(row, before.numpy(force=True), "a refused write")
 
 
 WRITES: tuple[tuple[str, Callable[[Any], Any]], ...] = (

@@ -80,7 +80,15 @@ def test_in_modes():
 
 def test_expanded_tensors_refuse_writes():
     x = tp.zeros(1, 3).expand(2, 3)
-    for write in (lambda: x.add_(1.0), lambda: x.copy_(tp.ones(2, 3)), lambda: x.zero_()):
+    y = tp.zeros(3).as_strided((2, 3), (0, 1))
+    for write in (
+        lambda: x.add_(1.0),
+        lambda: x.copy_(tp.ones(2, 3)),
+        lambda: x.zero_(),
+        lambda: y.mul_(2.0),
+        lambda: tp.add(tp.ones(2, 3), 1, out=x),
+        lambda: tp.sum(tp.ones(2, 3, 4), -1, out=y),
+    ):
         with pytest.raises(RuntimeError, match="single memory location"):
             write()
 
