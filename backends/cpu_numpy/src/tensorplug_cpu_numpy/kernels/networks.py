@@ -18,7 +18,7 @@ from tensorplug.plugin.array_kernels import ArrayNamespace
 
 
 Array = np.ndarray[Any, Any]
-_add = np.add.reduce
+_add: Any = np.add.reduce
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -152,6 +152,14 @@ def convolution_input(
     n = gradient.shape[0]
     c = weight.shape[1] * groups
     kernel = weight.shape[2:]
+    rest = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)])
+    if all([s == 1 for s in stride]) and min(rest) >= 0:
+        # Without steps it is a convolution itself, with the kernel turned round.
+        turned = np.flip(weight, tuple(range(2, weight.ndim)))
+        o = weight.shape[0]
+        swapped = turned.reshape(groups, o // groups, *weight.shape[1:]).swapaxes(1, 2)
+        swapped = swapped.reshape(c, o // groups, *kernel)
+        return convolution(gradient, swapped, None, stride, rest, dilation, groups)
     where = gradient.shape[2:]
     rows = np.matmul(_by_group(gradient, groups), _flat_weight(weight, groups).transpose(0, 2, 1))
     windows = rows.reshape(groups, n, *where, *kernel, c // groups)
@@ -194,7 +202,8 @@ def convolution_weight(
         wide = np.zeros((*input.shape[:2], *used), input.dtype)
         kept = [min(s, u - p) for s, u, p in zip(size, used, padding, strict=True)]
         inside = tuple([slice(p, p + k) for p, k in zip(padding, kept, strict=True)])
-        wide[(..., *inside)] = input[(..., *[slice(0, k) for k in kept])]
+        part: Any = (..., *[slice(0, k) for k in kept])
+        wide[(..., *inside)] = input[part]
         input, padding = wide, (0,) * len(size)
     columns, _ = _columns(input, kernel, stride, padding, dilation, groups)
     rows = np.matmul(_by_group(gradient, groups).transpose(0, 2, 1), columns)
@@ -256,10 +265,17 @@ def max_pool(
     inside = list(_inside(size, kernel, stride, padding, dilation, where))
     for _, windows, places in inside:
         np.maximum(best[windows], moved[places], out=best[windows])
-    which = np.zeros(best.shape, np.min_scalar_type(math.prod(kernel)))
-    numbers = {at: number for number, at in enumerate(itertools.product(*map(range, kernel)))}
-    for at, windows, places in reversed(inside):  # of equal ones the first counts
-        np.copyto(which[windows], numbers[at], where=moved[places] == best[windows])
+    # The first element that equals the maximum: the least of the numbers k | (0 if equal else all ones),
+    # which is quicker than writing under a mask.
+    number = np.min_scalar_type(math.prod(kernel))
+    none = np.iinfo(number).max
+    which = np.full(best.shape, none, number)
+    numbers = {at: n for n, at in enumerate(itertools.product(*map(range, kernel)))}
+    for at, windows, places in inside:
+        differs = (moved[places] != best[windows]).astype(number)
+        differs *= none
+        differs |= number.type(numbers[at])
+        np.minimum(which[windows], differs, out=which[windows])
     if input.dtype.kind not in "biu" and (best != best).any():  # noqa: PLR0124  NaN: the last counts
         for at, windows, places in inside:
             candidate = moved[places]
@@ -300,7 +316,7 @@ def _flat_places(
         )
         starts = (np.arange(w) * s - p) * row
         first += starts.reshape([-1 if i == dim else 1 for i in range(len(size) + 1)])
-    return within.reshape(-1)[which] + first
+    return within.reshape(-1).take(which) + first
 
 
 def max_pool_gradient(gradient: Array, indices: Array, shape: Shape) -> Array:
