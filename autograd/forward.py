@@ -274,7 +274,7 @@ def _by_gradient(
             if sources[slot][0] == GRADIENT
             else True
             if sources[slot][0] == NEEDS
-            else value_of(*sources[slot], values, outputs)
+            else value_of(sources[slot][0], sources[slot][1], values, outputs)
             for slot in formula.slots
         ]
         part = formula.function(*arguments)
@@ -329,9 +329,7 @@ def _by_differentiation(
         wanted = [probe for probe in probes if probe.requires_grad]
         if not pulled:
             return (None,) * len(outputs)
-        found = iter(
-            grad(pulled, wanted, pushed, create_graph=create_graph, allow_unused=True)
-        )
+        found = iter(grad(pulled, wanted, pushed, create_graph=create_graph, allow_unused=True))
     return tuple([next(found) if probe.requires_grad else None for probe in probes])
 
 
@@ -362,7 +360,7 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    dispatch._check_out(source, target, result._kind.dtype, result._kind)
+    dispatch._check_out(op.name, target, result._kind.dtype, result._kind)
     dispatch.inplace(COPY, "copy_", target, (result,), {})
     return target
 

@@ -123,7 +123,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
             "0 is not supported."
         )
-    dual: Any = tensor.view_as(tensor)  # type: ignore[attr-defined]
+    dual: Any = tensor.view_as(tensor)
     set_tangent(dual, chosen, tangent)
     return dual
 
@@ -143,7 +143,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     chosen = _open[number]
     with Within((), state.tangents[: state.tangents.index(chosen)]):
         tangent = tangent_at(tensor, chosen)
-        primal: Any = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        primal: Any = tensor.view_as(tensor)
         set_tangent(primal, chosen, None)  # else it would find the tangent of its base
     return UnpackedDualTensor(primal, tangent)
 

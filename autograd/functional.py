@@ -10,7 +10,7 @@ from tensorplug.core.ops.joining import stack
 from tensorplug.core.tensor import Tensor
 
 from .engine import grad
-from .modes import enable_grad, is_grad_enabled
+from .modes import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -50,7 +50,7 @@ def _leaf(tensor: Any) -> Any:
     return tensor.detach().requires_grad_(tensor._kind.is_differentiable)
 
 
-def _finish(values: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+def _finish(values: Any, create_graph: bool) -> Any:
     return values if create_graph else tuple([value.detach() for value in values])
 
 
@@ -116,7 +116,9 @@ def _filled(
                 raise RuntimeError(_INDEPENDENT[stage].format(number))
             value = zeros_like(other)
         elif strict and create_graph and not value.requires_grad:
-            raise RuntimeError(_INDEPENDENT["hessian" if stage == "hessian" else "jacobian"].format(number))
+            raise RuntimeError(
+                _INDEPENDENT["hessian" if stage == "hessian" else "jacobian"].format(number)
+            )
         result.append(value)
     return tuple(result)
 
@@ -205,9 +207,8 @@ def vjp(
             "vjp",
             "the user-provided function returns a single Tensor with a single element",
         )
-    recorded = create_graph and is_grad_enabled() or create_graph
     with enable_grad():
-        found = _gradients(outputs, points, vector, create_graph=recorded)
+        found = _gradients(outputs, points, vector, create_graph=create_graph)
         product = _filled(found, points, strict, create_graph, "back")
     return (
         _shape_like(_finish(outputs, create_graph), many),
@@ -318,9 +319,7 @@ def jacobian(
         if strategy == "forward-mode":
             return _forward_jacobian(func, points, create_graph, is_tuple)
         many, outputs = _call(func, points, "jacobian", strict)
-        rows = [
-            _jacobian_of(output, points, create_graph, strict, vectorize) for output in outputs
-        ]
+        rows = [_jacobian_of(output, points, create_graph, strict, vectorize) for output in outputs]
     matrices = [_finish(row, create_graph) for row in rows]
     blocks = tuple([_shape_like(row, is_tuple) for row in matrices])
     return _shape_like(blocks, many)
@@ -352,7 +351,10 @@ def _jacobian_of(
         results = [next(found) if x.requires_grad else None for x in points]
         return tuple(
             [
-                zeros_like(output).reshape((*output.shape, *[1] * x.ndim)).expand((*output.shape, *x.shape)).to(x.dtype)
+                zeros_like(output)
+                .reshape((*output.shape, *[1] * x.ndim))
+                .expand((*output.shape, *x.shape))
+                .to(x.dtype)
                 if value is None
                 else value.reshape((*output.shape, *x.shape))
                 for value, x in zip(results, points, strict=True)
@@ -360,8 +362,10 @@ def _jacobian_of(
         )
     for position in range(size):
         found_row = _gradients(
-            (flat[position],), points,
-            create_graph=create_graph, retain_graph=True,
+            (flat[position],),
+            points,
+            create_graph=create_graph,
+            retain_graph=True,
         )
         row = _filled(found_row, points, strict, create_graph, "back")
         for column, value in zip(columns, row, strict=True):
@@ -396,9 +400,7 @@ def _scalar(func: Function, name: str) -> Function:
         result = func(*points)
         is_tuple, outputs = _tuple(result, _OUTPUTS, name)
         if is_tuple:
-            raise RuntimeError(
-                f"The function given to {name} should return a single Tensor"
-            )
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outputs[0].numel() != 1:
             raise RuntimeError(
                 f"The Tensor returned by the function given to {name} should contain a single element"
@@ -446,9 +448,7 @@ def hessian(
         found = _gradients((output,), points, create_graph=True)
         return _filled(found, points, strict, True, "hessian")
 
-    blocks = jacobian(
-        gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy
-    )
+    blocks = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return blocks if is_tuple else blocks[0][0]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,7 +39,11 @@ class Level:
         """Remember a tensor, for :meth:`end`."""
         key = id(tensor)
         known = self.known
-        known[key] = weakref.ref(tensor, lambda _, key=key: known.pop(key, None))
+
+        def forget(_: Any) -> None:
+            known.pop(key, None)
+
+        known[key] = weakref.ref(tensor, forget)
 
     def live(self) -> list[Any]:
         """Return the tensors that were noted and still exist."""
@@ -85,7 +89,7 @@ class Within:
 
 
 @contextmanager
-def entered(level: Level, *, batch: bool) -> Iterator[Level]:
+def entered(level: Level, *, batch: bool) -> Generator[Level]:
     """Have ops meet one more level, the innermost of its kind, within a ``with`` block."""
     enter(level, batch=batch)
     try:
@@ -128,11 +132,13 @@ def touched(values: Any) -> int:
             if value._batched:
                 found |= BATCHED
             elif value._tangents or (
-                value._extra is not None and value._extra.view is not None and state.tangents
+                value._extra is not None
+                and value._extra.view is not None
+                and state.tangents
                 and views.base_of(value._extra.view)._tangents
             ):
                 found |= DUAL
-        elif isinstance(value, (list, tuple)) and value and type(value[0]) is not int:
+        elif isinstance(value, (list, tuple)) and value:
             found |= touched(value)
     return found
 
@@ -188,7 +194,7 @@ def _base(op: Op, spec: Spec) -> Any:
     stand_in.sort = "composite"
     stand_in.parameters = op.parameters
     stand_in.owner = op.owner
-    stand_in.function = lambda *values: dispatch.execute(op, spec)
+    stand_in.function = lambda *_: dispatch.execute(op, spec)
     return layers._enter(below, len(below) - 1, stand_in, spec.values, {})
 
 
@@ -205,7 +211,7 @@ def map_tensors(values: Any, function: Callable[[Any], Any]) -> Any:
     """Return nested values with `function` applied to each tensor in them."""
     if isinstance(values, TensorBase):
         return function(values)
-    if isinstance(values, (list, tuple)) and values and type(values[0]) is not int:
+    if isinstance(values, (list, tuple)) and values:
         items = [map_tensors(value, function) for value in values]
         if hasattr(values, "_fields"):
             return type(values)(*items)

@@ -347,9 +347,7 @@ class SavedByHook:
 
     __slots__ = ("edge", "packed", "unpack_hook")
 
-    def __init__(
-        self, packed: Any, unpack_hook: Callable[[Any], Any], edge: Any = None
-    ) -> None:
+    def __init__(self, packed: Any, unpack_hook: Callable[[Any], Any], edge: Any = None) -> None:
         self.packed = packed
         self.unpack_hook = unpack_hook
         # Where the gradient of the tensor that was packed goes; what is unpacked takes its place.
@@ -381,4 +379,4 @@ class Identity(Node):
 
 def _version(tensor: Any) -> int:
     storage = tensor._storage
-    return tensor._writes if storage is None else storage.version  # type: ignore[no-any-return]
+    return tensor._writes if storage is None else storage.version

@@ -105,10 +105,10 @@ class _Wanted:
 
     def difference(self, actual: Any, expected: Any, where: str = "") -> str | None:
         """Compare two values, of any kind; `where` is their place in a structure."""
-        if isinstance(actual, Mapping) and isinstance(expected, Mapping):
-            return self._mappings(actual, expected, where)
         if _is_sequence(actual) and _is_sequence(expected):
             return self._sequences(actual, expected, where)
+        if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+            return self._mappings(actual, expected, where)
         problem = self._single(actual, expected)
         if problem is None or not where:
             return problem

@@ -1,4 +1,4 @@
-"""Batching: tensors with a hidden dimension, and the rules by which ops treat them. What ``vmap`` is made of."""
+"""Batching: tensors with a hidden dimension, and the rules by which ops treat them: what ``vmap`` does."""
 
 from __future__ import annotations
 

@@ -169,7 +169,8 @@ class BatchedTensor(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.clone()
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    # mypy forgets what parameters of such methods are called.
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         depth = state.batches.index(self.level) + 1 if self.level in state.batches else "ended"
         inner = repr(self.value).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={depth}, bdim={self.bdim}, value=\n    {inner}\n)"

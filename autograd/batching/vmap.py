@@ -83,10 +83,16 @@ def vmap(
                 _run(
                     func,
                     count,
-                    [_part(leaf, dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)],
+                    [
+                        _part(leaf, dim, start, count)
+                        for leaf, dim in zip(leaves, dims, strict=True)
+                    ],
                     dims,
                     spec,
-                    [_part(leaf, 0 if isinstance(leaf, Tensor) else None, start, count) for leaf in named],
+                    [
+                        _part(leaf, 0 if isinstance(leaf, Tensor) else None, start, count)
+                        for leaf in named
+                    ],
                     named_spec,
                     out_dims,
                     randomness,
@@ -119,7 +125,9 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
     return tree_unflatten(joined, spec)
 
 
-def _batch(in_dims: Any, args: tuple[Any, ...], name: str) -> tuple[int, list[Any], list[Any], Tree]:
+def _batch(
+    in_dims: Any, args: tuple[Any, ...], name: str
+) -> tuple[int, list[Any], list[Any], Tree]:
     """Return the number of samples, the arguments' leaves, the dimension of each, and the structure."""
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple, list)) or isinstance(in_dims, bool):
@@ -139,7 +147,7 @@ def _batch(in_dims: Any, args: tuple[Any, ...], name: str) -> tuple[int, list[An
             f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}."
         )
-    checked = []
+    checked: list[int | None] = []
     sizes = []
     for leaf, dim in zip(leaves, dims, strict=True):
         if dim is None:
@@ -161,7 +169,7 @@ def _batch(in_dims: Any, args: tuple[Any, ...], name: str) -> tuple[int, list[An
                 f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
             )
         checked.append(dim % leaf.ndim)
-        sizes.append(leaf._shape[checked[-1]])
+        sizes.append(leaf._shape[dim])
     if not sizes:
         raise ValueError(f"{call.replace(call, 'vmap')}: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
@@ -197,18 +205,17 @@ def _run(
         ]
         result = func(*tree_unflatten(args, spec), **tree_unflatten(keywords, named_spec))
         outputs, out_spec = tree_flatten(result)
-        where = _out_dims(out_dims, outputs, out_spec, name)
+        where = _out_dims(out_dims, out_spec, name)
         shown = [
             _behind(output, dim, level, name) for output, dim in zip(outputs, where, strict=True)
         ]
     final = [
-        _placed(tensor, bdim, dim, size)
-        for (tensor, bdim), dim in zip(shown, where, strict=True)
+        _placed(tensor, bdim, dim, size) for (tensor, bdim), dim in zip(shown, where, strict=True)
     ]
     return tree_unflatten(final, out_spec)
 
 
-def _out_dims(out_dims: Any, outputs: list[Any], spec: Tree, name: str) -> list[Any]:
+def _out_dims(out_dims: Any, spec: Tree, name: str) -> list[Any]:
     for dim in tree_flatten(out_dims)[0]:
         if dim is not None and not isinstance(dim, int):
             raise ValueError(

@@ -24,9 +24,7 @@ def _std(
     return quotient(_var(t, input, input_shape, dim, correction, keepdim), 2 * result)
 
 
-def _var(
-    t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool
-) -> Any:
+def _var(t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     from tensorplug.core.ops.statistics import degrees_of_freedom, reciprocal
 
     scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))

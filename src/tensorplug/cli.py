@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_coverage(commands)
     chosen = parser.parse_args(arguments)
     try:
-        return chosen.run(chosen)  # type: ignore[no-any-return]
+        return chosen.run(chosen)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0

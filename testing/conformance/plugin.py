@@ -172,7 +172,7 @@ def _in_suite(module: Any) -> bool:
 
 
 def _variant(function: Any) -> str:
-    return function.__name__.removeprefix("test_")  # type: ignore[no-any-return]
+    return function.__name__.removeprefix("test_")
 
 
 # --- fixtures -----------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def _variant(function: Any) -> str:
 @pytest.fixture
 def device(request: Any) -> str:
     """Return the device under test."""
-    return request.config.getoption("--device")  # type: ignore[no-any-return]
+    return request.config.getoption("--device")
 
 
 @pytest.fixture(scope="module")

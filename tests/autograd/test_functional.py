@@ -91,7 +91,7 @@ def agree(call):
 
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("function,count", FUNCTIONS)
+@pytest.mark.parametrize(("function", "count"), FUNCTIONS)
 def test_products(function, count, strict, create_graph):
     def reverse(L, F):
         points = inputs(L, count)
@@ -122,7 +122,7 @@ def test_products(function, count, strict, create_graph):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("function,count", FUNCTIONS)
+@pytest.mark.parametrize(("function", "count"), FUNCTIONS)
 def test_jacobian(function, count, options):
     agree(lambda L, F: F.jacobian(lambda *p: function(L, *p), inputs(L, count), **options))
 
@@ -138,14 +138,14 @@ def test_jacobian(function, count, options):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("function,count", SCALARS)
+@pytest.mark.parametrize(("function", "count"), SCALARS)
 def test_hessian(function, count, options):
     agree(lambda L, F: F.hessian(lambda *p: function(L, *p), inputs(L, count), **options))
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", ["vhp", "hvp"])
-@pytest.mark.parametrize("function,count", SCALARS)
+@pytest.mark.parametrize(("function", "count"), SCALARS)
 def test_hessian_products(function, count, name, strict):
     def call(L, F):
         points = inputs(L, count)
@@ -201,5 +201,6 @@ def test_errors(number):
         )
 
     expected, got = both(call)
-    assert isinstance(expected[0], str) and expected[0] == got[0]
+    assert isinstance(expected[0], str)
+    assert expected[0] == got[0]
     assert expected[1].replace("torch.Size", "Size") == got[1].replace("tensorplug.Size", "Size")
