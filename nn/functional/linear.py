@@ -6,8 +6,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import INTEGER, int64
 from tensorplug.core.ops import einsum, zeros
 
-from ..ops.embedding import embedding_rows
 from ..ops import linear as ops
+from ..ops.embedding import embedding_rows
 from ._common import tensor
 
 __all__ = ["bilinear", "embedding", "linear", "one_hot"]

@@ -195,10 +195,10 @@ DERIVATIVES = [
     derivative(
         "convolution_weight",
         input=lambda g, gradient, input_shape, stride, padding, dilation, groups: convolution_input(
-            gradient, g.conj(), tuple(input_shape[2:]), stride, padding, dilation, groups
-        ).conj(),
+            gradient.conj(), g, tuple(input_shape[2:]), stride, padding, dilation, groups
+        ),
         gradient=lambda g, input, stride, padding, dilation, groups: convolution(
             input.conj(), g, None, stride, padding, dilation, groups
-        ).conj(),
+        ),
     ),
 ]

@@ -55,6 +55,17 @@ def _nll_gradient(g_losses: Any, target: Any, weights: Any, input_shape: Any) ->
     return empty.scatter_add(1, chosen, values)
 
 
+def _nll_weight_gradient(
+    g_losses: Any, g_weights: Any, input: Any, target: Any, weight_shape: Any, ignore_index: int
+) -> Any:
+    ignored = target == ignore_index
+    chosen = where(ignored, 0, target)
+    picked = input.gather(1, chosen.unsqueeze(1)).squeeze(1)
+    values = where(ignored, 0.0, g_weights - g_losses * picked).reshape(-1)
+    empty = zeros(weight_shape, dtype=values.dtype, device=values.device)
+    return empty.scatter_add(0, chosen.reshape(-1), values)
+
+
 @composite(method=False)
 def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
     """Return -(t log x + (1 - t) log(1 - x)), with logarithms cut off at -100."""
@@ -63,7 +74,7 @@ def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
 
 
 DERIVATIVES = [
-    derivative("negative_log_likelihood", input=_nll_gradient),
+    derivative("negative_log_likelihood", input=_nll_gradient, weight=_nll_weight_gradient),
     derivative(
         "binary_cross_entropy_terms",
         input=lambda g, input, target: (

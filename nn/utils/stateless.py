@@ -33,7 +33,7 @@ def _merged(states: Any) -> State:
         twice = merged.keys() & part.keys()
         if twice:
             raise ValueError(
-                f"{sorted(twice)[0]} appears in multiple dictionaries; behavior is ambiguous"
+                f"{min(twice)} appears in multiple dictionaries; behavior is ambiguous"
             )
         merged.update(part)
     return merged
