@@ -661,7 +661,9 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."
         )
     if is_grads_batched:
-        return _batched(roots, wanted, grad_outputs, create_graph, allow_unused, materialize_grads)
+        return _batched(
+            roots, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads
+        )
     targets = _targets(wanted, None)
     gradients = _root_gradients(roots, grad_outputs, "grad()")
     retain = create_graph if retain_graph is None else retain_graph
@@ -691,30 +693,34 @@ def _batched(
     outputs: tuple[Any, ...],
     inputs: tuple[Any, ...],
     grad_outputs: Any,
+    retain_graph: bool | None,
     create_graph: bool,
     allow_unused: bool | None,
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
-    """Differentiate once per leading index of the gradients, and stack what comes."""
+    """Differentiate for all leading indices of the gradients at once."""
+    from .batching.vmap import vmap
+
     given = _as_tuple(grad_outputs, "grad_outputs")
-    if not given:
+    if not any(g is not None for g in given):
         raise RuntimeError("grad(): is_grads_batched needs grad_outputs")
-    rows = [
-        grad(
+    used: list[bool] = []
+
+    def one(*gradients: Any) -> tuple[Any, ...]:
+        rest = iter(gradients)
+        found = grad(
             outputs,
             inputs,
-            tuple([None if g is None else g[row] for g in given]),
-            True,
+            tuple([None if g is None else next(rest) for g in given]),
+            True if retain_graph is None else retain_graph,
             create_graph,
             True,
             allow_unused,
             False,
             materialize_grads,
         )
-        for row in range(given[0].shape[0])
-    ]
-    from tensorplug.core.ops.joining import stack
+        used[:] = [value is not None for value in found]
+        return tuple([value for value in found if value is not None])
 
-    return tuple(
-        [None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True)]
-    )
+    found = iter(vmap(one)(*[g for g in given if g is not None]))
+    return tuple([next(found) if is_used else None for is_used in used])

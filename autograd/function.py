@@ -29,6 +29,12 @@ class FunctionCtx:
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
         self._node: Any = None
+        self._for_forward: tuple[Any, ...] = ()
+        self._jvp = False
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for ``jvp``."""
+        self._for_forward = tensors
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs, outputs or intermediate tensors for ``backward``."""
@@ -55,6 +61,8 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to :meth:`save_for_backward`."""
+        if self._jvp:
+            return self._for_forward
         if self._node is None:
             return self._to_save
         return self._node.unpack()
@@ -190,6 +198,9 @@ class Function:
     tensor(12.)
     """
 
+    #: Whether ``vmap`` batches ``forward`` and ``backward`` as they are.
+    generate_vmap_rule = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
             f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all "
@@ -213,10 +224,33 @@ class Function:
             "a Function has to define backward() to be differentiated in reverse mode"
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Return the tangents of the outputs from those of the arguments: forward mode."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """Return ``(outputs, out_dims)`` for arguments that hold a batch along `in_dims`.
+
+        `info` has ``batch_size`` and ``randomness``.
+        """
+        raise NotImplementedError("a Function has to define vmap() to be used inside of vmap")
+
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: Any, _contexts: list[Any] | None = None, **kwargs: Any) -> Any:
         """Call the function and record the call."""
+        if dispatch.interposed and _contexts is None:
+            from .function_transforms import apply
+
+            result = apply(cls, args, kwargs)
+            if result is not NotImplemented:
+                return result
         ctx = FunctionCtx()
+        if _contexts is not None:
+            _contexts.append(ctx)
         tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
         recorded = any(tracked) and (not dispatch.paused or recording.enabled)
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)

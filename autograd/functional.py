@@ -442,7 +442,9 @@ def hessian(
 
     def gradient(*points: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
-            points = tuple([x.requires_grad_() if x.is_leaf else x for x in points])
+            from .transforms import grad as transformed
+
+            return transformed(scalar, tuple(range(len(points))))(*points)
         output = scalar(*points)
         _check_outputs((output,), points, strict)
         found = _gradients((output,), points, create_graph=True)

@@ -1,8 +1,8 @@
 """Transforms of functions: gradients, Jacobians and products with them, each a function again.
 
 All of them nest, with each other and with ``vmap``. Reverse mode knows no levels: a function is
-differentiated at points that are fresh in the graph, so that inner and outer derivatives do not mix. Inside of
-vmap it works on the tensors behind: samples do not depend on each other, so the gradient of the sum of all
+differentiated at points that are fresh in the graph, so that inner and outer derivatives do not mix.
+Inside of vmap it works on the tensors behind: samples do not depend on each other, so the gradient of the sum of all
 results holds each sample's own gradient.
 """
 
@@ -406,7 +406,7 @@ def _without(tensor: Any, level: ForwardLevel) -> tuple[Any, Any]:
     _rebuilt_for(tensor, take)
     if found[0] is None:
         return tensor, None
-    tangent = _rebuilt(tensor, lambda base: found[0])
+    tangent = _rebuilt(tensor, lambda _: found[0])
     return tensor, tangent
 
 
@@ -568,7 +568,7 @@ def _basis(like: Any) -> Any:
     """Return the unit vectors of a tensor's shape, along a new first dimension."""
     size = like.numel()
     made = eye(size, dtype=like._kind.dtype, device=like._kind.device)
-    return made.reshape((size, *like._shape))  # type: ignore[attr-defined]
+    return made.reshape((size, *like._shape))
 
 
 def jacrev(
@@ -707,7 +707,7 @@ def _columns(
     kept: list[Any] = []
 
     def column(*vectors: Any) -> Any:
-        output, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
+        _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
         leaves, spec = tree_flatten(tangent)
         kept[:] = [spec, aux]
         return tuple(leaves), (aux[0] if has_aux else ())

@@ -48,6 +48,12 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = _inplace_source(op)
         if source is not None:
             return _inplace(source, op.name, args, kwargs)
+        if op.name in rules.RANDOM:
+            level = innermost((args, tuple(kwargs.values())))
+            if level is not None:
+                _check_randomness(level)
+                whole = functools.partial(rules.random_loop, randomness=level.randomness)
+                return _whole(whole, op, args, kwargs, level)
         whole = rules.COMPOSITES.get(op.name)
         if whole is not None:
             level = innermost((args, tuple(kwargs.values())))
@@ -62,7 +68,7 @@ def spec_batched(op: Op, spec: Spec) -> Any:
     level = innermost(spec.values)
     if level is None:
         return _random(op, spec)
-    if any(shape is None for shape, _ in spec.outputs):
+    if spec.outputs[0][0] is None:
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
             f"over {op.name.lstrip('_')}."
@@ -80,6 +86,8 @@ def _wrapped(results: Any, level: BatchLevel) -> Any:
     if isinstance(results, TensorBase):
         return wrap(results, 0, level)
     items = [wrap(result, 0, level) for result in results]
+    if not isinstance(results, tuple):
+        return items
     return type(results)(*items) if hasattr(results, "_fields") else type(results)(items)
 
 
@@ -95,14 +103,18 @@ def _whole(
     return _wrapped(results, level)
 
 
-def _random(op: Op, spec: Spec) -> Any:
-    """Draw random bits by the innermost vmap's rule."""
-    level: BatchLevel = state.batches[-1]
+def _check_randomness(level: BatchLevel) -> None:
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
             "'different' randomness flags on vmap or perform the randomness operation out of vmap"
         )
+
+
+def _random(op: Op, spec: Spec) -> Any:
+    """Draw random bits by the innermost vmap's rule."""
+    level: BatchLevel = state.batches[-1]
+    _check_randomness(level)
     with Within(state.batches[:-1], state.tangents):
         if level.randomness == "same":
             return run_spec(op, spec)
@@ -139,7 +151,7 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    dispatch._check_out(op, target, result._kind.dtype, result._kind)
+    dispatch._check_out(name, target, result._kind.dtype, result._kind)
     dispatch.inplace(COPY, "copy_", target, (result,), {})
     return target
 
@@ -161,12 +173,11 @@ def _copy(target: Any, source: Any) -> None:
             "for example with new_zeros() of a batched tensor."
         )
     shape = target._shape
-    if isinstance(source, TensorBase):
-        if len(source._shape) > len(shape):
-            raise RuntimeError(
-                f"copy_(): output with shape {list(shape)} doesn't match the broadcast shape "
-                f"{list(source._shape)}"
-            )
+    if isinstance(source, TensorBase) and len(source._shape) > len(shape):
+        raise RuntimeError(
+            f"copy_(): output with shape {list(shape)} doesn't match the broadcast shape "
+            f"{list(source._shape)}"
+        )
     with Within(state.batches[: level.position], state.tangents):
         whole = moved(target.value, target.bdim, 0)
         if isinstance(source, BatchedTensor) and source.level is level:

@@ -1,8 +1,8 @@
 """Rules: what ops do with tensors of which one dimension is hidden.
 
-A rule gets the op, the canonical arguments of the call on one sample, and the values with each batched tensor
-as a :class:`Hidden`, whose first dimension is the hidden one. It returns the result for all samples, with that
-dimension first again.
+A rule gets the op, the canonical arguments of the call on one sample, and the values with each batched
+tensor as a :class:`Hidden`, whose first dimension is the hidden one. It returns the result for all samples,
+with that dimension first again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def shape_of(value: Any) -> Shape:
 
 def batched(spec: Spec, size: int) -> Any:
     """Return the outputs of a spec, for all samples."""
-    return tuple([((size, *shape), dtype) for shape, dtype in spec.outputs])
+    outputs: Any = spec.outputs
+    return tuple([((size, *shape), dtype) for shape, dtype in outputs])
 
 
 def _ndim(value: Any) -> int:
@@ -101,10 +102,7 @@ def leading(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     """Bring all tensors to as many dimensions: the op broadcasts leading ones as batches."""
     ndim = max([_ndim(value) for value in values])
     arranged = tuple(
-        [
-            padded(full(v, size), ndim) if isinstance(v, (Hidden, TensorBase)) else v
-            for v in values
-        ]
+        [padded(full(v, size), ndim) if isinstance(v, (Hidden, TensorBase)) else v for v in values]
     )
     return relay(op, arranged, spec, outputs=batched(spec, size))
 
@@ -152,6 +150,43 @@ def extreme_place(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any
     return relay(op, (tensor, dim + 1, keepdim), spec, outputs=batched(spec, size))
 
 
+def gather(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """``gather(input, dim, index)``: a number counts as one dimension of size 1."""
+    input, dim, index = values
+    tensor, places = full(input, size), full(index, size)
+    tensor = tensor[:, None] if tensor.ndim == 1 else tensor
+    places = places[:, None] if places.ndim == 1 else places
+    result = relay(op, (tensor, dim + 1, places), spec, shape=places._shape)
+    return result.reshape((size, *spec.outputs[0][0]))  # type: ignore[misc]
+
+
+def copy(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """``copy(input, src)``: the result has the shape of input, whatever src has."""
+    input, src = values
+    whole = full(input, size)
+    if isinstance(src, Hidden):
+        src = padded(src.tensor, len(whole._shape) - 1)
+    return relay(op, (whole, src), spec, shape=whole._shape)
+
+
+def qr_factor(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Call the op, which treats leading dimensions as a batch, but for the Q that nobody asked for."""
+    input, mode = values
+    outputs = batched(spec, size)
+    if mode != "r":
+        return relay(op, (input.tensor, mode), spec, outputs=outputs)
+    q, r = relay(op, (input.tensor, mode), spec, outputs=(spec.outputs[0], outputs[1]))
+    return q.expand((size, *q._shape)), r
+
+
+def view_as_complex(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+    """Copy where the hidden dimension keeps the two parts of a number from being neighbours."""
+    tensor = values[0].tensor
+    if tensor.stride(-1) != 1 or any(step % 2 for step in tensor.stride()[:-1]):
+        tensor = tensor.contiguous()
+    return relay(op, (tensor,), spec, outputs=batched(spec, size))
+
+
 # --- views ------------------------------------------------------------------------------------
 
 
@@ -169,14 +204,14 @@ def permute(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 
 
 def expand(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """New dimensions come behind the hidden one."""
+    """Put new dimensions behind the hidden one."""
     input, shape = values
     tensor = padded(input.tensor, len(shape))
     return relay(op, (tensor, (size, *shape)), spec, outputs=batched(spec, size))
 
 
 def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """Samples lie as far apart in memory as they did."""
+    """Leave samples as far apart in memory as they are."""
     input, shape, strides, offset, _ = values
     tensor = input.tensor
     layout = (tensor.stride(), tensor.storage_offset())
@@ -185,7 +220,7 @@ def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 
 
 def unfold(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """The dimension has moved on by one."""
+    """Count the dimension from behind the hidden one."""
     input, dim, width, step = values
     if not input.shape:
         return input.tensor.reshape((size, *spec.outputs[0][0]))  # type: ignore[misc]
@@ -193,20 +228,20 @@ def unfold(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 
 
 def diagonal(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """The dimensions have moved on by one."""
+    """Count the dimensions from behind the hidden one."""
     input, offset, dim1, dim2 = values
     arranged = (input.tensor, offset, dim1 + 1, dim2 + 1)
     return relay(op, arranged, spec, outputs=batched(spec, size))
 
 
 def basic_index(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """The hidden dimension stays whole."""
+    """Leave the hidden dimension whole."""
     input, key = values
     return relay(op, (input.tensor, (_ALL, *key)), spec, outputs=batched(spec, size))
 
 
 def place(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
-    """The hidden dimension stays whole."""
+    """Leave the hidden dimension whole."""
     input, shape, key = values
     arranged = (input.tensor, (size, *shape), (_ALL, *key))
     return relay(op, arranged, spec, outputs=batched(spec, size))
@@ -262,9 +297,12 @@ def scatter(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
         source = full(src, size)
     arranged = [full(input, size), dim + 1, full(index, size), source]
     if scalar:
-        arranged = [v[:, None] if n in (0, 2) and v.ndim == 1 else v for n, v in enumerate(arranged)]
+        arranged = [
+            v[:, None] if n in (0, 2) and v.ndim == 1 else v for n, v in enumerate(arranged)
+        ]
         arranged[1] = 1
-        if isinstance(arranged[3], TensorBase) and arranged[3].ndim == 1:  # type: ignore[attr-defined]
+        last: Any = arranged[3]
+        if isinstance(last, TensorBase) and len(last._shape) == 1:
             arranged[3] = arranged[3][:, None]
         made = relay(op, (*arranged, *rest), spec, shape=(size, 1))
         return made.reshape((size,))
@@ -295,9 +333,7 @@ def index(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
         common = shape[1 : 1 + depth]
         raw = relay(op, (input.tensor, arranged), spec, shape=(*common, size, *shape[1 + depth :]))
         return moved(raw, depth, 0)
-    lined = [
-        padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices
-    ]
+    lined = [padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices]
     start = places[0] if adjacent else 0
     common = shape[1 + start : 1 + start + depth]
     rest = (*shape[1 : 1 + start], *shape[1 + start + depth :])
@@ -331,9 +367,7 @@ def index_put(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     if places[0]:
         return one_by_one(op, spec, values, size)
     own = _ARANGE.call(size, device=tensor.device).reshape((size, *((1,) * depth)))
-    lined = [
-        padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices
-    ]
+    lined = [padded(item.tensor, depth) if isinstance(item, Hidden) else item for item in indices]
     return relay(op, (tensor, [own, *lined], source, accumulate), spec, shape=shape)
 
 
@@ -377,7 +411,7 @@ def one_by_one(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 def _picked(values: Any, number: int) -> Any:
     if isinstance(values, Hidden):
         return values.tensor[number]
-    if isinstance(values, (list, tuple)) and values and type(values[0]) is not int:
+    if isinstance(values, (list, tuple)):
         return type(values)([_picked(value, number) for value in values])
     return values
 
@@ -395,6 +429,75 @@ def whole_as_is(op: Op, values: tuple[Any, ...], size: int) -> Any:
     return _rewrap(op, tuple([v.tensor if isinstance(v, Hidden) else v for v in values]))
 
 
+def whole_loop(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Call a composite once per sample, and stack what it returns."""
+    rows = [_rewrap(op, _picked(values, number)) for number in range(size)]
+    if not rows:
+        return None
+    if not isinstance(rows[0], tuple):
+        return _STACK.call(rows)
+    columns = [_STACK.call(list(column)) for column in zip(*rows, strict=True)]
+    kind = type(rows[0])
+    return kind(*columns) if hasattr(kind, "_fields") else tuple(columns)
+
+
+def random_loop(op: Op, values: tuple[Any, ...], size: int, randomness: str) -> Any:
+    """Call a random composite once per sample: from the same place of the stream, or on along it."""
+    from tensorplug.core import generator
+
+    known = list(generator._defaults.values())
+    known.extend([v for v in values if isinstance(v, generator.Generator)])
+    before = [(g, g._seed, g._offset) for g in known]
+    rows = []
+    for number in range(size):
+        if randomness == "same":
+            for g, seed, offset in before:
+                with g._lock:
+                    g._seed, g._offset = seed, offset
+        rows.append(_rewrap(op, _picked(values, number)))
+    return _STACK.call(rows) if rows else None
+
+
+def first_batched(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Call a composite that writes into a copy of its first argument with a batch there."""
+    if isinstance(values[0], Hidden):
+        return None
+    # One more sample dimension for all: the op's own rule comes next.
+    from .vmap import vmap
+
+    dims = tuple([0 if n == 0 or isinstance(v, Hidden) else None for n, v in enumerate(values)])
+    arranged = [
+        v.expand((size, *v._shape)) if n == 0 else v.tensor if isinstance(v, Hidden) else v
+        for n, v in enumerate(values)
+    ]
+    return vmap(lambda *args: _rewrap(op, args), in_dims=dims)(*arranged)
+
+
+def diag_embed(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Count the dimensions of the result from behind the hidden one."""
+    input, offset, dim1, dim2 = values
+    dim1, dim2 = [d if d < 0 else d + 1 for d in (dim1, dim2)]
+    return op.call(input.tensor, offset, dim1, dim2)
+
+
+def linalg_solve(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Say clearly whether the right side is a vector, which more dimensions could hide."""
+    parameters = dict(zip(op.parameters, values, strict=True))
+    a, b = parameters.pop("A"), parameters.pop("B")
+    a_shape, b_shape = shape_of(a), shape_of(b)
+    vector = len(b_shape) == 1 or b_shape == a_shape[:-1]
+    left, right = full(a, size), full(b, size)
+    if vector:
+        right = right[..., None]
+    ndim = max(left.ndim, right.ndim) - 1
+    result = op.call(padded(left, ndim), padded(right, ndim), **parameters)
+    if not vector:
+        return result
+    if isinstance(result, tuple):
+        return (result[0].squeeze(-1), *result[1:])
+    return result.squeeze(-1)
+
+
 def filled(op: Op, values: tuple[Any, ...], size: int) -> Any:
     """Make a batch like a batch: ``zeros_like``, ``new_zeros`` and their kin."""
     input = values[0]
@@ -405,11 +508,14 @@ def filled(op: Op, values: tuple[Any, ...], size: int) -> Any:
 
 
 PRIMITIVES: dict[str, Rule] = {
-    **dict.fromkeys(("cast", "clone", "view_as_real", "view_as_complex", "view_dtype"), as_is),
+    **dict.fromkeys(("cast", "clone", "view_as_real", "view_dtype"), as_is),
+    "copy": copy,
+    "gather": gather,
+    "qr_factor": qr_factor,
+    "view_as_complex": view_as_complex,
     **dict.fromkeys(
         (
             "cholesky_factor",
-            "qr_factor",
             "householder_qr",
             "matrix_exponential",
             "lu_factor",
@@ -422,12 +528,12 @@ PRIMITIVES: dict[str, Rule] = {
         ),
         as_is,
     ),
-    **dict.fromkeys(("solve", "solve_triangular", "ldl_solve", "orthogonal_polynomial"), leading),
+    **dict.fromkeys(("solve", "solve_triangular", "orthogonal_polynomial"), leading),
     **dict.fromkeys(("sum", "mean", "prod", "any", "all", "amax", "amin"), over_dims),
     **dict.fromkeys(("flip", "fft_c2c"), over_dims),
     **dict.fromkeys(("argmax", "argmin"), extreme_place),
     **dict.fromkeys(
-        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "_order", "gather"), along_dim(1)
+        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "_order"), along_dim(1)
     ),
     "_top_places": along_dim(2),
     **dict.fromkeys(("scatter", "scatter_reduce"), scatter),
@@ -445,8 +551,36 @@ PRIMITIVES: dict[str, Rule] = {
     "index_put": index_put,
 }
 
+# These look at their inputs, which needs numbers, before they draw.
+RANDOM = frozenset({"bernoulli", "multinomial", "normal", "poisson"})
+
 COMPOSITES: dict[str, WholeRule] = {
     "to_device": whole_as_is,
+    # These look whether all went well, which needs a number.
+    **dict.fromkeys(
+        (
+            "cholesky",
+            "inverse",
+            "linalg_cholesky",
+            "linalg_cholesky_ex",
+            "linalg_inv",
+            "linalg_inv_ex",
+            "linalg_ldl_factor",
+            "linalg_ldl_factor_ex",
+            "linalg_lu_factor",
+            "linalg_lu_factor_ex",
+            "lu",
+        ),
+        whole_as_is,
+    ),
+    "linalg_solve": linalg_solve,
+    "linalg_solve_ex": linalg_solve,
+    **dict.fromkeys(("linalg_lstsq", "linalg_tensorsolve"), whole_loop),
+    # These write into what they made.
+    "diag_embed": diag_embed,
+    **dict.fromkeys(
+        ("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"), first_batched
+    ),
     **dict.fromkeys(
         (
             "empty_like",
@@ -465,7 +599,7 @@ COMPOSITES: dict[str, WholeRule] = {
 
 def known_ops() -> list[str]:
     """Return the names of the ops that have a rule of their own."""
-    return [name for name in (*PRIMITIVES, *COMPOSITES) if get_op(name)]
+    return [get_op(name).name for name in (*PRIMITIVES, *COMPOSITES)]
 
 
 def unhidden(values: Any) -> Any:

@@ -12,7 +12,9 @@ from .shape import sum_to_shape
 
 
 def zeros(g: Any, shape: tuple[int, ...]) -> Any:
-    """Return zeros of a shape, like `g` otherwise."""
+    """Return zeros of a shape, like `g` otherwise: for every sample, inside of vmap."""
+    if g._batched:
+        return g.new_zeros(shape)
     return fill_new(shape, 0, g.dtype, g.device)
 
 

@@ -40,7 +40,7 @@ def scalar_without_second(L, x, y):
 
 
 def plain(value):
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     return value.detach().tolist(), tuple(value.shape), str(value.dtype).rpartition(".")[2]
 
