@@ -28,7 +28,7 @@ def _offsets(kernel: Any) -> Iterator[tuple[int, ...]]:
     return itertools.product(*map(range, kernel))
 
 
-def _places(at: Any, where: Any, stride: Any, dilation: Any) -> tuple[slice, ...]:
+def _places(at: Any, where: Any, stride: Any, dilation: Any) -> tuple[Any, ...]:
     return tuple(
         slice(i * d, i * d + s * (w - 1) + 1, s)
         for i, w, s, d in zip(at, where, stride, dilation, strict=True)
@@ -53,7 +53,8 @@ def _unfold(a: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
     where = _positions(a.shape[2:], kernel, stride, dilation)
     result = np.empty((*a.shape[:2], *where, *kernel), a.dtype)
     for at in _offsets(kernel):
-        result[(..., *at)] = a[(..., *_places(at, where, stride, dilation))]
+        place: Any = (..., *_places(at, where, stride, dilation))
+        result[(..., *at)] = a[place]
     return result
 
 
@@ -140,9 +141,10 @@ def _convolution_input(
     result = np.zeros((len(g), inputs, *wide), np.result_type(g, w))
     for o, i, c in _pairs(len(w), inputs, groups):
         for at in _offsets(w.shape[2:]):
-            place = (slice(None), i, *_places(at, g.shape[2:], stride, dilation))
+            place: Any = (slice(None), i, *_places(at, g.shape[2:], stride, dilation))
             result[place] += w[(o, c, *at)] * g[:, o]
-    return result[(..., *[slice(p, p + n) for p, n in zip(padding, size, strict=True)])]
+    inner: Any = (..., *[slice(p, p + n) for p, n in zip(padding, size, strict=True)])
+    return result[inner]
 
 
 def _convolution_weight(

@@ -16,7 +16,6 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
-
 Array = np.ndarray[Any, Any]
 _add: Any = np.add.reduce
 
@@ -201,9 +200,9 @@ def convolution_weight(
     if any([s + 2 * p != u for s, p, u in zip(size, padding, used, strict=True)]):
         wide = np.zeros((*input.shape[:2], *used), input.dtype)
         kept = [min(s, u - p) for s, u, p in zip(size, used, padding, strict=True)]
-        inside = tuple([slice(p, p + k) for p, k in zip(padding, kept, strict=True)])
+        inside: Any = (..., *[slice(p, p + k) for p, k in zip(padding, kept, strict=True)])
         part: Any = (..., *[slice(0, k) for k in kept])
-        wide[(..., *inside)] = input[part]
+        wide[inside] = input[part]
         input, padding = wide, (0,) * len(size)
     columns, _ = _columns(input, kernel, stride, padding, dilation, groups)
     rows = np.matmul(_by_group(gradient, groups).transpose(0, 2, 1), columns)
@@ -276,10 +275,10 @@ def max_pool(
         differs *= none
         differs |= number.type(numbers[at])
         np.minimum(which[windows], differs, out=which[windows])
-    if input.dtype.kind not in "biu" and (best != best).any():  # noqa: PLR0124  NaN: the last counts
+    if input.dtype.kind not in "biu" and (best != best).any():  # NaN: the last counts
         for at, windows, places in inside:
             candidate = moved[places]
-            np.copyto(which[windows], numbers[at], where=candidate != candidate)  # noqa: PLR0124
+            np.copyto(which[windows], numbers[at], where=candidate != candidate)
     index = _flat_places(size, kernel, stride, padding, dilation, where, which)
     shape = (*input.shape[:2], *where)
     back = (best.ndim - 1, *range(best.ndim - 1))
