@@ -126,7 +126,10 @@ def register(cls: type[Any]) -> None:
     """Let ``multiprocessing`` hand tensors of a class over as shared memory rather than as copies."""
     from multiprocessing import reduction
 
-    reduction.ForkingPickler.register(cls, reduce_shared)
+    from .tensor import Tensor
+
+    for known in {cls, Tensor}:  # a view of whatever class is a plain tensor
+        reduction.ForkingPickler.register(known, reduce_shared)
 
 
 def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
@@ -164,6 +167,7 @@ def _rebuild_shared(
 ) -> Any:
     from .tensor import Tensor
 
+    register(cls)  # it may go on from here
     kind = kind_of(Device(device), dtype)
     array = kind.runtime.from_shared_handle(handle)
     tensor = new_tensor(array, kind, tuple(array.shape))

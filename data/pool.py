@@ -21,6 +21,20 @@ _CHECK_SECONDS = 0.5
 _GRACE_SECONDS, _SIGNAL_SECONDS = 5.0, 1.0
 
 
+# The main process's ends of all pipes. Whatever is forked has to close its copies, or else no worker
+# would notice that the main process has closed, or lost, its own.
+_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _close_copies() -> None:
+    for end in list(_ends):
+        end.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_copies)
+
+
 class WorkerDied(RuntimeError):
     """A worker process ended although it was needed."""
 
@@ -45,23 +59,22 @@ class WorkerPool:
         self._finalizer = weakref.finalize(
             self, _shut_down, self._processes, self._tasks, self._results, os.getpid()
         )
-        forks = context.get_start_method() == "fork"
         try:
             for worker in range(job.num_workers):
-                self._start(context, job, worker, forks)
+                self._start(context, job, worker)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, context: Any, job: Job, worker: int, forks: bool) -> None:
+    def _start(self, context: Any, job: Job, worker: int) -> None:
         task_end, task_start = context.Pipe(duplex=False)
         result_end, result_start = context.Pipe()  # a socket: it takes file descriptors
         self._tasks.append(task_start)
         self._results.append(result_end)
-        others = [*self._tasks, *self._results] if forks else []
+        _ends.update((task_start, result_end))
         process = context.Process(
             target=run,
-            args=(job, worker, task_end, result_start, others),
+            args=(job, worker, task_end, result_start),
             name=f"tensorplug-worker-{worker}",
             daemon=True,
         )
@@ -133,7 +146,7 @@ class WorkerPool:
         process = self._processes[worker]
         process.join(_SIGNAL_SECONDS)
         pid, code = process.pid, process.exitcode
-        self.close()
+        self.close(grace=0.0)
         how = f"exited unexpectedly with exit code {code}"
         if code is None:
             how = "closed its pipe unexpectedly"
@@ -152,9 +165,17 @@ class WorkerPool:
         """Whether the workers have been ended."""
         return not self._finalizer.alive
 
-    def close(self) -> None:
-        """End all workers, and wait until they have ended."""
-        self._finalizer()
+    def close(self, grace: float = _GRACE_SECONDS) -> None:
+        """End all workers, and wait until they have ended.
+
+        Parameters
+        ----------
+        grace : float
+            Seconds in which a worker may finish what it is reading.
+        """
+        alive = self._finalizer.detach()
+        if alive is not None:
+            _shut_down(*alive[2], grace=grace)
 
 
 def _shut_down(
@@ -162,12 +183,13 @@ def _shut_down(
     tasks: Sequence[Connection],
     results: Sequence[Connection],
     owner: int,
+    grace: float = _GRACE_SECONDS,
 ) -> None:
     if os.getpid() != owner:
         return  # a forked copy
     for connection in (*tasks, *results):  # no more tasks, and a worker that sends gets an error
         connection.close()
-    deadline = time.monotonic() + _GRACE_SECONDS
+    deadline = time.monotonic() + grace
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))
     for end in ("terminate", "kill"):

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -165,9 +165,7 @@ class _Inbox:
             os._exit(1)
 
 
-def run(
-    job: Job, worker: int, tasks: Connection, results: Connection, others: Sequence[Connection]
-) -> None:
+def run(job: Job, worker: int, tasks: Connection, results: Connection) -> None:
     """Answer tasks until there are no more; the main function of a worker process.
 
     Parameters
@@ -178,13 +176,8 @@ def run(
         Its number.
     tasks, results : Connection
         From and to the main process.
-    others : sequence of Connection
-        Ends of the main process that a fork brought along. They are closed, or else no worker would
-        notice that the main process closed them.
     """
     global _info
-    for other in others:
-        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to handle
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     inbox = _Inbox(tasks)

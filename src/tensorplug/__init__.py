@@ -162,6 +162,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         data as data,
         fft as fft,
         linalg as linalg,
+        multiprocessing as multiprocessing,
         nn as nn,
         optim as optim,
         plugin as plugin,

@@ -22,6 +22,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "linalg",
+        "multiprocessing",
         "nn",
         "onnx",
         "optim",
