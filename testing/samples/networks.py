@@ -54,7 +54,8 @@ def _unfold(a: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
     result = np.empty((*a.shape[:2], *where, *kernel), a.dtype)
     for at in _offsets(kernel):
         place: Any = (..., *_places(at, where, stride, dilation))
-        result[(..., *at)] = a[place]
+        offset: Any = (..., *at)
+        result[offset] = a[place]
     return result
 
 
