@@ -160,7 +160,7 @@ def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> 
                     else (r, None)
                     for r in results
                 ]
-            final = []
+            final: list[Any] = []
             for (value, bdim), dim in zip(behind, dims, strict=True):
                 if value is None:
                     final.append(None)
@@ -221,5 +221,3 @@ def _apply_dual(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
                 )
             set_tangent(value, level, tangent)
     return output
-
-

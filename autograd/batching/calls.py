@@ -52,8 +52,8 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:
                 _check_randomness(level)
-                whole = functools.partial(rules.random_loop, randomness=level.randomness)
-                return _whole(whole, op, args, kwargs, level)
+                loop = functools.partial(rules.random_loop, randomness=level.randomness)
+                return _whole(loop, op, args, kwargs, level)
         whole = rules.COMPOSITES.get(op.name)
         if whole is not None:
             level = innermost((args, tuple(kwargs.values())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from tensorplug.core import operators
 from tensorplug.core.meta import MetaArray
@@ -205,7 +205,7 @@ def wrap(value: Any, bdim: int, level: BatchLevel) -> BatchedTensor:
     return tensor
 
 
-def is_batched(value: Any, level: BatchLevel) -> bool:
+def is_batched(value: Any, level: BatchLevel) -> TypeGuard[BatchedTensor]:
     """Return whether a value hides a dimension at a level."""
     return isinstance(value, BatchedTensor) and value.level is level
 

@@ -34,7 +34,7 @@ def inner(a, b):
     return complex((a.conj() * b).sum().item()).real if a.numel() else 0.0
 
 
-@pytest.mark.parametrize("record,dtype", CASES)
+@pytest.mark.parametrize(("record", "dtype"), CASES)
 def test_is_the_adjoint_of_reverse_mode(record, dtype):
     for sample, _, function, points in gradient_cases(record, "cpu", dtype, ("contiguous",)):
         outputs = function(*points)
@@ -48,15 +48,14 @@ def test_is_the_adjoint_of_reverse_mode(record, dtype):
             inner(g, t) for g, t in zip(gradients, directions, strict=True) if g is not None
         )
         with fwAD.dual_level():
-            duals = [
-                fwAD.make_dual(p.detach(), t) for p, t in zip(points, directions, strict=True)
-            ]
+            duals = [fwAD.make_dual(p.detach(), t) for p, t in zip(points, directions, strict=True)]
             found = [fwAD.unpack_dual(out).tangent for out in function(*duals)]
         pushed = [t for t, out in zip(found, outputs, strict=True) if out.requires_grad]
         forward = 0.0
         for tangent, seed in zip(pushed, seeds, strict=True):
             if tangent is not None:
-                assert tangent.shape == seed.shape and tangent.dtype is seed.dtype
+                assert tangent.shape == seed.shape
+                assert tangent.dtype is seed.dtype
                 forward += inner(seed, tangent)
         close = abs(forward - reverse) <= 1e-7 * (1 + abs(reverse))
         assert close or (forward != forward and reverse != reverse), (sample, forward, reverse)
@@ -85,13 +84,16 @@ def test_levels():
             fwAD.make_dual(tp.ones(2, dtype=tp.int64), x)
         with pytest.raises(RuntimeError, match="Invalid level"):
             fwAD.make_dual(x, x, level=3)
-    assert fwAD.unpack_dual(dual).tangent is None and not dual._tangents
+    assert fwAD.unpack_dual(dual).tangent is None
+    assert not dual._tangents
 
 
 PROGRAMS = {
     "view": lambda L, x, w: x.view(6)[1:5].reshape(2, 2),
     "write into view": lambda L, x, w: write(x * 2, lambda y: y[0].mul_(w)),
-    "write dual into plain": lambda L, x, w: write(L.zeros(2, 3, dtype=x.dtype), lambda y: y[1].copy_(w)),
+    "write dual into plain": lambda L, x, w: write(
+        L.zeros(2, 3, dtype=x.dtype), lambda y: y[1].copy_(w)
+    ),
     "setitem": lambda L, x, w: write(x * 1, lambda y: y.__setitem__((0, 1), w[2])),
     "add": lambda L, x, w: write(x * 1, lambda y: y.add_(w)),
     "zero": lambda L, x, w: write(x * 1, lambda y: y[0].zero_()),
