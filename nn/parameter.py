@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from tensorplug.core import Tensor
+from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
 
 
@@ -96,6 +96,112 @@ class Buffer(_Owned):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild_parameter, (type(self), self.detach(), False, self.__dict__ or None)
+
+
+class UninitializedTensor:
+    """What a parameter and a buffer have in common whose shape is not known yet."""
+
+    __slots__ = ()
+
+    def materialize(
+        self, shape: Any, device: Device | str | None = None, dtype: DType | None = None
+    ) -> None:
+        """Give it a shape, and memory that is not filled in; from then on it is an ordinary one.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The shape.
+        device, dtype
+            By default as they were given.
+        """
+        tensor: Any = self
+        tensor.data = empty(
+            shape, device=device or tensor.device, dtype=tensor.dtype if dtype is None else dtype
+        )
+        tensor.__class__ = Parameter if isinstance(self, Parameter) else Buffer
+
+    @property
+    def shape(self) -> Any:
+        """There is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+            "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+            "Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(UninitializedTensor, Parameter):
+    """A parameter whose shape is not known yet.
+
+    Parameters
+    ----------
+    requires_grad : bool
+        Whether gradients are computed for it.
+    device : Device or str, optional
+        Where it will be made.
+    dtype : DType, optional
+        Of which dtype.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> parameter = UninitializedParameter()
+    >>> parameter.materialize((2, 3))
+    >>> type(parameter).__name__, parameter.shape
+    ('Parameter', Size([2, 3]))
+    """
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(
+        cls,
+        requires_grad: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> Self:
+        """Make one without elements."""
+        return cls._over(empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.device, self.dtype)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return type(self)(self.requires_grad, self.device, self.dtype)
+
+
+class UninitializedBuffer(UninitializedTensor, Buffer):
+    """A buffer whose shape is not known yet; see :class:`UninitializedParameter`."""
+
+    __slots__ = ()
+    cls_to_become = Buffer
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+        persistent: bool = True,
+    ) -> Self:
+        """Make one without elements."""
+        buffer = cls._over(empty(0, device=device, dtype=dtype), requires_grad)
+        buffer.persistent = persistent
+        return buffer
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.device, self.dtype, self.persistent)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Return whether the tensor's shape is not known yet."""
+    return isinstance(tensor, UninitializedTensor)
 
 
 def _rebuild_parameter(
