@@ -2,8 +2,8 @@
 
 All of them nest, with each other and with ``vmap``. Reverse mode knows no levels: a function is
 differentiated at points that are fresh in the graph, so that inner and outer derivatives do not mix.
-Inside of vmap it works on the tensors behind: samples do not depend on each other, so the gradient of the sum of all
-results holds each sample's own gradient.
+Inside of vmap it works on the tensors behind: samples do not depend on each other, so the gradient of the
+sum of all results holds each sample's own gradient.
 """
 
 from __future__ import annotations
@@ -143,11 +143,13 @@ def _gradients(
     batches: tuple[Any, ...],
     outside: bool,
     retain: bool,
+    own: Sequence[Any] = (),
 ) -> list[Any]:
     """Return the gradients of ordinary tensors, zeros where nothing depends."""
     live = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     record = outside and (
-        any(v.requires_grad for _, v in live) or _depends_elsewhere([o for o, _ in live], points)
+        any(v.requires_grad for _, v in live)
+        or _depends_elsewhere([o for o, _ in live], [*points, *own])
     )
     inner = tuple([level for level in state.batches if level not in batches])
     with Within(inner, state.tangents), _Fixed(record):
@@ -489,9 +491,7 @@ def jvp(
                 raise RuntimeError(
                     f"{name}: The output of f is independent of the inputs, which strict=True forbids"
                 )
-            pushed = [
-                zeros_like(value) if tangent is None else tangent for value, tangent in pairs
-            ]
+            pushed = [zeros_like(value) if tangent is None else tangent for value, tangent in pairs]
     answer = tree_unflatten(pushed, out_spec)
     return (output, answer, aux) if has_aux else (output, answer)
 
@@ -551,6 +551,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
                 batches,
                 recording.enabled,
                 True,
+                points,
             )
         )
         pushed = [
@@ -724,7 +725,9 @@ def _columns(
         for point, size in zip(inputs, sizes, strict=True):
             part = value.narrow(0, start, size)
             start += size
-            part = moved(part.reshape((size, -1)) if part.numel() else part.reshape((size, 0)), 0, 1)
+            part = moved(
+                part.reshape((size, -1)) if part.numel() else part.reshape((size, 0)), 0, 1
+            )
             row.append(part.reshape((*shape, *point._shape)))
         blocks.append(row)
     if has_aux:

@@ -429,6 +429,26 @@ def whole_as_is(op: Op, values: tuple[Any, ...], size: int) -> Any:
     return _rewrap(op, tuple([v.tensor if isinstance(v, Hidden) else v for v in values]))
 
 
+def merged(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Join the samples with the first dimension, which is a batch by itself, if only the input has any."""
+    first, *rest = values
+    if not isinstance(first, Hidden) or any(isinstance(v, Hidden) for v in rest) or not size:
+        return None
+    count, *shape = first.shape
+    result = _rewrap(op, (first.tensor.reshape((size * count, *shape)), *rest))
+    if isinstance(result, tuple):
+        return tuple([r.reshape((size, count, *r._shape[1:])) for r in result])
+    return result.reshape((size, count, *result._shape[1:]))
+
+
+def of_rows(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Call a composite as it is if only its first argument, of which it treats rows, is a batch."""
+    first, *rest = values
+    if not isinstance(first, Hidden) or any(isinstance(v, Hidden) for v in rest):
+        return None
+    return _rewrap(op, (first.tensor, *rest)) if first.shape else None
+
+
 def whole_loop(op: Op, values: tuple[Any, ...], size: int) -> Any:
     """Call a composite once per sample, and stack what it returns."""
     rows = [_rewrap(op, _picked(values, number)) for number in range(size)]
@@ -576,6 +596,10 @@ COMPOSITES: dict[str, WholeRule] = {
     "linalg_solve": linalg_solve,
     "linalg_solve_ex": linalg_solve,
     **dict.fromkeys(("linalg_lstsq", "linalg_tensorsolve"), whole_loop),
+    **dict.fromkeys(
+        ("avg_pool", "convolution", "fold_windows", "max_pool", "unfold_windows"), merged
+    ),
+    "linear": of_rows,
     # These write into what they made.
     "diag_embed": diag_embed,
     **dict.fromkeys(

@@ -41,7 +41,7 @@ def vmap(
     Returns
     -------
     callable
-        Takes batches. Keyword arguments are batched along their first dimension.
+        Takes batches. Keyword arguments are shared by all samples.
 
     Raises
     ------
@@ -71,11 +71,8 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         name = _name(func)
         size, leaves, dims, spec = _batch(in_dims, args, name)
-        named, named_spec = tree_flatten(kwargs)
         if chunk_size is None or chunk_size >= size:
-            return _run(
-                func, size, leaves, dims, spec, named, named_spec, out_dims, randomness, name
-            )
+            return _run(func, size, leaves, dims, spec, kwargs, out_dims, randomness, name)
         parts = []
         for start in range(0, size, chunk_size):
             count = min(chunk_size, size - start)
@@ -89,11 +86,7 @@ def vmap(
                     ],
                     dims,
                     spec,
-                    [
-                        _part(leaf, 0 if isinstance(leaf, Tensor) else None, start, count)
-                        for leaf in named
-                    ],
-                    named_spec,
+                    kwargs,
                     out_dims,
                     randomness,
                     name,
@@ -186,8 +179,7 @@ def _run(
     leaves: list[Any],
     dims: list[Any],
     spec: Tree,
-    named: list[Any],
-    named_spec: Tree,
+    kwargs: dict[str, Any],
     out_dims: Any,
     randomness: str,
     name: str,
@@ -199,11 +191,7 @@ def _run(
             leaf if dim is None else wrap(leaf, dim, level)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
-        keywords = [
-            wrap(leaf, 0, level) if isinstance(leaf, Tensor) and leaf.ndim else leaf
-            for leaf in named
-        ]
-        result = func(*tree_unflatten(args, spec), **tree_unflatten(keywords, named_spec))
+        result = func(*tree_unflatten(args, spec), **kwargs)
         outputs, out_spec = tree_flatten(result)
         where = _out_dims(out_dims, out_spec, name)
         shown = [

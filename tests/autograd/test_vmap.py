@@ -1,0 +1,319 @@
+"""vmap: every op against a loop, and its arguments, results, random numbers and errors against torch."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.autograd.trees import tree_leaves
+from tensorplug.core.dtypes import bool_, complex128, float64, int64
+from tensorplug.core.operators import get_op
+from tensorplug.core.tensor import Tensor
+from tensorplug.testing.cases import map_tensors, samples_of, tensors_in
+from tensorplug.testing.comparison import assert_close
+from tensorplug.testing.records import all_records
+
+tp.nn  # noqa: B018  # its ops have records too
+
+CASES = [
+    pytest.param(record, dtype, id=f"{record.op}-{dtype.name}")
+    for record in all_records()
+    for dtype in (float64, complex128, int64, bool_)
+    if dtype in record.dtypes
+]
+
+# What an op says whose course, or whose result's shape, depends on the data.
+DATA = ("dynamic shape", ".item()", "control flow", "to a list")
+# Vectorised single precision (of integers) rounds differently from element by element.
+LOOSE = {"cosh", "sinh"}
+
+
+def turned(tensor):
+    """Return the elements in another order: still in the op's domain, mostly."""
+    square = tensor.ndim >= 2 and tensor.shape[-1] == tensor.shape[-2]
+    if tensor.numel() < 2 or square:
+        return tensor
+    return tensor.flatten().flip(0).reshape(tensor.shape)
+
+
+def call(op, sample, chosen, values):
+    replaced = {id(tensor): value for tensor, value in zip(chosen, values, strict=True)}
+
+    def swap(tensor):
+        return replaced.get(id(tensor), tensor)
+
+    return op.call(*map_tensors(sample.args, swap), **map_tensors(sample.kwargs, swap))
+
+
+@pytest.mark.parametrize(("record", "dtype"), CASES)
+def test_every_op_as_a_loop(record, dtype):
+    op = get_op(record.op)
+    exact = record.check is None or record.reference is not None
+    tolerance = 1e-5 if record.op in LOOSE else 1e-7
+    for sample in samples_of(record, "cpu", dtype):
+        tensors = list({id(t): t for t in tensors_in((sample.args, sample.kwargs))}.values())
+        choices = [tensors] if len(tensors) < 2 else [tensors, tensors[:1], tensors[1:2]]
+        for chosen in choices:
+            if not chosen:
+                continue
+            # Positions stay as they are: in another order they may be none.
+            others = [t if t.dtype is int64 and t is not tensors[0] else turned(t) for t in chosen]
+            try:
+                rows = [call(op, sample, chosen, values) for values in (chosen, others)]
+            except (RuntimeError, IndexError, ValueError, tp.linalg.LinAlgError):
+                continue
+            rows = [[leaf for leaf in tree_leaves(r) if isinstance(leaf, Tensor)] for r in rows]
+            if not rows[0] or [r.shape for r in rows[0]] != [r.shape for r in rows[1]]:
+                continue
+            stacked = [tp.stack([a, b]) for a, b in zip(chosen, others, strict=True)]
+
+            def mapped(*values, sample=sample, chosen=chosen):
+                result = call(op, sample, chosen, values)
+                return tuple([leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)])
+
+            try:
+                found = tp.vmap(mapped, randomness="same")(*stacked)
+            except RuntimeError as error:
+                if any(text in str(error) for text in DATA):
+                    continue
+                raise
+            for got, *parts in zip(found, *rows, strict=True):
+                expected = tp.stack(parts)
+                assert got.shape == expected.shape, sample
+                assert got.dtype is expected.dtype, sample
+                if exact:
+                    assert_close(
+                        got.tolist(),
+                        expected.tolist(),
+                        rtol=tolerance,
+                        atol=tolerance,
+                        equal_nan=True,
+                    )
+
+
+# --- arguments and results against torch ------------------------------------------------------
+
+
+def value(L):
+    return L.arange(24.0).reshape(2, 3, 4)
+
+
+ARGUMENTS = {
+    "one": lambda L: L.vmap(lambda x: x * 2)(value(L)),
+    "dim": lambda L: L.vmap(lambda x: x.sum(0), in_dims=1)(value(L)),
+    "negative": lambda L: L.vmap(lambda x: x.sum(0), in_dims=-1, out_dims=-1)(value(L)),
+    "none": lambda L: L.vmap(lambda x, y: x + y, in_dims=(0, None))(value(L), value(L)[0]),
+    "nested": lambda L: L.vmap(L.vmap(lambda x, y: x @ y, (0, None)), (0, 1))(
+        value(L), value(L)[0]
+    ),
+    "tree": lambda L: L.vmap(lambda d: {"s": d["a"] + d["b"][0]}, in_dims=({"a": 0, "b": [1]},))(
+        {"a": L.ones(4), "b": [value(L)[0]]}
+    )["s"],
+    "tuple": lambda L: L.vmap(lambda x: (x, x.sum()), out_dims=(1, 0))(value(L)),
+    "constant": lambda L: L.vmap(lambda x: L.ones(2))(value(L)),
+    "shared result": lambda L: L.vmap(lambda x: L.ones(2), out_dims=None)(value(L)),
+    "keyword": lambda L: L.vmap(lambda x, y: x * y)(L.ones(3), y=L.arange(3.0)),
+    "chunks": lambda L: L.vmap(lambda x: x.cumsum(0), chunk_size=2)(value(L).reshape(8, 3)),
+    "position": lambda L: L.vmap(lambda x, i: x[i])(value(L)[0], L.tensor([0, 3, 1])),
+    "positions": lambda L: L.vmap(lambda x, i: x[:, i], (None, 0))(value(L), L.tensor([[0], [2]])),
+    "spread positions": lambda L: L.vmap(lambda x, i: x[i, :, i])(
+        value(L).expand(3, 2, 3, 4), L.tensor([[0, 1], [1, 0], [1, 1]])
+    ),
+    "write": lambda L: L.vmap(lambda x: x.new_zeros(3).add_(x))(value(L)[0].T),
+    "write part": lambda L: L.vmap(lambda x: write(L.zeros_like(x), x))(value(L)[0]),
+    "scatter": lambda L: L.vmap(lambda i, s: L.zeros(4).scatter(0, i, s))(
+        L.tensor([[0, 1], [2, 3]]), L.ones(2, 2)
+    ),
+    "index_add": lambda L: L.vmap(lambda x, s: x.index_add(0, L.tensor([0, 0]), s))(
+        value(L)[0], L.ones(3, 2)
+    ),
+    "cross dims": lambda L: L.vmap(lambda x, y: L.cat([x, y]), (0, 1))(value(L)[0], value(L)[1].T),
+    "conv": lambda L: L.vmap(L.nn.functional.conv1d)(
+        L.arange(24.0).reshape(2, 1, 2, 6), L.arange(12.0).reshape(2, 1, 2, 3)
+    ),
+    "layer norm": lambda L: L.vmap(lambda x: L.nn.functional.layer_norm(x, (4,)))(value(L)),
+    "empty": lambda L: L.vmap(lambda x: x * 2)(L.ones(0, 3)),
+    "not a tensor": lambda L: L.vmap(lambda x: x)(3),
+    "no inputs": lambda L: L.vmap(lambda: 1)(),
+    "returns number": lambda L: L.vmap(lambda x: 3)(L.ones(3)),
+    "sizes": lambda L: L.vmap(lambda x, y: x)(L.ones(3), L.ones(2)),
+    "nothing mapped": lambda L: L.vmap(lambda x, y: x, in_dims=(None, None))(L.ones(3), L.ones(2)),
+    "too many dims": lambda L: L.vmap(lambda x: x, in_dims=(0, 0))(L.ones(3)),
+    "no such dim": lambda L: L.vmap(lambda x: x, in_dims=4)(L.ones(3)),
+    "no dim": lambda L: L.vmap(lambda x: x)(L.tensor(1.0)),
+    "dims of text": lambda L: L.vmap(lambda x: x, in_dims="a")(L.ones(3)),
+    "out of range": lambda L: L.vmap(lambda x: x, out_dims=3)(L.ones(3)),
+    "out structure": lambda L: L.vmap(lambda x: (x, x), out_dims=(0, 0, 0))(L.ones(3)),
+    "out text": lambda L: L.vmap(lambda x: x, out_dims="a")(L.ones(3)),
+    "out none": lambda L: L.vmap(lambda x: x, out_dims=None)(L.ones(3)),
+    "random": lambda L: L.vmap(lambda x: x + L.rand(2))(L.ones(3)),
+    "randomness": lambda L: L.vmap(lambda x: x, randomness="some")(L.ones(3)),
+    "item": lambda L: L.vmap(lambda x: x.item())(L.ones(3)),
+    "branch": lambda L: L.vmap(lambda x: x if x > 0 else -x)(L.ones(3)),
+    "chunk size": lambda L: L.vmap(lambda x: x, chunk_size=0)(L.ones(3)),
+    "nonzero": lambda L: L.vmap(lambda x: x.nonzero())(L.ones(3, 2)),
+    "write to plain": lambda L: L.vmap(lambda x: L.zeros(()).add_(x))(L.ones(3)),
+    "numpy": lambda L: L.vmap(lambda x: x.numpy())(L.ones(3)),
+    "requires grad": lambda L: L.vmap(lambda x: x.clone().requires_grad_())(L.ones(3)),
+}
+
+
+def write(y, x):
+    y[1:3] = x[:2]
+    return y
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own use of it
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_as_torch(name):
+    torch = pytest.importorskip("torch", reason="compares with torch")
+    results = []
+    for L in (torch, tp):
+        try:
+            found = tree_leaves(ARGUMENTS[name](L))
+            results.append([(tuple(t.shape), t.tolist()) for t in found])
+        except Exception as error:
+            results.append(type(error).__name__)
+    expected, got = results
+    if isinstance(expected, str):
+        assert got == expected
+        return
+    for (shape, numbers), (own_shape, own_numbers) in zip(expected, got, strict=True):
+        assert shape == own_shape
+        assert torch.allclose(torch.tensor(numbers), torch.tensor(own_numbers), rtol=1e-5)
+
+
+# --- random numbers ---------------------------------------------------------------------------
+
+
+def test_random_numbers():
+    x = tp.zeros(3, 5)
+    same = tp.vmap(lambda x: x + tp.rand(5), randomness="same")(x)
+    assert tp.equal(same[0], same[1])
+    assert tp.equal(same[0], same[2])
+    own = tp.vmap(lambda x: x + tp.rand(5), randomness="different")(x)
+    assert len({tuple(row) for row in own.tolist()}) == 3
+    masks = tp.vmap(lambda x: tp.nn.functional.dropout(x + 1, 0.5), randomness="different")(
+        tp.zeros(4, 64)
+    )
+    assert len({tuple(row) for row in masks.tolist()}) == 4
+    draws = tp.vmap(tp.bernoulli, randomness="different")(tp.full((4, 64), 0.5))
+    assert len({tuple(row) for row in draws.tolist()}) == 4
+    draws = tp.vmap(tp.bernoulli, randomness="same")(tp.full((4, 64), 0.5))
+    assert len({tuple(row) for row in draws.tolist()}) == 1
+
+
+def test_random_numbers_of_a_seed():
+    def draw():
+        generator = tp.Generator().manual_seed(1)
+        return tp.vmap(lambda x: x + tp.rand(5, generator=generator), randomness="different")(
+            tp.zeros(3, 5)
+        )
+
+    assert tp.equal(draw(), draw())
+    tp.manual_seed(4)
+    first = tp.vmap(lambda x: x + tp.randn(2), randomness="different")(tp.zeros(3, 2))
+    later = tp.randn(2)
+    assert not any(tp.equal(later, row) for row in first)
+
+
+# --- what lies around -------------------------------------------------------------------------
+
+
+def test_reverse_mode_through_vmap():
+    x = tp.randn(4, 3, dtype=tp.float64, requires_grad=True)
+    w = tp.randn(3, dtype=tp.float64, requires_grad=True)
+    tp.vmap(lambda x: (x * w).exp().sum())(x).square().sum().backward()
+    got = x.grad, w.grad
+    x.grad = w.grad = None
+    (x * w).exp().sum(1).square().sum().backward()
+    assert tp.allclose(got[0], x.grad)
+    assert tp.allclose(got[1], w.grad)
+
+
+def test_batched_gradients():
+    x = tp.randn(4, dtype=tp.float64, requires_grad=True)
+    w = tp.randn(4, dtype=tp.float64, requires_grad=True)
+    y = (x[1:].cumsum(0) * w[tp.tensor([0, 0, 3])]).exp()
+    rows = tp.randn(5, 3, dtype=tp.float64)
+    batched = tp.autograd.grad(y, (x, w), rows, is_grads_batched=True, retain_graph=True)
+    for number, row in enumerate(rows):
+        single = tp.autograd.grad(y, (x, w), row, retain_graph=True)
+        for a, b in zip(batched, single, strict=True):
+            assert tp.allclose(a[number], b)
+
+
+def test_tensors_that_got_out():
+    kept = []
+    tp.vmap(lambda x: kept.append(x) or x)(tp.ones(3))
+    with pytest.raises(RuntimeError, match="vmap"):
+        kept[0] + 1
+    with pytest.raises(RuntimeError, match="vmap"):
+        tp.vmap(lambda x: x + kept[0])(tp.ones(3))
+
+
+def test_repr_and_properties():
+    def look(x):
+        assert "BatchedTensor(lvl=1, bdim=0" in repr(x)
+        assert x.shape == (2,)
+        assert x.ndim == 1
+        assert x.stride() == (1,)
+        assert len(x) == 2
+        assert x.requires_grad
+        assert x.is_leaf
+        assert not x.detach().requires_grad
+        return x
+
+    tp.vmap(look)(tp.ones(3, 2, requires_grad=True))
+
+
+class Scale(tp.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return x * x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return 2 * g * x * y, g * x * x
+
+
+class OwnRule(Scale):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        assert info.batch_size == 3
+        assert in_dims == (0, None)
+        return OwnRule.apply(x, y), 0
+
+
+@pytest.mark.parametrize("function", [Scale, OwnRule])
+def test_function(function):
+    x, y = tp.randn(3, 2, dtype=tp.float64), tp.randn(2, dtype=tp.float64)
+    assert tp.allclose(tp.vmap(function.apply, (0, None))(x, y), x * x * y)
+    found = tp.vmap(tp.func.grad(lambda x, y: function.apply(x, y).sum(), (0, 1)), (0, None))
+    if function is Scale:
+        for a, b in zip(found(x, y), (2 * x * y, x * x), strict=True):
+            assert tp.allclose(a, b)
+
+
+def test_function_without_rule():
+    class Old(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    class Plain(Scale):
+        generate_vmap_rule = False
+
+    with pytest.raises(RuntimeError, match="must override the setup_context"):
+        tp.vmap(Old.apply)(tp.ones(3))
+    with pytest.raises(RuntimeError, match="does not have vmap support"):
+        tp.vmap(Plain.apply)(tp.ones(3), tp.ones(3))
