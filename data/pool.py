@@ -173,9 +173,8 @@ class WorkerPool:
         grace : float
             Seconds in which a worker may finish what it is reading.
         """
-        alive = self._finalizer.detach()
-        if alive is not None:
-            _shut_down(*alive[2], grace=grace)
+        if self._finalizer.detach() is not None:
+            _shut_down(self._processes, self._tasks, self._results, os.getpid(), grace)
 
 
 def _shut_down(

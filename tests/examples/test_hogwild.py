@@ -1,0 +1,25 @@
+"""The example that trains one network from several processes."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).parents[2] / "examples" / "hogwild" / "train.py"
+
+
+def test_two_processes_train_one_network():
+    command = [sys.executable, str(PROGRAM), "--processes", "2", "--epochs", "4"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    found = re.match(r"test accuracy ([\d.]+)% after 4 epochs of 2 processes", run.stdout)
+    assert (
+        float(found[1]) > 70
+    )  # the main process, which takes no step, has 10 % without the others
+
+
+def test_no_processes_is_an_error():
+    command = [sys.executable, str(PROGRAM), "--processes", "0"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 2
+    assert "must be at least 1" in run.stderr
