@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 
-from . import batching as batching, forward_ad, functional, graph, layer
+from . import graph, layer
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
 from .engine import backward, grad
@@ -21,6 +24,10 @@ from .modes import (
     set_grad_enabled,
 )
 from .nodes import Node
+
+if TYPE_CHECKING:  # at run time these are imported when they are first used
+    from . import forward_ad, functional
+    from .visualization import visualize
 
 __all__ = [
     "Derivative",
@@ -47,7 +54,18 @@ __all__ = [
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "visualize",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("forward_ad", "functional"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "visualize":
+        from .visualization import visualize
+
+        return visualize
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _AutogradPlugin:

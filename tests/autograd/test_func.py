@@ -8,8 +8,7 @@ import tensorplug as tp
 from tensorplug.autograd.trees import tree_leaves
 
 torch = pytest.importorskip("torch", reason="compares with torch")
-import torch.func  # noqa: E402
-import torch.utils._pytree  # noqa: E402
+from torch.utils import _pytree as theirs  # noqa: E402
 
 pytestmark = [  # torch's own warnings
     pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning"),
@@ -37,9 +36,9 @@ CALLS = {
     "grad": lambda L, F: F.grad(scalar)(vector(L)),
     "grad and value": lambda L, F: F.grad_and_value(scalar)(vector(L)),
     "aux": lambda L, F: F.grad(lambda x: (scalar(x), x * 2), has_aux=True)(vector(L)),
-    "value and aux": lambda L, F: F.grad_and_value(
-        lambda x: (scalar(x), {"a": x}), has_aux=True
-    )(vector(L)),
+    "value and aux": lambda L, F: F.grad_and_value(lambda x: (scalar(x), {"a": x}), has_aux=True)(
+        vector(L)
+    ),
     "argnums": lambda L, F: F.grad(lambda x, y: (x * y * y).sum(), argnums=(0, -1))(
         vector(L), vector(L)
     ),
@@ -74,7 +73,9 @@ CALLS = {
         {"a": vector(L)}
     ),
     "jvp": lambda L, F: F.jvp(outputs(L), (vector(L),), (vector(L) * 2,)),
-    "jvp aux": lambda L, F: F.jvp(lambda x: (x * 2, x.exp()), (vector(L),), (vector(L),), has_aux=True),
+    "jvp aux": lambda L, F: F.jvp(
+        lambda x: (x * 2, x.exp()), (vector(L),), (vector(L),), has_aux=True
+    ),
     "jvp of jvp": lambda L, F: F.jvp(
         lambda x: F.jvp(outputs(L), (x,), (x * x,))[1], (vector(L),), (vector(L),)
     ),
@@ -101,15 +102,15 @@ CALLS = {
         F.grad(lambda w, x: (w * x).exp().sum()), in_dims=(None, 0)
     )(vector(L), matrix(L)),
     "grad of vmap": lambda L, F: F.grad(lambda x: F.vmap(scalar)(x).prod())(matrix(L)),
-    "grad of vmap of grad": lambda L, F: F.grad(
-        lambda x: F.vmap(F.grad(scalar))(x).sin().sum()
-    )(matrix(L)),
+    "grad of vmap of grad": lambda L, F: F.grad(lambda x: F.vmap(F.grad(scalar))(x).sin().sum())(
+        matrix(L)
+    ),
     "jacrev of vmap": lambda L, F: F.jacrev(F.vmap(outputs(L)))(matrix(L)),
     "jacfwd of vmap": lambda L, F: F.jacfwd(F.vmap(outputs(L)))(matrix(L)),
     "jvp of vmap": lambda L, F: F.jvp(F.vmap(outputs(L)), (matrix(L),), (matrix(L),)),
-    "perturbations": lambda L, F: F.grad(
-        lambda x: (x * F.grad(lambda y: (x * y).sum())(x)).sum()
-    )(vector(L)),
+    "perturbations": lambda L, F: F.grad(lambda x: (x * F.grad(lambda y: (x * y).sum())(x)).sum())(
+        vector(L)
+    ),
     "perturbations forward": lambda L, F: F.jvp(
         lambda x: x * F.jvp(lambda y: x * y, (x,), (L.ones_like(x),))[1],
         (vector(L),),
@@ -146,7 +147,7 @@ def no_grad(L, x):
 def test_as_torch(name):
     results = []
     for L, F, leaves in (
-        (torch, torch.func, torch.utils._pytree.tree_leaves),
+        (torch, torch.func, theirs.tree_leaves),
         (tp, tp.func, tree_leaves),
     ):
         try:
@@ -156,11 +157,13 @@ def test_as_torch(name):
             results.append((type(error).__name__, str(error)))
     expected, got = results
     if isinstance(expected, tuple):
-        assert isinstance(got, tuple) and got[0] == expected[0], got
+        assert isinstance(got, tuple), got
+        assert got[0] == expected[0], got
         return
     assert isinstance(got, list), got
     for (shape, numbers, recorded), own in zip(expected, got, strict=True):
-        assert own[0] == shape and own[2] == recorded
+        assert own[0] == shape
+        assert own[2] == recorded
         assert torch.allclose(torch.tensor(own[1]), torch.tensor(numbers))
 
 
@@ -243,10 +246,13 @@ def test_functional_call():
     before = model.weight
     state = {"weight": tp.ones(2, 2), "bias": tp.zeros(2)}
     out = tp.func.functional_call(model, state, tp.tensor([[1.0, 2.0]]))
-    assert out.tolist() == [[3, 3]] and model.weight is before
+    assert out.tolist() == [[3, 3]]
+    assert model.weight is before
     only = tp.func.functional_call(model, {"bias": tp.zeros(2)}, tp.ones(1, 2))
     assert tp.allclose(only, tp.ones(1, 2) @ before.T)
-    with pytest.raises(RuntimeError, match=r"(?s)Unexpected key\(s\): 'zz'.*Missing key\(s\): 'bias'"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)Unexpected key\(s\): 'zz'.*Missing key\(s\): 'bias'"
+    ):
         tp.func.functional_call(model, {"weight": tp.ones(2, 2), "zz": out}, out, strict=True)
     with pytest.raises(ValueError, match="appears in multiple dictionaries"):
         tp.func.functional_call(model, (state, state), out)
@@ -271,7 +277,8 @@ def test_tied_weights():
 def test_ensembles():
     models = [tp.nn.Linear(3, 2) for _ in range(4)]
     parameters, buffers = tp.func.stack_module_state(models)
-    assert parameters["weight"].requires_grad and parameters["weight"].is_leaf
+    assert parameters["weight"].requires_grad
+    assert parameters["weight"].is_leaf
     x = tp.randn(5, 3)
 
     def call(parameters, buffers, x):
