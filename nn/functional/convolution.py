@@ -16,6 +16,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -212,6 +213,13 @@ def conv3d(
 ) -> Tensor:
     """Return the cross-correlation over three dimensions; see :func:`conv2d`."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Return :func:`conv1d` of (time, batch, channels), with a weight (kernel, in, out)."""
+    tensor(input, "conv_tbc")
+    output = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return output.permute(2, 0, 1)
 
 
 def conv_transpose1d(

@@ -15,6 +15,7 @@ from ..ops.activation import log_sigmoid
 from ..ops.losses import binary_cross_entropy_terms, negative_log_likelihood
 from ._common import legacy_reduction, reduce, tensor
 from .activation import log_softmax
+from .linear import linear
 
 __all__ = [
     "binary_cross_entropy",
@@ -24,6 +25,7 @@ __all__ = [
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "linear_cross_entropy",
     "mse_loss",
     "nll_loss",
     "poisson_nll_loss",
@@ -218,6 +220,29 @@ def _cross_entropy_of_probabilities(
     if reduction == "mean":
         return losses.sum() / (input.numel() / classes)
     return reduced(losses, reduction, "cross_entropy")
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return :func:`cross_entropy` of ``linear(input, linear_weight, linear_bias)``."""
+    scores = linear(input, linear_weight, linear_bias)
+    return cross_entropy(
+        scores,
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
 
 
 # Under a second name, for the functions that take torch's argument `reduce`.

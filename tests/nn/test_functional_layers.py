@@ -107,6 +107,10 @@ def test_transposed_convolution(compare, count, stride, padding, extra, groups, 
     compare.functional(f"conv_transpose{count}d", randn(4, *SIZES[count]), weight, None, *options)
 
 
+def test_convolution_of_time_first(compare):
+    compare.functional("conv_tbc", randn(7, 2, 3), randn(3, 3, 4), randn(4), 1)
+
+
 def test_empty_batch(compare):
     compare.functional("conv2d", randn(0, 4, 6, 7), randn(8, 4, 3, 3), randn(8))
 

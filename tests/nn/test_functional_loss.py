@@ -58,6 +58,12 @@ def test_cross_entropy_of_probabilities(compare, shape, reduction, smoothing):
         )  # fmt: skip
 
 
+def test_linear_cross_entropy(compare):
+    target = classes(5, count=4)
+    bias = {"linear_bias": numbers(4), "label_smoothing": 0.1}
+    compare.functional("linear_cross_entropy", numbers(5, 3), numbers(4, 3), target, **bias)
+
+
 def test_everything_ignored_is_nan():
     target = tp.full((2,), -100)
     assert math.isnan(F.cross_entropy(tp.zeros(2, 3), target).item())
