@@ -239,7 +239,7 @@ def _behind(output: Any, dim: int | None, level: BatchLevel, name: str) -> tuple
             "to set out_dims= to None for output?"
         )
     if is_batched(output, level):
-        return output.value, output.bdim  # type: ignore[attr-defined]
+        return output.value, output.bdim
     return output, None
 
 
