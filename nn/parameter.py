@@ -134,7 +134,7 @@ class UninitializedTensor:
         return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(UninitializedTensor, Parameter):
+class UninitializedParameter(UninitializedTensor, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet.
 
     Parameters
@@ -174,7 +174,7 @@ class UninitializedParameter(UninitializedTensor, Parameter):
         return type(self)(self.requires_grad, self.device, self.dtype)
 
 
-class UninitializedBuffer(UninitializedTensor, Buffer):
+class UninitializedBuffer(UninitializedTensor, Buffer):  # type: ignore[misc]
     """A buffer whose shape is not known yet; see :class:`UninitializedParameter`."""
 
     __slots__ = ()

@@ -108,7 +108,7 @@ class LazyModuleMixin:
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, once there are any."""
-        if not self.has_uninitialized_params() and getattr(self, self._size_name, 0):
+        if not self.has_uninitialized_params() and bool(getattr(self, self._size_name)):
             cast(Any, super()).reset_parameters()
 
     # The attribute that says how large the input is; zero as long as nobody knows.
@@ -255,37 +255,37 @@ class _LazyConvTranspose(_LazyConvolution):
         self._leave_open(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
+class LazyConv1d(_LazyConv, Conv1d):
     """A :class:`Conv1d` whose `in_channels` is that of the first input."""
 
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConv, Conv2d):  # type: ignore[misc]
+class LazyConv2d(_LazyConv, Conv2d):
     """A :class:`Conv2d` whose `in_channels` is that of the first input."""
 
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
+class LazyConv3d(_LazyConv, Conv3d):
     """A :class:`Conv3d` whose `in_channels` is that of the first input."""
 
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):  # type: ignore[misc]
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A :class:`ConvTranspose1d` whose `in_channels` is that of the first input."""
 
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):  # type: ignore[misc]
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A :class:`ConvTranspose2d` whose `in_channels` is that of the first input."""
 
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):  # type: ignore[misc]
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A :class:`ConvTranspose3d` whose `in_channels` is that of the first input."""
 
     cls_to_become = ConvTranspose3d
@@ -352,37 +352,37 @@ class _LazyInstanceNorm(_LazyNorm):
         self._leave_open(affine, track_running_stats, bias, device, dtype)
 
 
-class LazyBatchNorm1d(_LazyBatchNorm, BatchNorm1d):  # type: ignore[misc]
+class LazyBatchNorm1d(_LazyBatchNorm, BatchNorm1d):
     """A :class:`BatchNorm1d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyBatchNorm, BatchNorm2d):  # type: ignore[misc]
+class LazyBatchNorm2d(_LazyBatchNorm, BatchNorm2d):
     """A :class:`BatchNorm2d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d):  # type: ignore[misc]
+class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d):
     """A :class:`BatchNorm3d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):  # type: ignore[misc]
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
     """A :class:`InstanceNorm1d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):  # type: ignore[misc]
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
     """A :class:`InstanceNorm2d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):  # type: ignore[misc]
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
     """A :class:`InstanceNorm3d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm3d

@@ -57,15 +57,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
-    def upgrade(
-        state_dict: Any,
-        prefix: str,
-        metadata: Any,
-        strict: Any,
-        missing: Any,
-        extra: Any,
-        errors: Any,
-    ) -> None:
+    def upgrade(state_dict: Any, prefix: str, *_: Any) -> None:
         # Checkpoints of the older `nn.utils.weight_norm`.
         for old, new in ((f"{name}_g", "original0"), (f"{name}_v", "original1")):
             key = f"{prefix}{old}"
@@ -211,7 +203,7 @@ class _Orthogonal(Module):
                 q = q[..., :columns]
         if "base" in self._buffers and self.base is not None:
             q = self.base @ q
-        return q.mT if wide else q  # type: ignore[no-any-return]
+        return q.mT if wide else q
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         if tuple(Q.shape) != self.shape:
@@ -234,7 +226,7 @@ class _Orthogonal(Module):
             a.diagonal(dim1=-2, dim2=-1).sign_()
             diagonal = a.diagonal(dim1=-2, dim2=-1)
             diagonal[tau == 0] *= -1
-            return a.mT if wide else a  # type: ignore[no-any-return]
+            return a.mT if wide else a
         if q.shape[-2] == columns:
             base = _orthogonalised(q)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tensorplug.autograd import no_grad
@@ -70,10 +70,8 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    with suppress(NotImplementedError):
                         new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass
         self.is_tensor = isinstance(new, Tensor)
         if not self.is_tensor and not isinstance(new, Sequence):
             raise ValueError(
@@ -170,7 +168,7 @@ class ParametrizationList(ModuleList):
         x: Any = modules[0](*self._originals())
         for module in modules[1:]:
             x = module(x)
-        return x  # type: ignore[no-any-return]
+        return x
 
 
 def _register(module: Module, name: str, tensor: Tensor) -> None:
@@ -193,7 +191,7 @@ def _make_class(module: Module) -> None:
         replica.__dict__ = copy.deepcopy(self.__dict__, memo)
         return replica
 
-    def refused(self: Any) -> Any:
+    def refused(_self: Any) -> Any:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). See the notes "
             "on saving and loading."
@@ -209,7 +207,7 @@ def _add_property(module: Module, name: str) -> None:
     def compute(self: Any) -> Tensor:
         whole = self.parametrizations[name]
         if not _cache_depth:
-            return whole()  # type: ignore[no-any-return]
+            return whole()
         key = (id(self), name)
         if key not in _cache:
             _cache[key] = whole()
@@ -299,12 +297,10 @@ def _check_first(original: Tensor, parametrization: Module, unsafe: bool) -> Non
 
 def _check_on(value: Tensor, parametrization: Module) -> None:
     with no_grad():
-        start = value
+        start: Any = value
         if hasattr(parametrization, "right_inverse"):
-            try:
+            with suppress(NotImplementedError):
                 start = parametrization.right_inverse(value)
-            except NotImplementedError:
-                start = value
         result = parametrization(start) if isinstance(start, Tensor) else parametrization(*start)
     if not isinstance(result, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
