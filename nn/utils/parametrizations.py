@@ -201,7 +201,7 @@ class _Orthogonal(Module):
                 q = linalg_solve(identity - 0.5 * a, identity + 0.5 * a)
             if rows != columns:
                 q = q[..., :columns]
-        if "base" in self._buffers and self.base is not None:
+        if self._buffers.get("base") is not None:
             q = self.base @ q
         return q.mT if wide else q
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -29,7 +29,7 @@ _cache: dict[tuple[int, str], Tensor] = {}
 
 
 @contextmanager
-def cached() -> Iterator[None]:
+def cached() -> Generator[None]:
     """Within this context each parametrised tensor is computed once.
 
     Examples
@@ -79,7 +79,7 @@ class ParametrizationList(ModuleList):
                 f"{type(new).__name__}"
             )
         self.ntensors = 1 if self.is_tensor else len(new)
-        if self.is_tensor:
+        if isinstance(new, Tensor):
             self._check_kept(original, new)
             with no_grad():
                 original.data = new
