@@ -811,7 +811,12 @@ def _inplace_composite(
     op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Compute the composite aside, then copy it in, which records as an in-place copy."""
-    result = run(op, (target, *args), kwargs)
+    operand = target
+    if target._state and gradient.requires_grad(target) and (not paused or gradient.enabled()):
+        # What the ops inside save has to outlast the write.
+        operand = run(CLONE, (target,), {})
+        args = tuple([operand if arg is target else arg for arg in args])
+    result = run(op, (operand, *args), kwargs)
     if result._shape != target._shape:
         raise RuntimeError(
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
@@ -821,6 +826,7 @@ def _inplace_composite(
     return inplace(COPY, "copy_", target, (result,), {})
 
 
+CLONE = operators.handle("clone")
 COPY = operators.handle("copy")
 
 

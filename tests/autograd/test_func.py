@@ -189,9 +189,9 @@ def network(L):
 
 
 def same_state(model, other):
-    for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
+    for own, its in zip(model.parameters(), other.parameters(), strict=True):
         with tp.no_grad():
-            ours.copy_(tp.tensor(theirs.tolist()))
+            own.copy_(tp.tensor(its.tolist()))
 
 
 def test_per_sample_gradients():

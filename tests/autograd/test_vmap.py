@@ -317,3 +317,23 @@ def test_function_without_rule():
         tp.vmap(Old.apply)(tp.ones(3))
     with pytest.raises(RuntimeError, match="does not have vmap support"):
         tp.vmap(Plain.apply)(tp.ones(3), tp.ones(3))
+
+
+def test_writing_in_place():
+    x = tp.ones(3, 2)
+
+    def change(x):
+        y = x.clone()
+        y[0] += x.sum()
+        y.mul_(2).sub_(x).clamp_(max=5.0)
+        return y
+
+    assert tp.vmap(change)(x).tolist() == [[5, 1]] * 3
+    tp.vmap(lambda row: row.mul_(2))(x)
+    assert x.tolist() == [[2, 2]] * 3
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        tp.vmap(lambda row: row.add_(tp.ones(4, 2)))(x)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        tp.vmap(lambda row: row.add_(0.5))(tp.ones(3, 2, dtype=tp.int64))
+    with pytest.raises(RuntimeError, match="out="):
+        tp.vmap(lambda row: tp.exp(row, out=tp.empty(2)))(x)
