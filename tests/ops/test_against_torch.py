@@ -34,6 +34,17 @@ DIFFERENT = {
 }
 
 
+_INT64 = "torch's coordinates are int64, ours have the dtype of the indices"
+DIFFERENT |= {("unravel_index", d): _INT64 for d in ("uint8", "int8", "int16", "int32")}
+# Error samples that torch answers in another way.
+OTHER_ERRORS = {
+    "fft_ihfft2": "torch counts one dimension before it looks at dim: IndexError",
+    "lu": "torch factors here; our kernel refuses to go on",
+    "linalg_vander": "torch's TypeError is about N being a keyword",
+    "linalg_eigvals": "torch returned a value for NaN",
+}
+
+
 def counterpart(record: OpRecord) -> Any | None:
     """Return torch's function for an op, or None if it has none."""
     name = record.op if record.torch is None else record.torch
@@ -55,7 +66,9 @@ def to_torch(value: Any) -> Any:
     """Return the arguments of a call as torch's."""
     if isinstance(value, tp.Tensor):
         if value.dtype is tp.bfloat16:
-            return torch.tensor(value.float().tolist(), dtype=torch.bfloat16).reshape(tuple(value.shape))
+            return torch.tensor(value.float().tolist(), dtype=torch.bfloat16).reshape(
+                tuple(value.shape)
+            )
         return torch.from_numpy(value.detach().numpy().copy())
     if isinstance(value, tp.dtype):
         return getattr(torch, value.name)
@@ -117,7 +130,9 @@ def compare(where: str, record: OpRecord, result: Any, expected: Any) -> None:
     if not isinstance(expected, torch.Tensor):
         assert result == expected, where
         return
-    assert tuple(result.shape) == tuple(expected.shape), f"{where}: shape {list(result.shape)}, torch {list(expected.shape)}"
+    assert tuple(result.shape) == tuple(expected.shape), (
+        f"{where}: shape {list(result.shape)}, torch {list(expected.shape)}"
+    )
     assert result.dtype.name == str(expected.dtype).removeprefix("torch."), (
         f"{where}: {result.dtype}, torch {expected.dtype}"
     )
@@ -126,7 +141,12 @@ def compare(where: str, record: OpRecord, result: Any, expected: Any) -> None:
     rtol, atol = cases._tolerance(record, result.dtype)
     # Both are rounded: the sum of two errors is allowed.
     np.testing.assert_allclose(
-        as_exact(result), exact(expected), rtol=2 * rtol, atol=2 * atol, equal_nan=True, err_msg=where
+        as_exact(result),
+        exact(expected),
+        rtol=2 * rtol,
+        atol=2 * atol,
+        equal_nan=True,
+        err_msg=where,
     )
 
 
@@ -137,6 +157,8 @@ def compare(where: str, record: OpRecord, result: Any, expected: Any) -> None:
 def test_errors(record: OpRecord) -> None:
     if "torch" in record.skips:
         pytest.skip(record.skips["torch"])
+    if record.op in OTHER_ERRORS:
+        pytest.skip(OTHER_ERRORS[record.op])
     function = counterpart(record)
     dtype = tp.float64 if tp.float64 in record.dtypes else record.dtypes[-1]
     for wrong in record.errors(cases.Maker("cpu", dtype)):  # type: ignore[misc]
