@@ -35,6 +35,8 @@ class ForwardLevel(Level):
         for tensor in self.live():
             if tensor._tangents is not None:
                 tensor._tangents.pop(self, None)
+                if not tensor._tangents:
+                    del tensor._tangents
         super().end()
 
 

@@ -565,6 +565,16 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 # --- Jacobians --------------------------------------------------------------------------------
 
 
+def _check_real(tensors: Sequence[Any], name: str, what: str) -> None:
+    """Refuse complex numbers: rows and columns of a Jacobian would be conjugated differently."""
+    for number, tensor in enumerate(tensors):
+        if isinstance(tensor, Tensor) and tensor._kind.dtype.is_complex:
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened "
+                f"{what[:-1]} idx: {number}; view_as_real() makes the parts numbers of their own"
+            )
+
+
 def _basis(like: Any) -> Any:
     """Return the unit vectors of a tensor's shape, along a new first dimension."""
     size = like.numel()
@@ -616,9 +626,11 @@ def jacrev(
         def of_picked(inner: Any) -> Any:
             return func(*_replaced(args, argnums, chosen, inner), **kwargs)
 
+        inputs, in_spec = tree_flatten(picked)
+        _check_real(inputs, "jacrev", "inputs")
         output, back, *aux = vjp(of_picked, picked, has_aux=has_aux)
         results, out_spec = tree_flatten(output)
-        inputs, in_spec = tree_flatten(picked)
+        _check_real(results, "jacrev", "outputs")
         blocks = []
         for number, result in enumerate(results):
             if not result.numel():
@@ -697,6 +709,7 @@ def _columns(
     func: Function, inputs: tuple[Any, ...], has_aux: bool, randomness: str
 ) -> tuple[list[list[Any]], Any, Any]:
     """Return the Jacobians, by output and input, and the structure of the output."""
+    _check_real(inputs, "jacfwd", "inputs")
     sizes = [point.numel() for point in inputs]
     total = sum(sizes)
     directions = []
@@ -710,6 +723,7 @@ def _columns(
     def column(*vectors: Any) -> Any:
         _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
         leaves, spec = tree_flatten(tangent)
+        _check_real(leaves, "jacfwd", "outputs")
         kept[:] = [spec, aux]
         return tuple(leaves), (aux[0] if has_aux else ())
 

@@ -1,6 +1,6 @@
 """More programs that write in place, where order and aliasing matter: torch's own result, or its error."""
 
-# ruff: noqa: PLC3002, ARG005  (programs alike, each one expression)
+# ruff: noqa: PLC3002  (programs alike, each one expression)
 
 from __future__ import annotations
 
