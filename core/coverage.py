@@ -50,12 +50,13 @@ def family_of(op: Op) -> str:
 
 
 def backends() -> dict[tuple[str, str], str]:
-    """Return the distribution of each (plugin, device type) that has kernels; loads no plugin."""
-    return {
+    """Return the distribution of each (plugin, device type) that has kernels, by name; loads none."""
+    found = {
         (record.name, kernel.device): record.package
         for record in registered()
         for kernel in record.kernels
     }
+    return dict(sorted(found.items()))
 
 
 def coverage(
