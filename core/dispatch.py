@@ -545,7 +545,7 @@ def _run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if first is None:
         return op.function(*args, **kwargs)
     kind = first._kind
-    tracked = _any_tracked(values) and (not paused or gradient.enabled())
+    tracked = (not paused or gradient.enabled()) and _any_tracked(values)
     if tracked and op.rule is None:
         return op.function(*args, **kwargs)
     if not tracked:
@@ -561,6 +561,8 @@ def _run_kernel_or_body(
 ) -> Any:
     if kind.is_meta or not native_kernel(op, kind) or not _same_kind(values, kind):
         return op.function(*args, **kwargs)
+    if op.writes:
+        return _run_writing(op, values, kind)
     raw, _ = unwrap(op, values, kind)
     results = _call_kernel(op, kind, raw)
     if verify:
@@ -571,6 +573,25 @@ def _run_kernel_or_body(
         return wrap(results, kind.with_dtype(runtime.dtype(results)))
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
     return tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
+
+
+def _run_writing(op: Op, values: tuple[Any, ...], kind: Kind) -> None:
+    """Call the kernel of a composite that changes its arguments."""
+    targets: list[Any] = []
+    for place in op.writes:
+        value = values[place]
+        targets += value if isinstance(value, (list, tuple)) else [value]
+    for target in targets:
+        gradient.before_inplace(op, target, ())
+        if _overlaps(target):
+            raise RuntimeError(
+                f"{op.name}(): more than one element of a written-to tensor of shape "
+                f"{list(target._shape)} refers to a single memory location; clone() it first"
+            )
+    raw, _ = unwrap(op, values, kind)
+    _call_kernel(op, kind, raw)
+    for target in targets:
+        bump_version(target)
 
 
 def _any_tracked(values: tuple[Any, ...]) -> bool:

@@ -140,6 +140,8 @@ class Op:
         Whether the output shares the input's memory.
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
+    writes : tuple of int
+        The places of the arguments that a call changes; such an op has no outputs.
     owner : str
         The plugin that registered the op.
     """
@@ -162,6 +164,8 @@ class Op:
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.inplace: str | None = None
+        # The places of the arguments that a call writes into; such an op returns nothing.
+        self.writes: tuple[int, ...] = ()
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         self.method: str | None = None
@@ -316,6 +320,7 @@ def composite(
     name: str | None = None,
     view: bool = False,
     outputs: str = "result",
+    writes: str = "",
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -327,6 +332,10 @@ def composite(
 
     With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
     sees that (replayed formulas): a tensor has to know what it is a view of.
+
+    With ``writes="params, buffers"`` the op returns nothing, but changes the tensors in these arguments,
+    which may be lists. A kernel then writes into the arrays that it is given, and what it returns is left
+    alone.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
@@ -334,6 +343,10 @@ def composite(
         made: Any = _declare(
             function, "composite", None, name, False, view, names, inplace, method, aliases
         )
+        if writes:
+            op = made.op
+            op.outputs = ()
+            op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])
         return made
 
     return declare

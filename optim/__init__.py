@@ -1,5 +1,6 @@
 """Optimizers and learning-rate schedulers."""
 
+from . import plugin as _plugin  # isort: skip  # first: it registers the ops
 from . import lr_scheduler as lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad

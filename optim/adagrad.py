@@ -7,9 +7,17 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import full_like
 
-from .groups import check_implementation, check_learning_rate, check_range
+from .fused import adagrad_step, adagrad_update
+from .groups import (
+    by_kind,
+    check_fused,
+    check_implementation,
+    check_learning_rate,
+    check_range,
+    updates_together,
+)
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, as_real_lists, count_step, number, scalar
 
 
 class Adagrad(Optimizer):
@@ -31,8 +39,10 @@ class Adagrad(Optimizer):
         Added to the denominator.
     maximize : bool
         Go up the gradient instead of down.
-    foreach, fused : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever they say.
+    foreach : bool, optional
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
+    fused : bool, optional
+        The same, for torch's sake; True asks for floating-point parameters.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -95,6 +105,7 @@ class Adagrad(Optimizer):
             "fused": fused,
         }
         super().__init__(params, defaults)
+        check_fused(self.param_groups)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; their sums start at once, as in torch."""
@@ -107,20 +118,29 @@ class Adagrad(Optimizer):
             state["step"] = scalar(0.0)
             state["sum"] = full_like(parameter, value).detach()
 
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group, in one op if the options let it."""
+        if not updates_together(group):
+            super().update_group(parameters, group)
+            return
+        for together in by_kind(parameters):
+            states = [self.state[p] for p in together]
+            adagrad_step(
+                *as_real_lists(
+                    together, [p.grad for p in together], [s["sum"] for s in states]
+                ),
+                [count_step(s) for s in states],
+                number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"],
+                group["maximize"],
+            )  # fmt: skip
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient.add(parameter, alpha=group["weight_decay"])
-        step = count_step(state)
-        total = state["sum"]
-        if parameter.is_complex():
-            parameter, gradient, total = as_real((parameter, gradient, total))
-        total.addcmul_(gradient, gradient)
-        if group["differentiable"]:
-            total = total.clone()
-        rate = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-        parameter.addcdiv_(gradient, total.sqrt() + group["eps"], value=-rate)
+        rate = number(group["lr"]) / (1 + (count_step(state) - 1) * group["lr_decay"])
+        adagrad_update(
+            *as_real((parameter, gradient, state["sum"])),
+            rate, group["weight_decay"], group["eps"], group["maximize"],
+            group["differentiable"],
+        )  # fmt: skip

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import maximum, zeros_like
+from tensorplug.core.ops import zeros_like
 
-from .groups import check_betas, check_implementation, check_learning_rate, check_range
+from .fused import adam_step, adam_update
+from .groups import (
+    by_kind,
+    check_betas,
+    check_fused,
+    check_implementation,
+    check_learning_rate,
+    check_range,
+    updates_together,
+)
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, as_real_lists, count_step, number, scalar
 
 
 class Adam(Optimizer):
@@ -31,8 +40,10 @@ class Adam(Optimizer):
         Divide by the largest average of the square so far (Reddi et al., 2018).
     maximize : bool
         Go up the gradient instead of down.
-    foreach, fused : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever they say.
+    foreach : bool, optional
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
+    fused : bool, optional
+        The same, for torch's sake; True asks for floating-point parameters.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -99,50 +110,51 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
+        check_fused(self.param_groups)
+
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group, in one op if the options let it."""
+        if not updates_together(group):
+            super().update_group(parameters, group)
+            return
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        for together in by_kind(parameters):
+            states = [self._started(p, group) for p in together]
+            largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
+            adam_step(
+                *as_real_lists(
+                    together,
+                    [p.grad for p in together],
+                    [s["exp_avg"] for s in states],
+                    [s["exp_avg_sq"] for s in states],
+                    largest,
+                ),
+                [count_step(s) for s in states],
+                number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
+                group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
+            )  # fmt: skip
+
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+        return state
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_avg_sq"] = zeros_like(parameter)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(parameter)
-        step = count_step(state)
-        lr = group["lr"]
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        if group["maximize"]:
-            gradient = -gradient
-        decay = group["weight_decay"]
-        if decay != 0:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * decay)
-            else:
-                gradient = gradient.add(parameter, alpha=decay)
-        average, square = state["exp_avg"], state["exp_avg_sq"]
+        state = self._started(parameter, group)
         largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
-        if parameter.is_complex():
-            parameter, gradient, average, square, largest = as_real(
-                (parameter, gradient, average, square, largest)
-            )
-        average.lerp_(gradient, 1 - beta1)
-        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        differentiable = group["differentiable"]
-        if differentiable:  # later steps overwrite the averages that the derivative needs
-            average, square = average.clone(), square.clone()
-        if largest is not None:
-            square = maximum(largest.clone() if differentiable else largest, square)
-            largest.copy_(square)
-        root = (1 - beta2**step) ** 0.5
-        denominator = square.sqrt()
-        if differentiable:
-            denominator = denominator / root + group["eps"]
-        else:
-            denominator.div_(root).add_(group["eps"])
-        correction = 1 - beta1**step
-        if differentiable and isinstance(lr, Tensor):
-            parameter.sub_(average / denominator * (lr / correction))
-        else:
-            parameter.addcdiv_(average, denominator, value=-number(lr) / correction)
+        tensors = (parameter, gradient, state["exp_avg"], state["exp_avg_sq"], largest)
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        adam_update(
+            *as_real(tensors), count_step(state), group["lr"], beta1, beta2,
+            group["weight_decay"], group["eps"], group["maximize"],
+            group["decoupled_weight_decay"], group["differentiable"],
+        )  # fmt: skip

@@ -29,8 +29,10 @@ class AdamW(Adam):
         Divide by the largest average of the square so far.
     maximize : bool
         Go up the gradient instead of down.
-    foreach, fused : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever they say.
+    foreach : bool, optional
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
+    fused : bool, optional
+        The same, for torch's sake; True asks for floating-point parameters.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool

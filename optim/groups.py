@@ -130,6 +130,33 @@ def check_implementation(foreach: bool | None, fused: bool | None, differentiabl
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
+def check_fused(groups: list[dict[str, Any]]) -> None:
+    """Raise RuntimeError if a fused step is asked for of parameters that it is not made for."""
+    for group in groups:
+        for parameter in group["params"] if group["fused"] else ():
+            if not parameter.is_floating_point():
+                raise RuntimeError(
+                    "`fused=True` requires all the params to be floating point Tensors, but one is "
+                    f"{parameter.dtype}; leave it out"
+                )
+
+
+def updates_together(group: dict[str, Any]) -> bool:
+    """Return whether the options let one op update all parameters of a group."""
+    if group["differentiable"]:
+        return False
+    return group["foreach"] is not False or bool(group.get("fused"))
+
+
+def by_kind(parameters: list[Tensor]) -> list[list[Tensor]]:
+    """Return parameters in lists of one dtype and device, that of their gradients included."""
+    lists: dict[Any, list[Tensor]] = {}
+    for parameter in parameters:
+        gradient: Any = parameter.grad
+        lists.setdefault((parameter._kind, gradient._kind), []).append(parameter)
+    return list(lists.values())
+
+
 def repr_of_groups(groups: Iterable[dict[str, Any]]) -> str:
     """Return the options of all groups, as an optimizer prints them."""
     lines = ""

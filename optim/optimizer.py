@@ -189,12 +189,17 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            with set_grad_enabled(bool(group.get("differentiable", False))):
-                for parameter in group["params"]:
-                    gradient = parameter.grad
-                    if gradient is not None:
-                        self.update(parameter, gradient, self.state[parameter], group)
+            parameters = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                with set_grad_enabled(bool(group.get("differentiable", False))):
+                    self.update_group(parameters, group)
         return loss
+
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group that have a gradient, by default one after the other."""
+        for parameter in parameters:
+            gradient: Any = parameter.grad
+            self.update(parameter, gradient, self.state[parameter], group)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -7,9 +7,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
-from .groups import check_learning_rate, check_range
+from .fused import rmsprop_step, rmsprop_update
+from .groups import by_kind, check_learning_rate, check_range, updates_together
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, as_real_lists, count_step, number, scalar
 
 
 class RMSprop(Optimizer):
@@ -34,7 +35,7 @@ class RMSprop(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -95,42 +96,49 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group, in one op if the options let it."""
+        if not updates_together(group):
+            super().update_group(parameters, group)
+            return
+        for together in by_kind(parameters):
+            states = [self._started(p, group) for p in together]
+            for state in states:
+                count_step(state)
+            rmsprop_step(
+                *as_real_lists(
+                    together,
+                    [p.grad for p in together],
+                    [s["square_avg"] for s in states],
+                    [s["grad_avg"] for s in states] if group["centered"] else [],
+                    [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
+                ),
+                number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"],
+                group["momentum"], group["centered"], group["maximize"],
+            )  # fmt: skip
+
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["square_avg"] = zeros_like(parameter, requires_grad=False)
+            if group["momentum"] > 0:
+                state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
+            if group["centered"]:
+                state["grad_avg"] = zeros_like(parameter, requires_grad=False)
+        return state
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["square_avg"] = zeros_like(parameter)
-            if group["momentum"] > 0:
-                state["momentum_buffer"] = zeros_like(parameter)
-            if group["centered"]:
-                state["grad_avg"] = zeros_like(parameter)
+        state = self._started(parameter, group)
         count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient.add(parameter, alpha=group["weight_decay"])
-        square = state["square_avg"]
-        buffer, mean = state.get("momentum_buffer"), state.get("grad_avg")
-        if parameter.is_complex():
-            parameter, gradient, square, buffer, mean = as_real(
-                (parameter, gradient, square, buffer, mean)
-            )
-        alpha = group["alpha"]
-        square.mul_(alpha).addcmul_(gradient, gradient, value=1 - alpha)
-        # Later steps overwrite the averages that the derivative needs.
-        variance = square.clone() if group["differentiable"] else square
-        if group["centered"]:
-            assert mean is not None
-            mean.lerp_(gradient, 1 - alpha)
-            mean = mean.clone() if group["differentiable"] else mean
-            variance = square.addcmul(mean, mean, value=-1)
-        denominator = variance.sqrt() + group["eps"]
-        lr = number(group["lr"])
-        if group["momentum"] > 0:
-            assert buffer is not None
-            buffer.mul_(group["momentum"]).addcdiv_(gradient, denominator)
-            parameter.add_(buffer, alpha=-lr)
-        else:
-            parameter.addcdiv_(gradient, denominator, value=-lr)
+        mean = state["grad_avg"] if group["centered"] else None
+        buffer = state["momentum_buffer"] if group["momentum"] > 0 else None
+        tensors = (parameter, gradient, state["square_avg"], mean, buffer)
+        rmsprop_update(
+            *as_real(tensors), number(group["lr"]), group["alpha"], group["eps"],
+            group["weight_decay"], group["momentum"], group["maximize"], group["differentiable"],
+        )  # fmt: skip

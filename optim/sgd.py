@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.ops import zeros_like
 
-from .groups import check_implementation, check_learning_rate, check_range
+from .fused import sgd_step, sgd_update
+from .groups import (
+    by_kind,
+    check_fused,
+    check_implementation,
+    check_learning_rate,
+    check_range,
+    updates_together,
+)
 from .optimizer import Optimizer, ParamsT
+from .state import as_real_lists, number
 
 
 class SGD(Optimizer):
@@ -29,8 +39,10 @@ class SGD(Optimizer):
         Look ahead along the momentum.
     maximize : bool
         Go up the gradient instead of down.
-    foreach, fused : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever they say.
+    foreach : bool, optional
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
+    fused : bool, optional
+        The same, for torch's sake; True asks for floating-point parameters.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -90,29 +102,46 @@ class SGD(Optimizer):
             "fused": fused,
         }
         super().__init__(params, defaults)
+        check_fused(self.param_groups)
+
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group, in one op if the options let it."""
+        if not updates_together(group):
+            super().update_group(parameters, group)
+            return
+        for together in by_kind(parameters):
+            fresh = [p for p in together if self.state[p].get("momentum_buffer") is None]
+            known = [p for p in together if self.state[p].get("momentum_buffer") is not None]
+            for chosen, first in ((fresh, True), (known, False)):
+                if chosen:
+                    self._update_together(chosen, group, first)
+
+    def _update_together(
+        self, parameters: list[Tensor], group: dict[str, Any], first: bool
+    ) -> None:
+        gradients = [parameter.grad for parameter in parameters]
+        buffers = []
+        if group["momentum"] != 0:
+            buffers = [_buffer(p, self.state[p]) for p in parameters]
+        sgd_step(
+            *as_real_lists(parameters, gradients, buffers),
+            number(group["lr"]), group["momentum"], group["dampening"],
+            number(group["weight_decay"]), group["nesterov"], group["maximize"], first,
+        )  # fmt: skip
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if group["maximize"]:
-            gradient = -gradient
-        decay = group["weight_decay"]
-        if isinstance(decay, Tensor):
-            gradient = gradient + decay * parameter
-        elif decay != 0:
-            gradient = gradient.add(parameter, alpha=decay)
-        momentum = group["momentum"]
-        if momentum != 0:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = gradient.clone() if group["differentiable"] else gradient.detach().clone()
-                state["momentum_buffer"] = buffer
-            else:
-                buffer.mul_(momentum).add_(gradient, alpha=1 - group["dampening"])
-            gradient = gradient.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        lr = group["lr"]
-        if not isinstance(lr, Tensor):
-            parameter.add_(gradient, alpha=-lr)
-        else:
-            parameter.sub_(gradient * lr)
+        first = state.get("momentum_buffer") is None
+        buffer = None if group["momentum"] == 0 else _buffer(parameter, state)
+        sgd_update(
+            parameter, gradient, buffer, group["lr"], group["momentum"], group["dampening"],
+            group["weight_decay"], group["nesterov"], group["maximize"], first,
+        )  # fmt: skip
+
+
+def _buffer(parameter: Tensor, state: dict[str, Any]) -> Tensor:
+    if state.get("momentum_buffer") is None:
+        state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
+    return state["momentum_buffer"]

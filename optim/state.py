@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -97,3 +97,10 @@ def as_real(tensors: Iterable[Tensor | None]) -> list[Any]:
         view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor
         for tensor in tensors
     ]
+
+
+def as_real_lists(*lists: Sequence[Tensor | None]) -> list[list[Any]]:
+    """Return lists of tensors with the complex ones as :func:`as_real` makes them."""
+    if not lists[0][0].is_complex():  # type: ignore[union-attr]
+        return [list(tensors) for tensors in lists]
+    return [as_real(tensors) for tensors in lists]

@@ -1,0 +1,30 @@
+"""The plugin that registers the steps of optimizers as ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tensorplug.core import plugins
+from tensorplug.core.operators import Op
+from tensorplug.core.plugins import discovery, hookimpl
+
+from .fused import FUSED
+
+
+class OptimPlugin:
+    """Registers the ops of optimizers."""
+
+    name = "optim"
+
+    @hookimpl
+    def tensorplug_ops(self) -> Iterable[Op]:
+        """Return the ops."""
+        return [function.op for function in FUSED]
+
+
+plugin = OptimPlugin()
+
+if plugins.record_of(plugin.name) is None:
+    plugins.register(plugin)
+    # Backends bring their kernels for these ops as extensions of their own.
+    discovery.load_device(discovery.EXTENSION)
