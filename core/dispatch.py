@@ -589,7 +589,8 @@ def _run_writing(op: Op, values: tuple[Any, ...], kind: Kind) -> None:
                 f"{list(target._shape)} refers to a single memory location; clone() it first"
             )
     raw, _ = unwrap(op, values, kind)
-    _call_kernel(op, kind, raw)
+    with kind.runtime.quiet():  # once: what is written half cannot be tried again
+        kernel_of(op, kind)(*raw)
     for target in targets:
         bump_version(target)
 

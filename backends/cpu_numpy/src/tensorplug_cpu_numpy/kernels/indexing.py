@@ -24,23 +24,23 @@ def build(table: KernelTable) -> None:
 
 
 def expand(input: Array, shape: Shape) -> Array:
-    """Return a view with dimensions of size 1 repeated; read-only, as NumPy's, if any is.
+    """Return a view with dimensions of size 1 repeated, which may be written to.
 
+    The core refuses to write where elements share memory; one row of the view is another matter.
     ``numpy.broadcast_to`` takes several times as long.
     """
     if not input.size:
         return np.empty(shape, input.dtype)  # without elements there is nothing to share
     if not input.flags.c_contiguous:
-        return np.broadcast_to(input, shape)
+        view = np.broadcast_to(input, shape)
+        view.flags.writeable = input.flags.writeable
+        return view
     own = input.shape
     lead = len(shape) - len(own)
     strides = [0] * lead
     for size, stride, target in zip(own, input.strides, shape[lead:], strict=True):
         strides.append(stride if size == target else 0)
-    view = _new(np.ndarray, shape, input.dtype, input, 0, tuple(strides))
-    if view.size != input.size:
-        view.flags.writeable = False
-    return view
+    return _new(np.ndarray, shape, input.dtype, input, 0, tuple(strides))
 
 
 def index_put(

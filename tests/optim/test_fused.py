@@ -1,0 +1,193 @@
+"""The steps of optimizers as ops: kernels, bodies and torch agree; what is written to is known to be."""
+
+import itertools
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.core.operators import get_op
+from tensorplug.core.resolution import kernels_for
+from tensorplug.optim.fused import FUSED
+
+OPTIONS = {
+    "SGD": [
+        {},
+        {"weight_decay": 0.1, "maximize": True},
+        {"momentum": 0.9},
+        {"momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1, "maximize": True},
+        {"momentum": 0.9, "nesterov": True},
+    ],
+    "Adam": [
+        {},
+        {"amsgrad": True, "weight_decay": 0.1},
+        {"maximize": True, "weight_decay": 0.1, "decoupled_weight_decay": True},
+    ],
+    "AdamW": [{}, {"amsgrad": True, "maximize": True}],
+    "Adagrad": [{}, {"lr_decay": 0.1, "weight_decay": 0.1, "maximize": True}],
+    "RMSprop": [
+        {},
+        {"centered": True, "weight_decay": 0.1},
+        {"momentum": 0.9, "maximize": True},
+        {"momentum": 0.9, "centered": True},
+    ],
+}
+CASES = [(name, options) for name, several in OPTIONS.items() for options in several]
+SHAPES = [(3, 4), (), (0, 2), (20,), (5,)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Let the arrays of these tests be worked on in several blocks."""
+    from tensorplug_cpu_numpy.kernels import optimizers
+
+    monkeypatch.setattr(optimizers, "BLOCK", 8)
+
+
+def values(shape, phase):
+    count = 1
+    for size in shape:
+        count *= size
+    return [((i * 37 + phase * 11) % 23 - 11) / 8 for i in range(count)]
+
+
+def made(library, dtype, strided=False):
+    """Return parameters of several shapes; with `strided` their memory has gaps."""
+    parameters = []
+    for shape in SHAPES:
+        numbers = library.tensor(values(shape, 1), dtype=dtype).reshape(shape)
+        if strided and shape:
+            numbers = library.stack([numbers, numbers], -1)[..., 0]
+        parameters.append(numbers.requires_grad_())
+    return parameters
+
+
+def steps(library, name, parameters, count=4, **options):
+    optimizer = getattr(library.optim, name)(parameters, lr=0.05, **options)
+    for step in range(count):
+        for parameter in parameters:
+            gradient = library.tensor(values(parameter.shape, step), dtype=parameter.dtype)
+            parameter.grad = gradient.reshape(parameter.shape)
+        optimizer.step()
+    return optimizer
+
+
+def flat(tensors):
+    return [value for tensor in tensors for value in tensor.detach().reshape(-1).tolist()]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("strided", [False, True])
+def test_one_op_ends_where_single_updates_end(name, options, strided):
+    together, single = made(tp, tp.float64, strided), made(tp, tp.float64, strided)
+    first = steps(tp, name, together, **options)
+    second = steps(tp, name, single, foreach=False, **options)
+    assert flat(together) == pytest.approx(flat(single), rel=1e-12, abs=1e-14)
+    for a, b in zip(first.state.values(), second.state.values(), strict=True):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert flat([a[key]]) == pytest.approx(flat([b[key]]), rel=1e-12, abs=1e-14), key
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("how", [{}, {"foreach": True}, {"foreach": False}])
+def test_torch_ends_there_too(name, options, how):
+    torch = pytest.importorskip("torch", reason="values are compared with torch's")
+    ours, theirs = made(tp, tp.float64), made(torch, torch.float64)
+    steps(tp, name, ours, **options, **how)
+    steps(torch, name, theirs, **options, **how)
+    assert flat(ours) == pytest.approx(flat(theirs), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_is_taken_and_checked(name):
+    plain, fused = made(tp, tp.float64), made(tp, tp.float64)
+    steps(tp, name, plain)
+    steps(tp, name, fused, fused=True)
+    assert flat(plain) == flat(fused)
+    with pytest.raises(RuntimeError, match="floating point"):
+        getattr(tp.optim, name)([tp.zeros(2, dtype=tp.complex64)], fused=True)
+    with pytest.raises(RuntimeError, match="cannot be `True` together"):
+        getattr(tp.optim, name)([tp.zeros(2)], fused=True, foreach=True)
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_parameters_of_several_dtypes_in_one_group(name):
+    def several():
+        dtypes = (tp.float32, tp.float64, tp.bfloat16, tp.complex64, tp.float32)
+        return [tp.tensor([0.5, -1.0], dtype=dtype, requires_grad=True) for dtype in dtypes]
+
+    together, single = several(), several()
+    steps(tp, name, together)
+    steps(tp, name, single, foreach=False)
+    for a, b in zip(together, single, strict=True):
+        assert a.tolist() == pytest.approx(b.tolist(), rel=1e-6)
+        assert a.tolist() != [0.5, -1.0]
+
+
+@pytest.mark.parametrize("function", FUSED)
+def test_the_default_device_has_a_kernel(function):
+    assert [kernel.plugin for kernel in kernels_for(function.op.name, "cpu")]
+    assert get_op(function.op.name) is function.op
+
+
+def test_a_written_tensor_counts_the_write():
+    x = tp.ones(3, requires_grad=True)
+    result = (x * x).sum()
+    x.grad = tp.ones(3)
+    before = x._version
+    tp.optim.SGD([x], lr=0.1).step()
+    assert x._version > before
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+
+
+def test_memory_that_is_shared_within_a_parameter_is_refused_before_anything_changes():
+    first, x = tp.ones(3), tp.ones(1).expand(3)
+    first.grad = tp.ones(3)
+    x.grad = tp.ones(3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        tp.optim.SGD([first, x], lr=0.1).step()
+    assert first.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_kernel_of_another_plugin_takes_over():
+    from tensorplug.plugin import KernelTable, hookimpl
+
+    seen = []
+
+    class Plugin:
+        name = "own_steps"
+
+        @hookimpl
+        def tensorplug_kernels(self):
+            table = KernelTable("cpu", priority=5)
+
+            @table.kernel("optim.sgd_step", dtypes=[tp.float32])
+            def sgd_step(params, grads, buffers, lr, *options):
+                seen.append((len(params), len(grads), len(buffers), lr, options))
+                for p, g in zip(params, grads, strict=True):
+                    p -= lr * g
+
+            return table
+
+    plugin = Plugin()
+    tp.plugins.register(plugin)
+    try:
+        parameters = made(tp, tp.float32)[:2]
+        steps(tp, "SGD", parameters, count=1)
+    finally:
+        tp.plugins.unregister(plugin.name)
+    assert seen == [(2, 2, 0, 0.05, (0, 0, 0, False, False, True))]
+    expected = made(tp, tp.float32)[:2]
+    steps(tp, "SGD", expected, count=1)
+    assert flat(parameters) == flat(expected)
+
+
+def test_bodies_run_on_the_meta_device():
+    for name, options in itertools.chain(CASES):
+        x = tp.empty(3, device="meta", requires_grad=True)
+        x.grad = tp.empty(3, device="meta")
+        optimizer = getattr(tp.optim, name)([x], **options)
+        optimizer.step()
+        optimizer.step()
+        assert x.shape == (3,)
