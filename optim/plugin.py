@@ -26,5 +26,4 @@ plugin = OptimPlugin()
 
 if plugins.record_of(plugin.name) is None:
     plugins.register(plugin)
-    # Backends bring their kernels for these ops as extensions of their own.
-    discovery.load_device(discovery.EXTENSION)
+    discovery.load_kernels_of(plugin.name)

@@ -70,6 +70,8 @@ class OpRecord:
     skips : dict
         Variants that do not apply, by name, with the reason: "gradgrad", "noncontiguous", "meta", "out",
         "inplace", "torch".
+    never_empty : str, optional
+        Why no sample holds or gives an empty tensor; None where one does.
     """
 
     op: str
@@ -83,14 +85,19 @@ class OpRecord:
     atol: dict[str, float] = field(default_factory=dict)
     torch: str | None = None
     skips: dict[str, str] = field(default_factory=dict)
+    never_empty: str | None = None
 
 
 def all_records() -> Iterator[OpRecord]:
-    """Yield the record of every op that has one."""
+    """Yield the record of every op that has one; those of installed extensions come last."""
     import importlib
     import pkgutil
+
+    from tensorplug.core.plugins import discovery, manager
 
     from . import samples
 
     for module in pkgutil.iter_modules(samples.__path__):
         yield from importlib.import_module(f"{samples.__name__}.{module.name}").RECORDS
+    discovery.load_device(discovery.EXTENSION)
+    yield from manager.op_records()

@@ -2,7 +2,8 @@
 
 Entry points are read without importing anything. The group tells the API version
 (``tensorplug.v1``), the name the device type and a label (``cpu.numpy``); extension plugins, which
-add ops for every device, have names that begin with ``extension.``.
+add ops for every device, have names that begin with ``extension.``, and a backend's kernels for an
+extension's ops one with the extension's name in between (``extension.nn.numpy``).
 
 A plugin that fails to load is put in quarantine: everything else goes on, one warning is given, and
 the error comes back, with its traceback, when its device is asked for.
@@ -143,12 +144,16 @@ def load_device(device: str) -> None:
         finally:
             _loading.discard(device)
         _tried.add(device)
-    for entry in set_aside:
-        warn(
-            f"tensorplug plugin {entry.found.label} is not used: {entry.reason}. {entry.fix}; "
-            "tp.plugins.quarantined() has the traceback",
-            PluginWarning,
-        )
+    _warn_of(set_aside)
+
+
+def load_kernels_of(extension: str) -> None:
+    """Load the plugins that bring kernels for the ops of one extension: ``extension.<name>.<label>``."""
+    with lock:
+        names = f"{EXTENSION}.{extension}."
+        chosen = [f for f in installed() if f.name.startswith(names) and f.is_current]
+        set_aside = [entry for found in chosen for entry in _load(found)]
+    _warn_of(set_aside)
 
 
 def load_all() -> None:
@@ -227,6 +232,15 @@ def _set_aside(found: Found, error: BaseException | None, reason: str, fix: str)
     entry = Quarantined(found, error, reason, fix, text)
     _quarantine[found.package, found.name] = entry
     return entry
+
+
+def _warn_of(set_aside: list[Quarantined]) -> None:
+    for entry in set_aside:
+        warn(
+            f"tensorplug plugin {entry.found.label} is not used: {entry.reason}. {entry.fix}; "
+            "tp.plugins.quarantined() has the traceback",
+            PluginWarning,
+        )
 
 
 def quarantined() -> list[Quarantined]:

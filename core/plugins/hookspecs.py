@@ -2,9 +2,9 @@
 
 A plugin is an object (a module, or an instance of a class) with a ``name`` and some of the
 functions below, marked with ``tensorplug.plugin.hookimpl``. They run once, when the plugin is
-registered, in the order in which they stand here, so that each may refer to what came before;
-nothing here is called on the way of an op. If anything that they return is refused, nothing of the
-plugin is kept.
+registered, in the order in which they stand here, so that each may refer to what came before; the
+last, ``tensorplug_records``, runs only under test. Nothing here is called on the way of an op. If
+anything that they return is refused, nothing of the plugin is kept.
 
 Each returns an iterable, which may be empty or a generator. A later version of the API may add
 hooks to this list; a plugin without them stays valid. A hook that changes in what it takes or
@@ -141,4 +141,34 @@ def tensorplug_layers() -> Iterable[Layer]:  # type: ignore[empty-body]
         @hookimpl
         def tensorplug_layers(self):
             return [CountCalls()]
+    """
+
+
+class OpSamples(Protocol):
+    """What ``tensorplug.testing.OpRecord`` makes; core knows no more of it."""
+
+    op: str
+
+
+@hookspec
+def tensorplug_records() -> Iterable[OpSamples]:  # type: ignore[empty-body]
+    """Return samples and references of the ops that this plugin adds, for the conformance suite.
+
+    It is called by the tests, not at registration, so that ``tensorplug.testing`` is imported only
+    there: import it within the function.
+
+    Returns
+    -------
+    iterable of OpRecord
+        One for each op; the suite then tests them on every device.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_records(self):
+            from .samples import RECORDS
+
+            return RECORDS
     """

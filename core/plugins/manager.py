@@ -277,6 +277,11 @@ def registered() -> list[PluginRecord]:
     return list(_records.values())
 
 
+def op_records() -> list[Any]:
+    """Return what the plugins' hooks ``tensorplug_records`` return, for the conformance suite."""
+    return [item for record in registered() for item in _collect(record, "tensorplug_records")]
+
+
 def record_of(name: str) -> PluginRecord | None:
     """Return the record of a registered plugin."""
     return _records.get(name)

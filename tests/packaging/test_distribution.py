@@ -23,6 +23,7 @@ FOLDER_OF: dict[str, str] = CONFIG["tool"]["setuptools"]["package-dir"]
 pytestmark = pytest.mark.xdist_group("distribution")  # one worker builds, once
 
 SHIPPED = {".py", ".pxd", ".pyi", ".typed"}
+TEMPLATES = PurePosixPath("cli", "templates")  # of the packages that the command writes
 COMPILED = {".so", ".pyd"}
 NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
 
@@ -84,7 +85,9 @@ def built(tmp_path_factory) -> Built:
 
 def source_files(sources: Path) -> dict[str, str]:
     """Each file that a package should ship: its path in the wheel and in the repository."""
-    return {
+    facade = sources / FOLDER_OF["tensorplug"]
+    templates = [path.relative_to(facade) for path in (facade / TEMPLATES).rglob("*.template")]
+    return {f"tensorplug/{path}": f"{FOLDER_OF['tensorplug']}/{path}" for path in templates} | {
         PurePosixPath(*package.split("."), path.name).as_posix(): f"{folder}/{path.name}"
         for package, folder in FOLDER_OF.items()
         for path in (sources / folder).iterdir()
@@ -142,9 +145,11 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
     assert plugins == {
         "cpu.numpy": "tensorplug_cpu_numpy:plugin",
         "extension.nn": "tensorplug.nn.plugin:plugin",
-        "extension.nn_numpy": "tensorplug_cpu_numpy.networks:plugin",
+        "extension.nn.numpy": "tensorplug_cpu_numpy.networks:plugin",
+        "extension.optim": "tensorplug.optim.plugin:plugin",
+        "extension.optim.numpy": "tensorplug_cpu_numpy.optimizers:plugin",
     }
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name) for name in plugins)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}", name) for name in plugins)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from tensorplug.core import explain, operators, plugins
 from tensorplug.core.plugins import hookspecs, manager
 from tensorplug.plugin import Kernel, Layer, composite, derivative, hookimpl
+from tensorplug.testing.records import OpRecord, all_records
 
 from .conftest import FLOAT32, Plugin, ToyRuntime, full, toy_add, toy_fill_new
 
@@ -27,6 +28,7 @@ def test_these_are_the_hooks():
         "tensorplug_kernels",
         "tensorplug_layers",
         "tensorplug_ops",
+        "tensorplug_records",
     ]
 
 
@@ -165,6 +167,24 @@ def test_tensorplug_layers(registry):
     assert count.calls == 2
     registry.unregister("only_a_layer")
     assert "test_count" not in registry.layers()
+
+
+def test_tensorplug_records(registry):
+    asked = []
+
+    class Only:
+        name = "only_a_record"
+
+        @hookimpl
+        def tensorplug_records(self):
+            asked.append(True)
+            return [OpRecord("test.thrice", samples=lambda make, dtype: [])]
+
+    registry.register(Only())
+    assert not asked
+    assert "test.thrice" in [record.op for record in all_records()]
+    registry.unregister("only_a_record")
+    assert "test.thrice" not in [record.op for record in all_records()]
 
 
 def test_a_module_can_be_a_plugin(registry, tmp_path, monkeypatch):

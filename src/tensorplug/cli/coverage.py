@@ -1,44 +1,21 @@
-"""The command ``tensorplug``: what is installed, and what it can do."""
+"""``tensorplug coverage``: which backend has kernels for which ops and dtypes."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 
 from tensorplug.core.coverage import Entry
 
-__all__ = ["main"]
+from .output import complain, heading, print_json, table
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-    """
-    parser = argparse.ArgumentParser(prog="tensorplug", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_coverage(commands)
-    chosen = parser.parse_args(arguments)
-    try:
-        return chosen.run(chosen)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        sys.stderr.close()
-        return 0
-
-
-# --- coverage -----------------------------------------------------------------------------------
-
-
-def _add_coverage(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
     command = commands.add_parser(
         "coverage",
         help="which backend has kernels for which ops and dtypes",
@@ -68,12 +45,11 @@ def _coverage(chosen: argparse.Namespace) -> int:
     places = [place for place in coverage.backends() if fnmatch(place[0], chosen.backend)]
     if not places:
         known = ", ".join(sorted({name for name, _ in coverage.backends()}))
-        print(f"no backend matches {chosen.backend!r}; there are {known}", file=sys.stderr)
-        return 1
+        return complain(f"no backend matches {chosen.backend!r}; there are {known}")
     entries = coverage.coverage(places, pages.dtypes_taken())
     found = [entry for entry in entries if fnmatch(entry.op, chosen.op)]
     if chosen.json:
-        print(json.dumps([asdict(entry) for entry in found], indent=1))
+        print_json([asdict(entry) for entry in found])
         return 0
     for plugin, device in places:
         own = [entry for entry in found if (entry.backend, entry.device) == (plugin, device)]
@@ -82,17 +58,13 @@ def _coverage(chosen: argparse.Namespace) -> int:
 
 
 def _print_backend(plugin: str, device: str, entries: list[Entry], *, by_op: bool) -> None:
-    print(f"{plugin} on {device}: entries of op and dtype")
-    rows = {}
+    heading(f"{plugin} on {device}: entries of op and dtype")
+    rows: list[tuple[str, int, int, int, int]] = []
     for name in dict.fromkeys(entry.op if by_op else entry.family for entry in entries):
         own = [entry for entry in entries if (entry.op if by_op else entry.family) == name]
-        rows[name] = _counts(own)
-    width = max([len(name) for name in rows] + [8])
-    head = ("ops", "kernel", "composite", "missing")
-    print(f"  {'':{width}}" + "".join(f"{title:>11}" for title in head))
-    rows["total"] = _counts(entries)
-    for name, row in rows.items():
-        print(f"  {name:{width}}" + "".join(f"{number:>11}" for number in row))
+        rows.append((name, *_counts(own)))
+    rows.append(("total", *_counts(entries)))
+    table(("op" if by_op else "family", "ops", "kernel", "composite", "missing"), rows)
 
 
 def _counts(entries: Iterable[Entry]) -> tuple[int, int, int, int]:
@@ -100,7 +72,3 @@ def _counts(entries: Iterable[Entry]) -> tuple[int, int, int, int]:
     ways = Counter(entry.way for entry in found)
     ops = len({entry.op for entry in found})
     return ops, ways["kernel"], ways["composite"], ways["missing"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,157 @@
+"""``tensorplug doctor``: versions, plugins, devices and threads, and what is wrong with any."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+import tensorplug
+from tensorplug.core.plugins import API_VERSION, PluginRecord, discovery, manager
+from tensorplug.core.plugins.discovery import EXTENSION, Found, Quarantined
+
+from . import devices
+from .output import heading, print_json, table
+
+_PACKAGES = ("numpy", "scipy", "pluggy", "ml-dtypes", "threadpoolctl")
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    command = commands.add_parser(
+        "doctor",
+        help="versions, plugins, devices and threads, and what is wrong with any",
+        description="Load every installed plugin and report. The exit status is 1 if one of them "
+        "cannot be used.",
+    )
+    command.add_argument("--json", action="store_true", help="print the report as JSON")
+    command.set_defaults(run=_doctor)
+
+
+def report() -> dict[str, Any]:
+    """Return all that the command prints, as plain values; loads every plugin."""
+    discovery.load_all()
+    broken = discovery.quarantined()
+    return {
+        "versions": _versions(),
+        "plugins": _plugins(broken),
+        "devices": devices.report(),
+        "quarantined": [
+            {
+                "plugin": entry.found.label,
+                "device": entry.found.device,
+                "reason": entry.reason,
+                "fix": entry.fix,
+                "traceback": entry.traceback,
+            }
+            for entry in broken
+        ],
+        "threads": _threads(),
+    }
+
+
+def _doctor(chosen: argparse.Namespace) -> int:
+    found = report()
+    if chosen.json:
+        print_json(found)
+    else:
+        _print(found)
+    return 1 if found["quarantined"] else 0
+
+
+def _versions() -> dict[str, str]:
+    versions = {
+        "tensorplug": f"{tensorplug.__version__}, plugin API v{API_VERSION}",
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "platform": f"{platform.platform()}, {os.cpu_count()} CPUs",
+    }
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
+
+
+def _plugins(broken: list[Quarantined]) -> list[dict[str, Any]]:
+    """Return every plugin: those found by their entry points, then those registered in process."""
+    aside = {id(entry.found) for entry in broken}
+    rows = [_installed(found, id(found) in aside) for found in discovery.installed()]
+    rows += [_in_process(record) for record in manager.registered() if not record.entry_point]
+    return rows
+
+
+def _in_process(record: PluginRecord) -> dict[str, Any]:
+    return {
+        "plugin": record.name,
+        "package": "registered in this process",
+        "version": record.version,
+        "api": f"v{API_VERSION}",
+        "serves": ", ".join(sorted({kernel.device for kernel in record.kernels})),
+        "ops": len(record.ops),
+        "kernels": len(record.kernels),
+        "state": "in use",
+    }
+
+
+def _installed(found: Found, is_aside: bool) -> dict[str, Any]:
+    record = next(
+        (
+            r
+            for r in manager.registered()
+            if (r.package, r.entry_point) == (found.package, found.name)
+        ),
+        None,
+    )
+    return {
+        "plugin": record.name if record is not None else found.name,
+        "package": found.package,
+        "version": found.version,
+        "api": f"v{found.api_version}",
+        "serves": "every device" if found.device == EXTENSION else found.device,
+        "ops": len(record.ops) if record is not None else 0,
+        "kernels": len(record.kernels) if record is not None else 0,
+        "state": "quarantined" if is_aside else "in use" if record is not None else "not used",
+    }
+
+
+def _threads() -> dict[str, Any]:
+    from threadpoolctl import threadpool_info
+
+    return {
+        "tensorplug": tensorplug.get_num_threads(),
+        "libraries": [
+            {
+                "library": pool["internal_api"],
+                "version": pool.get("version") or "",
+                "threads": pool["num_threads"],
+                "file": pool["filepath"],
+            }
+            for pool in threadpool_info()
+        ],
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    heading("versions")
+    table(("package", "version"), list(found["versions"].items()))
+    heading("plugins")
+    rows = found["plugins"]
+    table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    devices.show(found["devices"])
+    heading(f"threads: tensorplug uses {found['threads']['tensorplug']}")
+    table(
+        ("library", "version", "threads", "file"),
+        [tuple(row.values()) for row in found["threads"]["libraries"]],
+    )
+    for entry in found["quarantined"]:
+        heading(f"in quarantine: {entry['plugin']}")
+        print(f"  why: {entry['reason']}\n  fix: {entry['fix']}")
+        if entry["traceback"]:
+            print("    " + entry["traceback"].rstrip().replace("\n", "\n    "))
+        print()
+    count = len(found["quarantined"])
+    print(f"{count} plugins in quarantine" if count else "nothing is wrong with the plugins")

@@ -1,0 +1,179 @@
+"""The commands of ``tensorplug``: what they print, for people and as JSON, and how they fail."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.cli import conformance, main, output
+from tensorplug.plugin import DeviceRuntime, hookimpl
+
+
+def printed(capsys, *arguments, status=0):
+    assert main(arguments) == status
+    return capsys.readouterr()
+
+
+def as_json(capsys, *arguments, status=0):
+    return json.loads(printed(capsys, *arguments, "--json", status=status).out)
+
+
+@pytest.fixture
+def absent_device():
+    """Register a device whose driver is missing."""
+
+    class Runtime(DeviceRuntime):
+        type, array_type = "absent", bytearray
+
+        def unavailable_reason(self):
+            return "no driver; install one"
+
+        def dtype(self, *args):
+            raise NotImplementedError
+
+        empty = scalar = copy_into = from_host = to_host = dtype
+
+    class Absent:
+        name = "absent_plugin"
+
+        @hookimpl
+        def tensorplug_devices(self):
+            return [Runtime()]
+
+    tp.plugins.register(Absent())
+    yield
+    tp.plugins.unregister("absent_plugin")
+
+
+class TestDoctor:
+    def test_report(self, capsys):
+        report = as_json(capsys, "doctor")
+        assert report["versions"]["tensorplug"].startswith(tp.__version__)
+        found = {row["plugin"]: row for row in report["plugins"]}
+        assert found["cpu_numpy"]["package"] == "tensorplug"
+        assert found["cpu_numpy"]["state"] == "in use"
+        assert found["cpu_numpy"]["kernels"] > 100
+        assert found["nn"]["serves"] == "every device"
+        assert report["quarantined"] == []
+        assert report["threads"]["tensorplug"] == tp.get_num_threads()
+
+    def test_text(self, capsys):
+        text = printed(capsys, "doctor").out
+        for part in ("versions", "plugins", "devices", "threads", "cpu_numpy", "nothing is wrong"):
+            assert part in text
+
+
+class TestDevices:
+    def test_ready_and_well_known(self, capsys):
+        rows = {row["device"]: row for row in as_json(capsys, "devices")}
+        assert rows["cpu"]["state"] == "ready"
+        assert rows["cpu"]["count"] == 1
+        assert "float64" in rows["cpu"]["capabilities"]
+        assert "pip install" in rows["cuda"]["state"]
+
+    @pytest.mark.usefixtures("absent_device")
+    def test_absent(self, capsys):
+        rows = {row["device"]: row for row in as_json(capsys, "devices")}
+        assert rows["absent"]["state"] == "no driver; install one"
+        assert rows["absent"]["count"] == 0
+        assert "no driver; install one" in printed(capsys, "devices").out
+
+
+class TestExplain:
+    def test_winner(self, capsys):
+        choice = as_json(capsys, "explain", "mul", "--dtype", "float64")
+        assert choice["way"] == "kernel"
+        assert choice["kernel"]["plugin"] == "cpu_numpy"
+        assert choice["kernel"]["package"] == "tensorplug"
+        assert ".py:" in choice["kernel"]["source"] or "numpy" in choice["kernel"]["source"]
+
+    def test_text_is_that_of_the_function(self, capsys):
+        assert printed(capsys, "explain", "exp").out.strip() == str(tp.explain("exp"))
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["mull"], "did you mean mul"),
+            (["mul", "--dtype", "float23"], "unknown dtype 'float23'"),
+            (["mul", "--device", "warp"], "no plugin provides device 'warp'"),
+            (["mul", "--device", "cpu:"], "cpu:"),
+        ],
+    )
+    def test_complaints(self, capsys, arguments, complaint):
+        assert complaint in printed(capsys, "explain", *arguments, status=1).err
+
+
+class TestConformance:
+    def test_run(self, capfd, tmp_path):
+        report, badge = tmp_path / "report.html", tmp_path / "badge.svg"
+        found = as_json(
+            capfd, "conformance", "--op", "neg", "--html", str(report), "--badge", str(badge)
+        )
+        total = found["by_kind"]["total"]
+        assert total["failed"] == 0
+        assert total["passed"] > 30
+        assert any(label.startswith("cpu_numpy ") for label in found["plugins"])
+        assert f"{total['passed']} passed" in ET.parse(badge).getroot().get("aria-label", "")
+        assert "No failures" in report.read_text("utf-8")
+
+    def test_failures_are_told(self, tmp_path):
+        results = tmp_path / "results.xml"
+        results.write_text(
+            '<testsuite><testcase name="test_forward[exp-float32]"><failure>off by <b> '
+            "one</failure></testcase>"
+            '<testcase name="test_meta[exp-float32]"/>'
+            '<testcase name="test_views"><skipped message="no views" type="pytest.skip"/></testcase>'
+            '<testcase name="test_forward[erf-float16]"><skipped message="8 bits" '
+            'type="pytest.xfail"/></testcase></testsuite>'.replace("<b>", "&lt;b&gt;"),
+            "utf-8",
+        )
+        cases = conformance.read_results(results)
+        assert [case.outcome for case in cases] == ["failed", "passed", "skipped", "expected"]
+        assert (cases[0].kind, cases[0].name) == ("forward", "exp-float32")
+        found = conformance.summary("cpu", cases)
+        assert found["by_kind"]["forward"] == {
+            "passed": 0,
+            "failed": 1,
+            "expected": 1,
+            "skipped": 0,
+        }
+        page = conformance.page(found, cases)
+        assert "1 failures" in page
+        assert "off by &lt;b&gt; one" in page
+        assert "1 × 8 bits" in page
+        assert "1 failed" in conformance.badge(found)
+
+    def test_unknown_device(self, capsys):
+        error = printed(capsys, "conformance", "--device", "warp", status=1).err
+        assert "no plugin provides device 'warp'" in error
+
+
+class TestBench:
+    def test_rows(self, capsys):
+        rows = as_json(capsys, "bench", "--sizes", "2")
+        assert {row["size"] for row in rows} == {2}
+        assert all(row["seconds"] > 0 and row["cpu"] > 0 for row in rows)
+
+    def test_size(self, capsys):
+        assert "positive" in printed(capsys, "bench", "--sizes", "0", status=1).err
+
+
+def test_columns_line_up(capsys):
+    output.table(("name", "number"), [("a", 7), ("longer", 1234)])
+    assert capsys.readouterr().out == "  name    number\n  a            7\n  longer    1234\n\n"
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    text = capsys.readouterr().out
+    for name in ("doctor", "devices", "explain", "coverage", "new-backend", "new-extension"):
+        assert name in text
+    for name in ("conformance", "bench"):
+        assert name in text
+
+
+def test_unknown_command():
+    with pytest.raises(SystemExit, match="2"):
+        main(["nosuch"])
