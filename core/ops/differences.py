@@ -254,6 +254,8 @@ def trapezoid(
     tensor(4.)
     """
     areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
+    if not y._shape[dim]:
+        return sum(y, dim, dtype=y.dtype)
     if not areas._shape[dim] and areas.dtype.category < FLOATING:
         areas = cast(areas, to_floating(areas.dtype))
     return sum(areas, dim)

@@ -91,7 +91,7 @@ def _finite_range(
     A range of no width is widened by `margin` on each side.
     """
     if low is None or high is None:
-        low, high = 0.0, 0.0
+        low, high = 0.0, 1.0
         if values.numel():
             low, high = (bound.item() for bound in aminmax(values))
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -89,7 +89,7 @@ def max_pool(
     padded = _padded(input, kernel, stride, padding, dilation, where, lowest(input.dtype))
     windows = window_view(padded, kernel, stride, dilation)
     shape = windows._shape[: 2 + len(kernel)]
-    best = windows.reshape(*shape, -1).argmax(-1)
+    best = windows.flatten(len(shape)).argmax(-1)
     flat: Any = 0
     rest = best
     for dim in range(len(kernel) - 1, -1, -1):

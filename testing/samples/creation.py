@@ -116,6 +116,7 @@ def _fill_new(make: Any, dtype: DType) -> Iterator[Sample]:
     for value in _values(dtype):
         yield Sample((2, 3), value, dtype, Device(make.device))
     yield Sample((), 1, dtype, Device(make.device))
+    yield Sample((0, 2), 1, dtype, Device(make.device))
 
 
 def _arange_new(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -173,6 +174,7 @@ def _linspace_errors(make: Any) -> Iterator[ErrorSample]:
 def _logspace(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(0, 4, 5, base=2, dtype=dtype, device=make.device)
     yield Sample(0, 2, 3, dtype=dtype, device=make.device)
+    yield Sample(0, 2, 0, dtype=dtype, device=make.device)
 
 
 def _eye(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -206,6 +208,7 @@ def _check_strides(result: Any, sample: Sample) -> None:
 
 def _new_strided(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2), (2, 3), (1, 2))
+    yield Sample(make(2), (0, 3), (3, 1))
 
 
 def _check_size(result: Any, sample: Sample) -> None:
@@ -231,6 +234,8 @@ def _data(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(1), [[0, 1], [1, 0]])
     yield Sample(make(1), 1)
     yield Sample(make(1), make(2, 3))
+    yield Sample(make(1), [])
+    yield Sample(make(1), [[], []])
 
 
 _CORE = "tensorplug"  # the records below are core's own ops, all of them without derivative
@@ -261,13 +266,20 @@ RECORDS = [
         errors=_full_errors,
     ),
     _record("empty_strided", _strided, check=_check_strides, errors=_strided_errors, skips=_MEMORY),
-    _record("scalar_tensor", _scalar, lambda s, dtype, **_: np.asarray(_as(dtype, s))),
+    _record(
+        "scalar_tensor",
+        _scalar,
+        lambda s, dtype, **_: np.asarray(_as(dtype, s)),
+        never_empty="the result has no dimensions",
+    ),
     _record("zeros_like", _like, _filled_like(0), errors=_like_errors),
     _record("ones_like", _like, _filled_like(1), errors=_like_errors),
     _record("empty_like", _like, check=_check_size, errors=_like_errors, skips=_MEMORY),
     _record(
         "full_like",
-        lambda make, dtype: iter([Sample(make(2, 3), 1), Sample(make(), True)]),
+        lambda make, dtype: iter(
+            [Sample(make(2, 3), 1), Sample(make(), True), Sample(make(0, 2), 1)]
+        ),
         lambda input, value, **_: np.full(input.shape, value),
         errors=lambda make: iter([ErrorSample(Sample([1], 2), TypeError, "Tensor")]),
     ),
@@ -276,7 +288,9 @@ RECORDS = [
     _record("new_empty", _new, check=_check_size, skips=_MEMORY),
     _record(
         "new_full",
-        lambda make, dtype: iter([Sample(make(1), (2, 3), 1), Sample(make(1), (), 0)]),
+        lambda make, dtype: iter(
+            [Sample(make(1), (2, 3), 1), Sample(make(1), (), 0), Sample(make(1), (0, 2), 1)]
+        ),
         lambda input, size, value: np.full(size, value),
         torch="Tensor.new_full",
     ),
@@ -296,6 +310,7 @@ RECORDS = [
         dtypes=_NUMBERS,
         errors=lambda make: iter([ErrorSample(Sample(3, 1), RuntimeError, "inconsistent")]),
         skips={"torch": "torch warns that it is deprecated"},
+        never_empty="the first number is always there",
     ),
     _record(
         "linspace",

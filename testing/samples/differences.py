@@ -49,6 +49,7 @@ def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     if not dtype.is_complex:
         yield Sample(make(4), spacing=[steps.cumsum(0)], edge_order=2)
         yield Sample(make(2, 4), spacing=[steps.cumsum(0)], dim=1)
+    yield Sample(make(0, 3), dim=1)
 
 
 def _gradient(a: Any, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
@@ -74,6 +75,9 @@ def trapezoid_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3), dim=0)
     yield Sample(make(3, 4), make(3, 4))
     yield Sample(make(2, 1))
+    yield Sample(make(0))
+    yield Sample(make(0, 3), make(3))
+    yield Sample(make(2, 0), dx=0.5)
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1, dim: int = -1) -> Any:

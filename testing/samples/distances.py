@@ -24,6 +24,8 @@ def _dist_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(3), 1)
     yield Sample(make(2, 3), make(2, 3), p=math.inf)
     yield Sample(make(2, 3), make(), 3)
+    yield Sample(make(0), make(0))
+    yield Sample(make(0, 3), make(3), 1)
 
 
 def _dist(a: Any, b: Any, p: float = 2) -> Any:
@@ -69,6 +71,8 @@ def _cdist_errors(make: Any) -> Iterator[ErrorSample]:
 def _euclidean_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(4, 3))
     yield Sample(make(2, 1, 3), make(2, 3))
+    yield Sample(make(0, 3), make(4, 3))
+    yield Sample(make(2, 0), make(4, 0))
 
 
 def _pdist_samples(make: Any, dtype: DType) -> Iterator[Sample]:

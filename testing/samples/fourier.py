@@ -48,11 +48,13 @@ def _c2c(a: Any, dim: Any, normalization: int, forward: bool) -> Any:
 def _half_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), (1,), 0)
     yield Sample(make(3, 5), (0, 1), 1)
+    yield Sample(make(0, 4), (1,), 0)
 
 
 def _back_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 3), (1,), 2, 4)
     yield Sample(make(3, 3), (0, 1), 1, 5)
+    yield Sample(make(0, 3), (1,), 0, 4)
 
 
 def _one_dim(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -64,6 +66,7 @@ def _one_dim(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), norm="ortho")
     yield Sample(make(4), norm="forward")
     yield Sample(make(2, 3, 2), 4, -2)
+    yield Sample(make(0, 4))
 
 
 def _two_dims(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -71,6 +74,7 @@ def _two_dims(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3, 3), s=(2, 4))
     yield Sample(make(3, 2, 3), dim=(0, 2), norm="ortho")
     yield Sample(make(2, 3), norm="forward")
+    yield Sample(make(0, 2, 3), dim=(1, 2))
 
 
 def _many_dims(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -130,6 +134,11 @@ def _frequencies(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(4, 0.5, dtype=dtype, device=make.device)
 
 
+def _none_and_frequencies(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(0, dtype=dtype, device=make.device)
+    yield from _frequencies(make, dtype)
+
+
 def _frequency_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(4, dtype=int64), RuntimeError, "requires a floating point")
 
@@ -181,14 +190,20 @@ RECORDS = [
     *[
         OpRecord(
             f"fft_{name}",
-            _frequencies,
-            lambda n, d=1.0, name=name, **options: getattr(np.fft, name)(n, d),
+            samples,
+            lambda n, d=1.0, name=name, **options: (
+                getattr(np.fft, name)(n, d) if n else np.zeros(0)
+            ),
             (float32, float64),
             gradient=False,
             errors=_frequency_errors,
             torch=f"fft.{name}",
+            never_empty=reason,
         )
-        for name in ("fftfreq", "rfftfreq")
+        for name, samples, reason in (
+            ("fftfreq", _none_and_frequencies, None),
+            ("rfftfreq", _frequencies, "the frequency 0 is always there"),
+        )
     ],
     *[
         OpRecord(

@@ -143,6 +143,8 @@ def _take_along_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 2, dtype=int64, low=0, high=3), 1)
     yield Sample(make(3, 4), make(1, 4, dtype=int64, low=0, high=2), 0)
     yield Sample(make(3, 4), make(5, dtype=int64, low=0, high=11))
+    yield Sample(make(3, 4), make(0, 4, dtype=int64), 0)
+    yield Sample(make(0), make(0, dtype=int64))
 
 
 def _slices(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -160,30 +162,38 @@ def _index_select(a: Any, dim: int, index: Any) -> Any:
 
 
 def _slice_errors(make: Any) -> Iterator[ErrorSample]:
-    yield ErrorSample(Sample(make(3), 0, positions(make, [3])), IndexError, "out of bounds")
+    for outside in (3, -1):
+        yield ErrorSample(
+            Sample(make(3), 0, positions(make, [outside])), IndexError, "out of bounds"
+        )
     yield ErrorSample(Sample(make(3), 0, positions(make, [[0]])), IndexError, "a vector")
     yield ErrorSample(Sample(make(3), 0, make(1)), RuntimeError, "int32/int64")
 
 
 def _at_dim(a: Any, dim: int, index: Any) -> Any:
-    return (*[slice(None)] * (dim % a.ndim), index.reshape(-1))
+    return (*[slice(None)] * (dim % a.ndim), index.reshape(-1)) if a.ndim else ()
 
 
 def _add_slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, positions(make, [2, 0, 2]), make(3, 4))
     yield Sample(make(3, 4), 1, positions(make, [1, 1]), make(3, 2), alpha=2)
     yield Sample(make(3), 0, positions(make, 1), make(1))
+    yield Sample(make(3, 4), 0, positions(make, []), make(0, 4))
+    yield Sample(make(0, 4), 1, positions(make, [1]), make(0, 1))
+    yield Sample(make(), 0, positions(make, [0]), make(1))
 
 
 def _index_add(a: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     result = a.copy()
-    np.add.at(result, _at_dim(a, dim, index), source * np.asarray(alpha, a.dtype))
+    added = source * np.asarray(alpha, a.dtype)
+    np.add.at(result, _at_dim(a, dim, index), added if a.ndim else added.sum(dtype=a.dtype))
     return result
 
 
 def _add_errors(make: Any) -> Iterator[ErrorSample]:
     at = positions(make, [0, 1])
     yield ErrorSample(Sample(make(3), 0, at, make(3)), RuntimeError, "Number of indices")
+    yield ErrorSample(Sample(make(3), 0, at - 1, make(2)), IndexError, "out of bounds")
     yield ErrorSample(
         Sample(make(3), 0, at, make(2, dtype=int32)), RuntimeError, "same scalar type"
     )
@@ -193,6 +203,9 @@ def _copy_slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, positions(make, [2, 0]), make(2, 4))
     yield Sample(make(3, 4), -1, positions(make, [1, 3]), make(3, 2))
     yield Sample(make(3), 0, positions(make, 1), make())
+    yield Sample(make(3, 4), 0, positions(make, []), make(0, 4))
+    yield Sample(make(0, 4), 1, positions(make, [1]), make(0, 1))
+    yield Sample(make(), 0, positions(make, [0]), make())
 
 
 def _index_copy(a: Any, dim: int, index: Any, source: Any) -> Any:
@@ -204,12 +217,16 @@ def _index_copy(a: Any, dim: int, index: Any, source: Any) -> Any:
 def _copy_errors(make: Any) -> Iterator[ErrorSample]:
     at = positions(make, [0, 1])
     yield ErrorSample(Sample(make(3), 0, at, make()), IndexError, "should have one element")
+    yield ErrorSample(Sample(make(3), 0, at - 1, make(2)), IndexError, "out of bounds")
     yield ErrorSample(Sample(make(3), 0, at, make(3)), IndexError, "Number of indices")
 
 
 def _fill_slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, positions(make, [2, 0]), True if dtype is bool_ else 1)
     yield Sample(make(3, 4), 1, positions(make, [-1]), make().detach())
+    yield Sample(make(3, 4), 0, positions(make, []), True if dtype is bool_ else 1)
+    yield Sample(make(0, 4), 1, positions(make, [2]), make().detach())
+    yield Sample(make(), 0, positions(make, [0]), make().detach())
 
 
 def _reduce_slices(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -223,6 +240,8 @@ def _reduce_slices(make: Any, dtype: DType) -> Iterator[Sample]:
             way,
             include_self=way != "mean",
         )
+        yield Sample(make(3, 2), 0, positions(make, []), make(0, 2), way)
+        yield Sample(make(3, 0), 0, positions(make, [1]), make(1, 0), way, include_self=False)
 
 
 def _index_reduce(
@@ -242,6 +261,8 @@ def _put_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), positions(make, [[0, -1]]), make(1, 2))
     if dtype is not bool_:
         yield Sample(make(3, 4), positions(make, [5, 5]), make(2), True)
+    yield Sample(make(3), positions(make, []), make(0))
+    yield Sample(make(0), positions(make, []), make(0))
 
 
 def _put(a: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -279,6 +300,7 @@ def _masked_values(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, dtype=bool_), make(12))
     yield Sample(make(3, 4), make(4, dtype=bool_), make(3, 5))
     yield Sample(make(), make(dtype=bool_), make(1))
+    yield Sample(make(0, 2), make(0, 2, dtype=bool_), make(0))
 
 
 def _masked_scatter(a: Any, mask: Any, source: Any) -> Any:

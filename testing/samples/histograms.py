@@ -53,11 +53,13 @@ def _histc_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(20), bins=5, min=-3, max=4.5)
     yield Sample(make(), 3)
     yield Sample(make(3) * 0 + 1, 4, label="equal")
+    yield Sample(make(0), 4, -1, 1)
+    yield Sample(make(0, 2), 3)
 
 
 def _histc(a: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if min == max == 0:
-        min, max = a.min(), a.max()
+        min, max = (a.min(), a.max()) if a.size else (0, 0)
     if min == max:
         min, max = min - 1, max + 1
     return np.histogram(a, bins, (min, max))[0].astype(np.float64)
@@ -74,6 +76,8 @@ def _histogram_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 5), 5, range=(-5.0, 5.0), weight=make(4, 5).detach())
     yield Sample(make(20), make(6).sort()[0].detach())
     yield Sample(make(20), 4, density=True)
+    yield Sample(make(0), 4)
+    yield Sample(make(0, 2), make(4).sort()[0].detach())
 
 
 def _histogram(
@@ -94,6 +98,7 @@ def _histogramdd_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(20, 2), [3, 4], range=[-5.0, 5.0, -4.0, 4.0])
     yield Sample(make(4, 5, 2), [3, 2], weight=make(4, 5).detach(), density=True)
     yield Sample(make(20, 2), [make(4).sort()[0].detach(), make(5).sort()[0].detach()])
+    yield Sample(make(0, 2), [3, 2])
 
 
 def _check_histogramdd(result: Any, sample: Sample) -> None:

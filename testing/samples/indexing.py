@@ -118,7 +118,7 @@ RECORDS = [
     ),
     OpRecord(
         "select",
-        calls(((3, 4), 0, 1), ((3, 4), -1, -1), ((2,), 0, 0)),
+        calls(((3, 4), 0, 1), ((3, 4), -1, -1), ((2,), 0, 0), ((0, 3), 1, 2)),
         lambda a, dim, n: np.take(a, n, dim),
         errors=wrong((IndexError, "out of range", (3,), 0, 3), (IndexError, "0-dim", (), 0, 0)),
     ),

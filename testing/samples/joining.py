@@ -59,10 +59,14 @@ RECORDS = [
         sequences(([(3,), (3,)],), ([(0, 3), (2, 3)],), ([(2, 3), (3,)],), ([(), ()],)),
         np.vstack,
     ),
-    OpRecord("dstack", sequences(([(3,), (3,)],), ([(2, 3), (2, 3)],), ([(), ()],)), np.dstack),
+    OpRecord(
+        "dstack",
+        sequences(([(3,), (3,)],), ([(2, 3), (2, 3)],), ([(), ()],), ([(0,), (0,)],)),
+        np.dstack,
+    ),
     OpRecord(
         "column_stack",
-        sequences(([(3,), (3,)],), ([(2, 3), (2,)],), ([(), ()],)),
+        sequences(([(3,), (3,)],), ([(2, 3), (2,)],), ([(), ()],), ([(0,), (0, 2)],)),
         lambda tensors: np.column_stack([a.reshape(1) if not a.ndim else a for a in tensors]),
         errors=wrong((RuntimeError, "Sizes of tensors must match", [(2,), (3,)])),
     ),

@@ -108,7 +108,7 @@ def _modes(*modes: Any) -> Callable[..., Iterator[Sample]]:
 
 
 def _wide_or_reduced(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((3, 3), (3, 2), (2, 3), (2, 2, 2)):
+    for shape in ((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2), (2, 0)):
         yield Sample(dense(make, *shape), "reduced")
     yield Sample(dense(make, 2, 3), "complete")
 
@@ -119,7 +119,7 @@ def _mode_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 def _compact(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((3, 3), (3, 2), (2, 3, 2), (4, 1)):
+    for shape in ((3, 3), (3, 2), (2, 3, 2), (4, 1), (3, 0), (0, 3, 2)):
         yield Sample(*_householder_qr(dense(make, *shape)))
     a, tau = _householder_qr(dense(make, 3, 3))
     yield Sample(a, tau[:2])
@@ -148,6 +148,7 @@ def _ormqr_samples(make: Any, dtype: DType) -> Iterator[Sample]:
             a, tau = _householder_qr(dense(make, 3, 2))
             other = dense(make, 3, 2) if left else dense(make, 2, 3)
             yield Sample(a, tau, other, left, transpose)
+            yield Sample(a, tau, other[:, :0] if left else other[:0], left, transpose)
 
 
 def _ormqr(a: Any, tau: Any, other: Any, left: bool, transpose: bool) -> Any:
@@ -264,12 +265,12 @@ def _flagged(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _pivots(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((4, 4), (2, 3, 4), (4, 2)):
+    for shape in ((4, 4), (2, 3, 4), (4, 2), (2, 0), (0, 3, 3)):
         yield Sample(_lu_factor(dense(make, *shape), True)[1], shape[-2])
 
 
 def _packed(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((3, 3), (3, 2), (2, 2, 3)):
+    for shape in ((3, 3), (3, 2), (2, 2, 3), (0, 2), (2, 0), (0, 2, 2)):
         LU, pivots = linalg_lu_factor(dense(make, *shape))
         yield Sample(LU, pivots)
 

@@ -85,6 +85,8 @@ def _matrix_norm_samples(make: Any, dtype: DType) -> Iterator[Sample]:
             continue
         yield Sample(dense(make, 3, 2), ord)
         yield Sample(dense(make, 2, 2, 3), ord, (2, 0), keepdim=True)
+        yield Sample(dense(make, 0, 3, 2), ord)
+    yield Sample(dense(make, 0, 2))
 
 
 def _matrix_norm(
@@ -107,6 +109,9 @@ def _norm_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4), 3)
     yield Sample(make(2, 3), dim=1, keepdim=True)
     yield Sample(dense(make, 2, 3, 2), math.inf, (0, 2))
+    yield Sample(make(0))
+    yield Sample(make(0, 3), dim=1)
+    yield Sample(make())
 
 
 def _norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
@@ -122,13 +127,14 @@ def _norm_errors(make: Any) -> Iterator[ErrorSample]:
 def _cond_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for p in (None, 2, -2, 1, -1, "fro", "nuc", math.inf, -math.inf):
         yield Sample(regular(make), p)
+        yield Sample(regular(make, 0), p)
     yield Sample(dense(make, 3, 2))
     yield Sample(regular(make, 2))
     yield Sample(dense(make, 2, 2) * 0, 1, label="singular")
 
 
 def _cond(A: Any, p: Any = None) -> Any:
-    return np.full((), np.inf) if not A.any() else np.linalg.cond(A, p)
+    return np.full((), np.inf) if A.size and not A.any() else np.linalg.cond(A, p)
 
 
 RECORDS = [
@@ -205,6 +211,8 @@ def _powers(make: Any, dtype: DType) -> Iterator[Sample]:
     for n in (0, 1, 2, 3, 5, -1, -2):
         yield Sample(regular(make), n)
     yield Sample(regular(make, 2), 2)
+    yield Sample(regular(make, n=0), 3)
+    yield Sample(regular(make, 0), -1)
 
 
 def _power_errors(make: Any) -> Iterator[ErrorSample]:
@@ -275,6 +283,8 @@ def _multi_dots(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample([make(2, 3, **low), make(3, 1, **low), make(1, 2, **low)])
     yield Sample([make(3, **low), make(3, 2, **low), make(2, **low)])
     yield Sample([make(3, **low), make(3, **low)])
+    yield Sample([make(2, 0), make(0, 3)])
+    yield Sample([make(0, 3), make(3, 1), make(1, 2)])
 
 
 def _multi_dot(tensors: list[Any]) -> Any:
@@ -291,6 +301,7 @@ def _crosses(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(2, 3))
     yield Sample(make(3, 2), make(3, 1), dim=0)
     yield Sample(make(3), make(3))
+    yield Sample(make(0, 3), make(0, 3))
 
 
 def _old_crosses(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -317,6 +328,8 @@ def _vecdots(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(2, 3))
     yield Sample(make(2, 1, 3), make(2, 3))
     yield Sample(make(3, 2), make(3, 2), dim=0)
+    yield Sample(make(0, 3), make(0, 3))
+    yield Sample(make(2, 0), make(2, 0))
 
 
 def _vecdot_errors(make: Any) -> Iterator[ErrorSample]:
@@ -327,6 +340,8 @@ def _vecdot_errors(make: Any) -> Iterator[ErrorSample]:
 def _vanders(make: Any, dtype: DType) -> Iterator[Sample]:
     for N in (None, 1, 3):
         yield Sample(dense(make, 2, 3), N)
+    yield Sample(dense(make, 0, 3))
+    yield Sample(dense(make, 2, 0), 3)
 
 
 def _vander(x: Any, N: int | None = None) -> Any:
@@ -345,6 +360,7 @@ def _diagonals(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 3))
     yield Sample(make(2, 3, 4), offset=1)
     yield Sample(make(2, 3, 4), offset=-1, dim1=0, dim2=1)
+    yield Sample(make(0, 3))
 
 
 def _diagonal(A: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:

@@ -150,6 +150,8 @@ def _triangular(make: Any, dtype: DType) -> Iterator[Sample]:
                 regular(make), dense(make, 3, 2), upper=upper, left=True, unitriangular=unit
             )
         yield Sample(regular(make, 2), dense(make, 2, 3), upper=upper, left=False)
+        yield Sample(regular(make, n=0), dense(make, 0, 2), upper=upper)
+        yield Sample(regular(make, 0), dense(make, 0, 3, 2), upper=upper)
 
 
 def _triangular_errors(make: Any) -> Iterator[ErrorSample]:
@@ -162,6 +164,7 @@ def _old_triangular(make: Any, dtype: DType) -> Iterator[Sample]:
     for upper in (False, True):
         for transpose in (False, True):
             yield Sample(dense(make, 3, 2), regular(make), upper, transpose)
+    yield Sample(dense(make, 0, 2), regular(make, n=0), True, False)
 
 
 def _old_reference(b: Any, A: Any, upper: bool, transpose: bool) -> Any:
@@ -176,6 +179,8 @@ def _factored(*options: dict[str, Any]) -> Callable[..., Iterator[Sample]]:
                 LU, pivots = linalg_lu_factor(regular(make, *batch))
                 shape = (3, 2) if option.get("left", True) else (2, 3)
                 yield Sample(LU, pivots, dense(make, *batch, *shape), **option)
+            LU, pivots = linalg_lu_factor(regular(make, n=0))
+            yield Sample(LU, pivots, dense(make, 0, 0), **option)
 
     return samples
 
@@ -212,12 +217,16 @@ def _cholesky_systems(make: Any, dtype: DType) -> Iterator[Sample]:
     for upper in (False, True):
         yield Sample(dense(make, 3, 2), linalg_cholesky(definite(make), upper=upper), upper)
     yield Sample(dense(make, 3, 1), linalg_cholesky(definite(make, 2)))
+    yield Sample(dense(make, 0, 2), definite(make, n=0))
+    yield Sample(dense(make, 0, 3, 1), definite(make, 0))
 
 
 def _cholesky_factors(make: Any, dtype: DType) -> Iterator[Sample]:
     for upper in (False, True):
         yield Sample(linalg_cholesky(definite(make), upper=upper), upper)
     yield Sample(linalg_cholesky(definite(make, 2)))
+    yield Sample(definite(make, n=0))
+    yield Sample(definite(make, 0))
 
 
 def _product(L: Any, upper: bool) -> Any:
@@ -241,11 +250,15 @@ def _ldl_systems(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(LD, pivots, dense(make, 3, 2), hermitian=hermitian, label=str(hermitian))
     LD, pivots = linalg_ldl_factor(definite(make, 2), hermitian=True)
     yield Sample(LD, pivots, dense(make, 2, 3, 1), hermitian=True)
+    LD, pivots = linalg_ldl_factor(definite(make, n=0))
+    yield Sample(LD, pivots, dense(make, 0, 1))
 
 
 def _ldl_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
     LD, pivots, _ = _ldl_factor(definite(make, 2), True)
     yield Sample(LD, pivots, dense(make, 2, 3, 1), True)
+    LD, pivots, _ = _ldl_factor(definite(make, n=0), True)
+    yield Sample(LD, pivots, dense(make, 0, 1), True)
 
 
 def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
@@ -344,6 +357,7 @@ def _tensorinv_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(regular(make, n=4).reshape(4, 2, 2), 1)
     yield Sample(regular(make, n=4).reshape(2, 2, 4))
     yield Sample(regular(make, n=2), 1)
+    yield Sample(regular(make, n=0).reshape(0, 0, 2), 1)
 
 
 def _tensorinv_errors(make: Any) -> Iterator[ErrorSample]:
@@ -354,6 +368,7 @@ def _tensorinv_errors(make: Any) -> Iterator[ErrorSample]:
 def _tensorsolve_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(regular(make, n=4).reshape(2, 2, 4), dense(make, 2, 2))
     yield Sample(regular(make, n=4).reshape(2, 4, 2), dense(make, 2, 2), dims=(1,))
+    yield Sample(regular(make, n=0).reshape(0, 2, 0), dense(make, 0, 2))
 
 
 def _tensorsolve_errors(make: Any) -> Iterator[ErrorSample]:
@@ -405,7 +420,9 @@ RECORDS += [
     OpRecord(
         "linalg_tensorinv",
         _tensorinv_samples,
-        lambda A, ind=2: np.linalg.tensorinv(A, ind),
+        lambda A, ind=2: (
+            np.linalg.tensorinv(A, ind) if A.size else np.zeros(A.shape[ind:] + A.shape[:ind])
+        ),
         errors=_tensorinv_errors,
         torch="linalg.tensorinv",
         **_ROUNDED,

@@ -62,6 +62,7 @@ def _unfold(a: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
 def _fold_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 1, 4, 2), (5,), (2,), (1,), (1,))
     yield Sample(make(1, 2, 2, 2, 2, 3), (5, 6), (2, 3), (2, 1), (1, 2))
+    yield Sample(make(0, 1, 4, 2), (5,), (2,), (1,), (1,))
 
 
 def _fold(windows: Any, size: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
@@ -99,12 +100,14 @@ def _input_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for size, kernel, *options, groups in _CONVOLUTIONS:
         gradient = make(2, 4, *_output(size, kernel, *options))
         yield Sample(gradient, make(4, 2 // groups, *kernel), size, *options, groups)
+    yield Sample(make(0, 4, 3), make(4, 2, 2), (4,), (1,), (0,), (1,), 1)
 
 
 def _weight_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for size, kernel, *options, groups in _CONVOLUTIONS:
         gradient = make(2, 4, *_output(size, kernel, *options))
         yield Sample(make(2, 2, *size), gradient, kernel, *options, groups)
+    yield Sample(make(0, 2, 4), make(0, 4, 3), (2,), (1,), (0,), (1,), 1)
 
 
 def _padded(a: Any, padding: Any) -> Any:
@@ -175,6 +178,7 @@ _POOLINGS: list[tuple[Any, ...]] = [
 def _max_pool_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for size, *options in _POOLINGS:
         yield Sample(make(2, 2, *size), *options)
+    yield Sample(make(0, 2, 4), (2,), (2,), (0,), (1,), False)
 
 
 def _pool_count(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
@@ -221,6 +225,7 @@ def _max_pool(a: Any, *options: Any) -> Any:
 def _max_pool_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 1, 3), make(2, 1, 3, dtype=int64, low=0, high=5), (2, 1, 6))
     yield Sample(make(1, 2, 2, 2), make(1, 2, 2, 2, dtype=int64, low=0, high=8), (1, 2, 3, 3))
+    yield Sample(make(0, 1, 3), make(0, 1, 3, dtype=int64), (0, 1, 6))
 
 
 def _max_pool_gradient(g: Any, indices: Any, shape: Any) -> Any:
@@ -235,6 +240,7 @@ def _avg_pool_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for size, kernel, stride, padding, _, ceil_mode in _POOLINGS:
         for include, divisor in ((True, None), (False, None), (True, 3)):
             yield Sample(make(2, 2, *size), kernel, stride, padding, ceil_mode, include, divisor)
+    yield Sample(make(0, 2, 4), (2,), (2,), (0,), False, True, None)
 
 
 def _avg_pool(
@@ -283,6 +289,7 @@ def _standardize_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3), (0,), 1e-3)
     yield Sample(make(2, 3, 4), (0, 2), 1e-5)
     yield Sample(make(2, 6), (1,), 0.1)
+    yield Sample(make(0, 3), (1,), 0.1)
 
 
 def _standardize(a: Any, dim: Any, eps: float) -> Any:
@@ -299,6 +306,7 @@ def _standardize_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         make(2, 3, 4), make(1, 3, 1), make(1, 3, 1), make(2, 3, 4),
         make(1, 3, 1, low=0.5, high=2.0), (0, 2),
     )  # fmt: skip
+    yield Sample(make(0, 3), make(0, 1), make(0, 1), make(0, 3), make(0, 1), (1,))
 
 
 def _standardize_gradient(g: Any, gm: Any, gr: Any, output: Any, rstd: Any, dim: Any) -> Any:
@@ -345,6 +353,7 @@ def _nll_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(5, 3), target, None, -100)
     yield Sample(make(5, 3), target, make(3, low=0.5, high=2.0), 1)
     yield Sample(make(2, 3, 4), make(2, 4, dtype=int64, low=0, high=2), None, 0)
+    yield Sample(make(0, 3), make(0, dtype=int64), None, -100)
 
 
 def _nll(a: Any, target: Any, weight: Any, ignore_index: int) -> Any:
@@ -360,6 +369,8 @@ def _nll(a: Any, target: Any, weight: Any, ignore_index: int) -> Any:
 
 def _bce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3, low=0.1, high=0.9), make(4, 3, low=0.1, high=0.9))
+    yield Sample(make(low=0.1, high=0.9), make(low=0.1, high=0.9))
+    yield Sample(make(0, 3), make(0, 3))
 
 
 def _bce(a: Any, target: Any) -> Any:

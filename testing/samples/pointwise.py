@@ -284,6 +284,7 @@ def _masked_fill_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(3, dtype=bool_), make())
     yield Sample(make(3), make(2, 1, dtype=bool_), 0)
     yield Sample(make(), make(dtype=bool_), 1)
+    yield Sample(make(0, 3), make(3, dtype=bool_), 1)
 
 
 def _masked_fill(a: Any, mask: Any, value: Any) -> Any:
@@ -301,6 +302,7 @@ def _fill_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), 1)
     yield Sample(make(3), make())
     yield Sample(make(), 2)
+    yield Sample(make(0, 2), make())
 
 
 def _fill_errors(make: Any) -> Iterator[ErrorSample]:

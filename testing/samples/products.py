@@ -104,7 +104,8 @@ RECORDS = [
     _record("vdot", _pairs(((3,), (3,)), ((0,), (0,))), np.vdot),
     _record(
         "inner",
-        _pairs(((3,), (3,)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 3), (2, 2, 3)), ((), (2, 3))),
+        _pairs(((3,), (3,)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 3), (2, 2, 3)), ((), (2, 3)),
+               ((2, 0), (3, 0)), ((0, 3), (3,))),
         np.inner,
     ),
     _record("outer", _pairs(((2,), (3,)), ((0,), (3,))), np.outer, dtypes=ALL_DTYPES),
@@ -114,16 +115,30 @@ RECORDS = [
         _plus(np.matmul),
         _addmm_errors,
     ),
-    _record("addmv", _added(((2,), (2, 3), (3,)), ((), (2, 3), (3,))), _plus(np.matmul)),
-    _record("addr", _added(((2, 3), (2,), (3,)), ((3,), (2,), (3,))), _plus(np.outer)),
+    _record(
+        "addmv",
+        _added(((2,), (2, 3), (3,)), ((), (2, 3), (3,)), ((2,), (2, 0), (0,)), ((0,), (0, 3), (3,))),
+        _plus(np.matmul),
+    ),
+    _record(
+        "addr",
+        _added(((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((3,), (0,), (3,)), ((), (2,), (3,))),
+        _plus(np.outer),
+    ),
     _record(
         "baddbmm",
-        _added(((2, 2, 2), (2, 2, 3), (2, 3, 2)), ((2,), (2, 2, 3), (2, 3, 2))),
+        _added(
+            ((2, 2, 2), (2, 2, 3), (2, 3, 2)), ((2,), (2, 2, 3), (2, 3, 2)),
+            ((2, 2), (0, 2, 3), (0, 3, 2)), ((), (2, 2, 0), (2, 0, 2)),
+        ),
         _plus(np.matmul),
     ),
     _record(
         "addbmm",
-        _added(((2, 2), (2, 2, 3), (2, 3, 2)), ((2,), (2, 2, 3), (2, 3, 2))),
+        _added(
+            ((2, 2), (2, 2, 3), (2, 3, 2)), ((2,), (2, 2, 3), (2, 3, 2)),
+            ((2, 2), (0, 2, 3), (0, 3, 2)), ((), (2, 2, 0), (2, 0, 2)),
+        ),
         _plus(lambda b, c: np.matmul(b, c).sum(0, dtype=b.dtype)),
     ),
 ]  # fmt: skip
@@ -171,6 +186,8 @@ def _tensordot_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(2), 0)
     yield Sample(make(2, 3), make(3, 2), ([1], [0]))
     yield Sample(make(2, 3, 2), make(2, 3), ([2, 1], [0, -1]))
+    yield Sample(make(2, 0), make(0, 3), 1)
+    yield Sample(make(), make(0), 0)
 
 
 def _tensordot_errors(make: Any) -> Iterator[ErrorSample]:
@@ -182,6 +199,7 @@ def _tensordot_errors(make: Any) -> Iterator[ErrorSample]:
 def _chain_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(3, 2))
     yield Sample(make(2, 3, low=-3, high=3), make(3, 1, low=-3, high=3), make(1, 2))
+    yield Sample(make(2, 0), make(0, 3))
 
 
 def _chain(*matrices: Any) -> Any:

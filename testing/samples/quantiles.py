@@ -25,6 +25,7 @@ def quantile_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1.0, -1)
     for way in ("lower", "higher", "midpoint", "nearest"):
         yield Sample(make(3, 4), 0.3, 1, interpolation=way)
+    yield Sample(make(3, 4), make(0).detach(), 1)
     if dtype is float32:
         yield Sample(with_nan(make(3, 6)), 0.3, 1, label="nan")
 

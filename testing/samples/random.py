@@ -98,6 +98,8 @@ def _normal(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(2.0, make(2, 3, low=0.1, high=1.0))
     yield Sample(make(2, 1), make(3, low=0.1, high=1.0))
     yield Sample(0.0, 1.0, (2, 3), dtype=dtype, device=make.device)
+    yield Sample(make(0), 1.0)
+    yield Sample(make(), make(0, low=0.1, high=1.0))
 
 
 def _finite(result: Any, sample: Sample) -> None:
@@ -140,11 +142,12 @@ def _multinomial(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 5, low=0.1, high=1.0), 1)
     yield Sample(make(5, low=0.1, high=1.0), 30, True)
     yield Sample(make(2, 5, low=0.1, high=1.0), 30, replacement=True)
+    yield Sample(make(0, 5), 3)
 
 
 def _multinomial_check(result: Any, sample: Sample) -> None:
     weights, count = sample.args[:2]
-    values = _host(result)
+    values = _host(result).reshape(result.shape)
     assert result.dtype is int64
     assert values.shape == (*weights.shape[:-1], count)
     assert ((values >= 0) & (values < weights.shape[-1])).all()
@@ -223,7 +226,9 @@ RECORDS = [
     _record("randn_like", _like, _like_normal, _ANY),
     _record(
         "randint_like",
-        lambda make, dtype: iter([Sample(make(2, 3), 5), Sample(make(2), 2, 7)]),
+        lambda make, dtype: iter(
+            [Sample(make(2, 3), 5), Sample(make(2), 2, 7), Sample(make(0), 3), Sample(make(), 3)]
+        ),
         _within(0, 7),
         _REAL,
     ),

@@ -52,6 +52,7 @@ def _mesh(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2), make(3))
     yield Sample(make(2), make(3), make(4), indexing="xy")
     yield Sample(make(2), make(), indexing="ij")
+    yield Sample(make(2), make(0), indexing="ij")
 
 
 def _meshgrid(*arrays: Any, indexing: Any = "ij") -> Any:
@@ -172,7 +173,11 @@ RECORDS = [
         "triu_indices", _sizes, _tri_indices(np.triu_indices), dtypes=(int32,), gradient=False
     ),
     OpRecord("meshgrid", _mesh, _meshgrid),
-    OpRecord("cartesian_prod", calls(([(2,), (3,)],), ([(2,), (2,), (2,)],), ((3,),)), _cartesian),
+    OpRecord(
+        "cartesian_prod",
+        calls(([(2,), (3,)],), ([(2,), (2,), (2,)],), ((3,),), ([(0,), (3,)],)),
+        _cartesian,
+    ),
     OpRecord(
         "combinations",
         calls(((4,),), ((3,), 3), ((3,), 2, True), ((2,), 3), ((2,), 0)),
@@ -181,7 +186,7 @@ RECORDS = [
     ),
     OpRecord(
         "block_diag",
-        calls(([(2, 3), (1, 1)],), ([(2,), (), (3, 1)],), ((2, 2),)),
+        calls(([(2, 3), (1, 1)],), ([(2,), (), (3, 1)],), ((2, 2),), ([(0, 2), (2, 1)],)),
         _block_diag,
         errors=wrong((RuntimeError, "2 or fewer", (1, 2, 3))),
     ),

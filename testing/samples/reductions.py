@@ -196,6 +196,8 @@ def _aminmax_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), keepdim=True)
     yield Sample(make(3, 4), dim=1)
     yield Sample(make(3, 4), dim=-2, keepdim=True)
+    yield Sample(make(0, 4), dim=1)
+    yield Sample(make(), dim=0)
 
 
 def _aminmax(a: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -59,6 +59,8 @@ def _errors(make: Any) -> Iterator[ErrorSample]:
 def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(7).sort()[0], make(3, 4), False)
     yield Sample(make(2, 5).sort(-1)[0], make(2, 3), True)
+    yield Sample(make(5).sort()[0], make(0), False)
+    yield Sample(make(0), make(3), False)
 
 
 def _bucket_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -67,6 +69,8 @@ def _bucket_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(edges, edges, right=True)
     yield Sample(3, edges)
     yield Sample(make(), edges, out_int32=True)
+    yield Sample(make(0, 2), edges)
+    yield Sample(make(3), edges[:0])
 
 
 def _bucketize(values: Any, edges: Any, out_int32: bool = False, right: bool = False) -> Any:

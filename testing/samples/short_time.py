@@ -25,6 +25,7 @@ def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(make(8), 4, 4, pad_mode=mode, return_complex=True)
     yield Sample(make(8), 4, return_complex=False)
     yield Sample(make(8), 4, onesided=False, return_complex=True)
+    yield Sample(make(0, 8), 4, return_complex=True)
 
 
 def _window(window: Any, size: int, n_fft: int) -> Any:
@@ -120,6 +121,7 @@ def _inverse_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3, 4, dtype=float64), 4), RuntimeError, "complex-valued")
     yield ErrorSample(Sample(make(5, 4, dtype=complex128), 4), RuntimeError, "frequency dimension")
     yield ErrorSample(Sample(make(3, 4, dtype=complex128), 4, 6), RuntimeError, "overlap add")
+    yield ErrorSample(Sample(make(0, 3, 4, dtype=complex128), 4), RuntimeError, "nonempty")
 
 
 RECORDS = [
@@ -131,5 +133,6 @@ RECORDS = [
         (complex64, complex128),
         errors=_inverse_errors,
         atol=SUMS,
+        never_empty="an empty input is refused, and a length is positive",
     ),
 ]

@@ -216,6 +216,7 @@ def _unravel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(6, low=0, high=5), (2, 3))
     yield Sample(make(2, 2, low=0, high=5), [1, 2, 3])
     yield Sample(make(low=0, high=5), 6)
+    yield Sample(make(0), (2, 3))
 
 
 def _unravel(indices: Any, shape: Any) -> Any:
@@ -254,10 +255,15 @@ RECORDS = [
     ),
     OpRecord(
         "_median_of_all",
-        lambda make, dtype: [Sample(make(5), False), Sample(make(2, 2), True)],
+        lambda make, dtype: [
+            Sample(make(5), False),
+            Sample(make(2, 2), True),
+            Sample(make(), False),
+        ],
         lambda a, ignore_nan: _median(ignore_nan)(a),
         dtypes=NUMBERED,
         torch="",
+        never_empty="median and nanmedian answer for no elements themselves",
     ),
     OpRecord("mode", _mode_samples, _mode, dtypes=ORDERED, errors=_dim_errors),
     OpRecord("nonzero", _public_nonzero_samples, _nonzero, gradient=False, skips=_DATA),

@@ -70,6 +70,7 @@ def _mvlgamma_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for p in (1, 2, 4):
         yield Sample(make(4, low=3, high=9), p)
     yield Sample(make(low=3, high=9), 2)
+    yield Sample(make(0), 2)
 
 
 def _mvlgamma_errors(make: Any) -> Iterator[ErrorSample]:
@@ -139,6 +140,8 @@ def _bessel(a: Any, function: str) -> Any:
 
 def _orthogonal_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, low=-1, high=1), 3, "legendre_p")
+    yield Sample(make(low=-1, high=1), 2, "legendre_p")
+    yield Sample(make(0), 3, "legendre_p")
 
 
 RECORDS = [

@@ -73,19 +73,19 @@ RECORDS = [
     ),
     OpRecord(
         "hsplit",
-        calls(((4,), 2), ((2, 4), 2), ((2, 5), (1, 3))),
+        calls(((4,), 2), ((2, 4), 2), ((2, 5), (1, 3)), ((0, 4), 2)),
         lambda a, n: tuple(np.hsplit(a, n)),
         errors=wrong((RuntimeError, "not divisible", (2, 3), 2)),
     ),
     OpRecord(
         "vsplit",
-        calls(((4, 2), 2), ((5, 2), (1, 3))),
+        calls(((4, 2), 2), ((5, 2), (1, 3)), ((4, 0), 2)),
         lambda a, n: tuple(np.vsplit(a, n)),
         errors=wrong((RuntimeError, "at least 2 dimension", (4,), 2)),
     ),
     OpRecord(
         "dsplit",
-        calls(((1, 2, 4), 2), ((1, 2, 5), (1, 3))),
+        calls(((1, 2, 4), 2), ((1, 2, 5), (1, 3)), ((0, 2, 4), 2)),
         lambda a, n: tuple(np.dsplit(a, n)),
         errors=wrong((RuntimeError, "at least 3 dimension", (4, 2), 2)),
     ),

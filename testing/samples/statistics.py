@@ -64,6 +64,8 @@ def _errors(make: Any) -> Iterator[ErrorSample]:
 def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), (1,), 1, False)
     yield Sample(make(3, 4), (0, 1), 0, True)
+    yield Sample(make(0, 4), (1,), 1, False)
+    yield Sample(make(), (), 0, False)
 
 
 def _inner(function: Any) -> Any:
@@ -84,6 +86,8 @@ def _cov_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     importance = make(4, dtype=precision, low=1, high=3)
     yield Sample(make(3, 4), aweights=importance.detach())
     yield Sample(make(3, 4), fweights=counts, aweights=importance.detach())
+    yield Sample(make(0, 4))
+    yield Sample(make(), correction=0)
 
 
 def _cov(a: Any, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -105,6 +109,7 @@ def _cov_errors(make: Any) -> Iterator[ErrorSample]:
 def _corrcoef_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4))
     yield Sample(make(4))
+    yield Sample(make(0, 4))
 
 
 def _corrcoef(a: Any) -> Any:

@@ -76,6 +76,7 @@ def _strided_scatter(a: Any, src: Any, size: Any, stride: Any, offset: int = 0) 
 def _bytes(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), dtype)
     yield Sample(make(), uint8 if dtype.itemsize == 1 else dtype)
+    yield Sample(make(0, 4), dtype)
     if dtype is float32:
         yield Sample(make(2, 3), int32)
 
@@ -131,11 +132,11 @@ RECORDS = [
     OpRecord("diag_embed", calls(((3,),), ((2, 3), -1), ((2, 3), 1, 0, 2), ((0,),)), _diag_embed),
     OpRecord(
         "diag",
-        calls(((3,),), ((3,), 1), ((3, 4),), ((3, 4), -1)),
+        calls(((3,),), ((3,), 1), ((3, 4),), ((3, 4), -1), ((0,),), ((0,), 2), ((0, 3),)),
         np.diag,
         errors=wrong((RuntimeError, "1D or 2D", (1, 2, 3))),
     ),
-    OpRecord("diagflat", calls(((2, 2),), ((3,), -1), ((),)), np.diagflat),
+    OpRecord("diagflat", calls(((2, 2),), ((3,), -1), ((),), ((0, 2),)), np.diagflat),
     OpRecord(
         "view_as_real",
         calls(((3, 2),), ((),), ((0,),)),
@@ -162,7 +163,9 @@ RECORDS = [
         skips=_LAYOUT,
     ),
     OpRecord(
-        "select_scatter", calls(([(3, 4), (4,)], 0, 1), ([(3, 4), (3,)], -1, -1)), _select_scatter
+        "select_scatter",
+        calls(([(3, 4), (4,)], 0, 1), ([(3, 4), (3,)], -1, -1), ([(0, 4), (0,)], 1, 2)),
+        _select_scatter,
     ),
     OpRecord(
         "slice_scatter",
@@ -171,12 +174,21 @@ RECORDS = [
     ),
     OpRecord(
         "diagonal_scatter",
-        calls(([(3, 3), (3,)],), ([(3, 4), (3,)], 1), ([(2, 3, 4), (2, 3)], 0, 1, 2)),
+        calls(
+            ([(3, 3), (3,)],),
+            ([(3, 4), (3,)], 1),
+            ([(2, 3, 4), (2, 3)], 0, 1, 2),
+            ([(0, 3), (0,)],),
+        ),
         _diagonal_scatter,
     ),
     OpRecord(
         "as_strided_scatter",
-        calls(([(6,), (2, 2)], (2, 2), (3, 1)), ([(6,), (2,)], (2,), (2,), 1)),
+        calls(
+            ([(6,), (2, 2)], (2, 2), (3, 1)),
+            ([(6,), (2,)], (2,), (2,), 1),
+            ([(6,), (0,)], (0,), (1,)),
+        ),
         _strided_scatter,
     ),
 ]

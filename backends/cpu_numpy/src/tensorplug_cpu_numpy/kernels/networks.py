@@ -323,8 +323,8 @@ def max_pool_gradient(gradient: Array, indices: Array, shape: Shape) -> Array:
     n, c, *size = shape
     count = math.prod(size)
     starts = (np.arange(n * c, dtype=np.int64) * count).reshape(n * c, 1)
-    flat = (indices.reshape(n * c, -1) + starts).reshape(-1)
-    if gradient.dtype == np.float64:
+    flat = (indices.reshape(n * c, math.prod(indices.shape[2:])) + starts).reshape(-1)
+    if gradient.dtype == np.float64 and gradient.size:
         total = np.bincount(flat, weights=gradient.reshape(-1), minlength=n * c * count)
         return total.reshape(shape)
     result = np.zeros(n * c * count, gradient.dtype)
