@@ -37,6 +37,7 @@ __all__ = [
 
 _INDEX_PUT = operators.handle("index_put")
 _NONZERO = operators.handle("nonzero")
+_WHERE = operators.handle("where")
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -319,10 +320,18 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # --- whole slices -------------------------------------------------------------------------------
 
 
-def _at_dim(input: Any, dim: int, index: Any, name: str) -> tuple[int, list[Any]]:
+def _at_dim(
+    input: Any, dim: int, index: Any, name: str, from_end: bool = False
+) -> tuple[int, list[Any]]:
+    """Return the dimension and the key of ``index``; `from_end` says what negative indices mean."""
     check_tensor(input, name)
     dim = normalize_dim(dim, len(input._shape), name)
-    return dim, [*[None] * dim, index_vector(index, name)]
+    vector = index_vector(index, name)
+    if not from_end:
+        # Out of range, then, which the kernel of ``index`` says.
+        size = input._shape[dim] if input._shape else 1
+        vector = _WHERE.call(vector < 0, vector - size, vector)
+    return dim, [*[None] * dim, vector]
 
 
 @composite()
@@ -486,7 +495,7 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:
-    _, indices = _at_dim(input, dim, index, "index_fill")
+    _, indices = _at_dim(input, dim, index, "index_fill", from_end=True)
     if isinstance(value, TensorBase):
         if value._shape:
             raise RuntimeError(
