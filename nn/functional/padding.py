@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,7 +103,7 @@ def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
         ]
     )
     result = place(inner, tuple(size), where)
-    if value == 0:
+    if value == 0 and math.copysign(1.0, value) > 0:
         return result
     given = place(ones(inner.shape, dtype=bool_, device=input.device), tuple(size), where)
     return result.masked_fill(given.logical_not(), value)

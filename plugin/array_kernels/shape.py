@@ -24,11 +24,13 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def expand(input: Any, shape: Shape) -> Any:
-        if 0 in shape or input.shape == shape:
-            # Nothing is repeated: the library's view would be read-only without need.
-            return input[...] if input.shape == shape else xp.empty(shape, input.dtype)
-        # What a library broadcasts is read-only, but where there is no element one may "write".
-        return xp.broadcast_to(input, shape) if 0 not in shape else xp.empty(shape, input.dtype)
+        if 0 in shape:
+            return xp.empty(shape, input.dtype)  # without elements there is nothing to share
+        view = xp.broadcast_to(input, shape)
+        # The core refuses to write where elements share memory; one row of the view may be written.
+        if not getattr(view.flags, "writeable", True) and input.flags.writeable:
+            view.flags.writeable = True
+        return view
 
     # Of the composite, for replayed formulas, whose arrays may be strided otherwise than the first time.
     @table.kernel()

@@ -32,6 +32,11 @@ def test_other_padding(compare, mode, shape, pad):
     compare.functional("pad", randn(*shape), pad, mode)
 
 
+def test_padding_with_a_negative_zero():
+    padded = F.pad(tp.ones(1), (1, 1), value=-0.0)
+    assert tp.signbit(padded).tolist() == [True, False, True]
+
+
 def test_padding_of_other_dtypes(compare):
     import torch
 

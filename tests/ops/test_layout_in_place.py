@@ -78,6 +78,14 @@ def test_in_modes():
         assert [part.tolist() for part in x.unbind(1)] == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
 
 
+def test_a_row_of_an_expanded_tensor_may_be_written():
+    for x in (tp.tensor([1.0, 2.0]), tp.tensor([[1.0, 9.0], [2.0, 9.0]])[:, 0]):
+        x.expand(3, 2)[0] = 5
+        tp.broadcast_to(x, (3, 2))[1, 1] = 7
+        x.expand(3, 2)[2].add_(1)
+        assert x.tolist() == [6.0, 8.0]
+
+
 def test_expanded_tensors_refuse_writes():
     x = tp.zeros(1, 3).expand(2, 3)
     y = tp.zeros(3).as_strided((2, 3), (0, 1))
