@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import ones_like, where, zeros
+from tensorplug.core.ops import ones, where, zeros
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -36,12 +36,12 @@ def negative_log_likelihood(
     """
     ignored = target == ignore_index
     chosen = where(ignored, 0, target)
-    picked = input.gather(1, chosen.unsqueeze(1)).squeeze(1)
     if weight is None:
-        weights = where(ignored, 0.0, ones_like(picked, requires_grad=False))
-    else:
-        table = weight.index_select(0, chosen.reshape(-1)).reshape(chosen._shape)
-        weights = where(ignored, 0.0, table)
+        weight = ones(input._shape[1], dtype=input.dtype, device=input.device)
+    # Comes first: of a class that is out of range it says IndexError, as torch does.
+    table = weight.index_select(0, chosen.reshape(-1)).reshape(chosen._shape)
+    weights = where(ignored, 0.0, table)
+    picked = input.gather(1, chosen.unsqueeze(1)).squeeze(1)
     # Not -picked * weights alone: an infinite loss that is ignored would be NaN.
     return where(ignored, 0.0, -picked * weights), weights
 

@@ -7,6 +7,7 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
+from tensorplug.core.operators import get_op
 
 REDUCTIONS = ["mean", "sum", "none"]
 
@@ -360,3 +361,11 @@ def test_finite_differences(function):
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("target", [3, -1])
+@pytest.mark.parametrize("weight", [None, tp.ones(3)], ids=["plain", "weighted"])
+def test_a_class_out_of_range_without_a_fused_kernel(target, weight):
+    body = get_op("negative_log_likelihood").function
+    with pytest.raises(IndexError, match="out of bounds"):
+        body(tp.zeros(2, 3), tp.tensor([0, target]), weight, -100)
