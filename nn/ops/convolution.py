@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
 from tensorplug.core.shapes import Shape
 
@@ -109,7 +110,17 @@ def convolution_input(
     -------
     Tensor
         (N, C, *size).
+
+    Notes
+    -----
+    Where windows overlap their elements are added up, half precision in float32 as in torch.
     """
+    dtype = gradient.dtype
+    if dtype is float16 or dtype is bfloat16:
+        wide = convolution_input(
+            gradient.to(float32), weight.to(float32), size, stride, padding, dilation, groups
+        )
+        return wide.to(dtype)
     o, c, *kernel = weight._shape
     n = gradient._shape[0]
     where = gradient._shape[2:]

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
 from tensorplug.core.shapes import Shape
 
@@ -32,7 +33,15 @@ def standardize(input: Tensor, dim: Shape, eps: float) -> tuple[Tensor, Tensor, 
         Of the input's shape.
     mean, rstd : Tensor
         The mean and 1 / sqrt(biased variance + eps), with the reduced dimensions kept at size 1.
+
+    Notes
+    -----
+    Half precision is computed in float32, as in torch.
     """
+    dtype = input.dtype
+    if dtype is float16 or dtype is bfloat16:
+        output, mean, rstd = standardize(input.to(float32), dim, eps)
+        return output.to(dtype), mean.to(dtype), rstd.to(dtype)
     mean = input.mean(dim, True)
     centred = input - mean
     rstd = ((centred * centred).mean(dim, True) + eps).rsqrt()
@@ -49,7 +58,12 @@ def standardize_gradient(
     -----
     With the output x̂ and n elements per mean:
     dx = rstd (g - mean(g) - x̂ mean(g x̂)) + g_mean / n - g_rstd rstd² x̂ / n.
+    Half precision is computed in float32, as in torch.
     """
+    dtype = output.dtype
+    if dtype is float16 or dtype is bfloat16:
+        wide = [t.to(float32) for t in (g_output, g_mean, g_rstd, output, rstd)]
+        return standardize_gradient(*wide, dim).to(dtype)
     n = math.prod([output._shape[d] for d in dim])
     along = (g_output * output).mean(dim, True) * rstd + g_rstd * (rstd * rstd) / n
     constant = g_output.mean(dim, True) * rstd - g_mean / n

@@ -19,12 +19,6 @@ class VaultRuntime(DeviceRuntime):
     dtypes = DTYPES
     capabilities = frozenset({"float64", "float16", "complex", "views", "in_place"})
 
-    # The bodies of composites round to half precision after each step, kernels only at the end.
-    expected_failures = dict.fromkeys(
-        ("forward/convolution_input-float16", "forward/standardize_gradient-float16"),
-        "the composite's steps round to float16, by up to three units in the last place together",
-    )
-
     def unavailable_reason(self) -> str | None:
         """Return why the vault is shut, for tests of that case."""
         if "VAULT_SHUT" in os.environ:
