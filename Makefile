@@ -13,11 +13,12 @@ FOLDERS := src core autograd nn array_api optim data testing plugin backends/cpu
 SOURCES := pyproject.toml README.md $(shell find $(FOLDERS) -name '*.py')
 
 .NOTPARALLEL:
-.PHONY: help demo test doctest check format bench docs clean distclean
+.PHONY: help demo test doctest fuzz check format bench docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench              measure against torch, in an environment of its own'
@@ -34,6 +35,9 @@ test: doctest
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
+
+fuzz: $(VENV)/.dev
+	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py
 
 check: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check

@@ -5,6 +5,7 @@ Beside :mod:`.printing` this is the only module above the plugin line that sees 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -511,9 +512,25 @@ def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
     return owner, owner.ravel(order="K").view(np.uint8).data, offset, steps
 
 
-def from_bytes(memory: bytearray, dtype: DType, swapped: bool) -> Any:
-    """Return a 1-d "cpu" tensor over bytes, whose order is changed first if `swapped`."""
+def little_endian_bytes(tensor: Any) -> memoryview:
+    """Return the bytes of a tensor's elements, row by row and lowest byte first."""
+    array = np.ascontiguousarray(host_array(tensor))
+    if sys.byteorder == "big" and array.itemsize > 1:
+        plain = array.dtype.isbuiltin == 1  # NumPy swaps no bytes of a bfloat16
+        array = (array if plain else array.view(np.uint16)).byteswap()
+    return array.reshape(-1).view(np.uint8).data
+
+
+def from_bytes(memory: bytearray | memoryview, dtype: DType, swapped: bool) -> Any:
+    """Return a 1-d "cpu" tensor over bytes, whose order is changed first if `swapped`.
+
+    Bytes at an address that does not suit the dtype are copied.
+    """
     array: Array = np.frombuffer(memory, NATIVE[dtype])
+    if not array.flags.aligned:
+        array = array.copy()
+    if dtype.category == BOOL and array.view(np.uint8).max(initial=0) > 1:
+        array = array.view(np.uint8) != 0  # NumPy indexes by masks as if there were only 0 and 1
     if swapped:
         parts = array.view(NATIVE[dtype.to_real()])
         if dtype.itemsize == 2:

@@ -167,6 +167,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         optim as optim,
         plugin as plugin,
         random as random,
+        safetensors as safetensors,
         serialization as serialization,
         special as special,
         testing as testing,

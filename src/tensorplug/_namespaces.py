@@ -28,6 +28,7 @@ LAZY = frozenset(
         "optim",
         "plugin",
         "random",
+        "safetensors",
         "serialization",
         "special",
         "testing",

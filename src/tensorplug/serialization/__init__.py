@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .archive import FileFormatError
-from .loading import add_safe_globals, clear_safe_globals, get_safe_globals, load
+from .loading import load
 from .saving import save
+from .unpickling import add_safe_globals, clear_safe_globals, get_safe_globals
 
 __all__ = [
     "FileFormatError",

@@ -8,6 +8,7 @@ format's number.
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import struct
 import sys
@@ -78,22 +79,41 @@ class Writer:
 class Reader:
     """Reads the records of one archive.
 
+    Parameters
+    ----------
+    file : binary file
+        The archive.
+    label : str
+        What messages call it.
+    mapped : bool
+        Map the memories instead of reading them, so that each page is read when it is first used,
+        and copied when it is first written to. Their checksums are not compared then.
+
     Raises
     ------
     FileFormatError
         If the file is no archive of this format; the message says what it looks like.
     """
 
-    def __init__(self, file: IO[bytes], label: str) -> None:
+    def __init__(self, file: IO[bytes], label: str, mapped: bool = False) -> None:
         self._label = label
-        start = file.read(64)
+        start = file.read(512)
         self._size = file.seek(0, os.SEEK_END)
         file.seek(0)
         try:
             self._zip = zipfile.ZipFile(file)
         except _DAMAGE as error:
-            raise FileFormatError(f"load(): {label}: {_diagnosis(start)} ({error})") from error
+            raise FileFormatError(f"load(): {label}: {diagnosis(start)} ({error})") from error
+        self._map = map_file(file) if mapped else None
         names = self._zip.namelist()
+        # Entries over the same bytes would let a small file ask for much memory.
+        if sum([info.file_size for info in self._zip.infolist()]) > self._size:
+            raise FileFormatError(
+                f"load(): {label} is damaged: its records are compressed, overlap, or are longer "
+                "than the file"
+            )
+        if len(set(names)) < len(names):
+            raise FileFormatError(f"load(): {label} is damaged: two records have the same name")
         found = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
         if not found:
             raise FileFormatError(
@@ -111,14 +131,21 @@ class Reader:
         name = f"{self._root}byteorder"
         if name not in self._zip.namelist():
             return "little"  # files from before the record was added
-        return self.read("byteorder").decode("ascii", "replace")
+        order = bytes(self.read("byteorder"))
+        if order not in (b"little", b"big"):
+            raise FileFormatError(
+                f"load(): {self._label} is damaged: its byte order is {order[:16]!r}"
+            )
+        return order.decode()
 
-    def read(self, name: str) -> bytearray:
-        """Return the bytes of one record."""
+    def read(self, name: str) -> memoryview:
+        """Return the bytes of one record, which may be written to."""
         try:
             info = self._zip.getinfo(self._root + name)
-            if info.compress_type != zipfile.ZIP_STORED or info.file_size > self._size:
-                raise ValueError("it is compressed, or longer than the file")
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise ValueError("it is compressed")
+            if self._map is not None and name.startswith("data/"):
+                return self._mapped(info, self._map)
             data = bytearray(info.file_size)
             with self._zip.open(info) as entry:
                 if entry.readinto(data) != info.file_size:  # type: ignore[attr-defined]
@@ -130,23 +157,52 @@ class Reader:
             raise FileFormatError(
                 f"load(): {self._label} is damaged in record {name!r}: {error}"
             ) from error
-        return data
+        return memoryview(data)
+
+    def _mapped(self, info: zipfile.ZipInfo, memory: memoryview) -> memoryview:
+        start = info.header_offset
+        header = bytes(memory[start : start + _HEADER]) if start >= 0 else b""
+        if len(header) < _HEADER or not header.startswith(b"PK\x03\x04"):
+            raise ValueError("it does not begin where the table of contents says")
+        start += _HEADER + sum(struct.unpack("<HH", header[26:]))  # name and extra field
+        if start + info.file_size > len(memory):
+            raise EOFError("the record ends early")
+        return memory[start : start + info.file_size]
 
 
-def _diagnosis(start: bytes) -> str:
+def map_file(file: IO[bytes]) -> memoryview:
+    """Return a file's bytes, mapped; writing to them copies the page and leaves the file alone."""
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+
+
+# How files of other formats begin, and what to say of them.
+_FOREIGN = (
+    (b"\x89PNG\r\n", "the file is a PNG image"),
+    (b"\xff\xd8\xff", "the file is a JPEG image"),
+    (b"\x89HDF\r\n", "the file has the format HDF5, as Keras writes it"),
+    (b"\x93NUMPY", "the file is a NumPy array; read it with numpy.load"),
+    (b"GGUF", "the file has the format GGUF"),
+    (b"\x1f\x8b", "the file is compressed with gzip; unpack it first"),
+    (b"PK", "the zip archive is cut short or damaged"),
+)
+_OLD = "the file has the format of torch before version {}; load it with torch and save it again"
+
+
+def diagnosis(start: bytes) -> str:
+    """Return what a file seems to be that begins with these 512 bytes."""
     if not start:
         return "the file is empty"
-    if start.startswith(b"PK"):
-        return "the zip archive is cut short or damaged"
+    for beginning, text in _FOREIGN:
+        if start.startswith(beginning):
+            return text
+    if start[257:262] == b"ustar":
+        return f"the file is a tar archive; if torch wrote it, {_OLD.format('0.1.10')}"
     if b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19" in start:
-        return (
-            "the file has the format of torch before version 1.6; load it with torch and save it "
-            "again"
-        )
+        return _OLD.format("1.6")
     if start.startswith(b"\x80"):
         return "the file is a bare pickle, which save() does not write"
     if start[8:9] == b"{":
-        return "the file looks like safetensors; read it with that library"
+        return "the file looks like safetensors; read it with tp.safetensors.load_file"
     return f"the file is no zip archive (it begins with {start[:8]!r})"
 
 
@@ -169,9 +225,23 @@ def opened_for_writing(target: Any) -> Generator[IO[bytes], None, None]:
             os.fsync(file.fileno())
         _give_usual_mode(name, path)
         Path(name).replace(path)
+        _sync_directory(path.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _sync_directory(path: Path) -> None:
+    """Let the new name survive a power cut, too, where the system has a way to say so."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some file systems refuse it
+    finally:
+        os.close(handle)
 
 
 def _give_usual_mode(name: str, path: Path) -> None:

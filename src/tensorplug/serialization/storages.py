@@ -1,0 +1,89 @@
+"""The memories of a file, and the devices that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tensorplug.core import Tensor, creation, host
+from tensorplug.core.devices import CPU, Device
+from tensorplug.core.dtypes import DType, uint8
+from tensorplug.core.errors import DeviceNotAvailableError
+
+MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | None
+
+
+class Storage:
+    """The bytes of one memory; what a map_location function is called with."""
+
+    def __init__(self, memory: memoryview, swapped: bool, dtype: DType | None) -> None:
+        self._memory = memory
+        self._swapped = swapped
+        self._dtype = dtype
+        self._typed: dict[DType, Any] = {}
+        self.device = CPU
+
+    def nbytes(self) -> int:
+        """Return the number of bytes."""
+        return len(self._memory)
+
+    def to(self, device: Any) -> Storage:
+        """Return the storage, to be put on another device."""
+        self.device = Device(device)
+        return self
+
+    def cpu(self) -> Storage:
+        """Return the storage, to stay on the host."""
+        return self.to(CPU)
+
+    def __getattr__(self, name: str) -> Callable[..., Storage]:
+        # Programs say `lambda storage, location: storage.<device type>(index)`.
+        if name.startswith("_") or not hasattr(Tensor, f"is_{name}"):
+            raise AttributeError(f"a storage has no attribute {name!r}")
+        return lambda index=None: self.to(Device(name) if index is None else Device(name, index))
+
+    def typed(self, dtype: DType | None) -> Any:
+        """Return a 1-d tensor over the whole memory."""
+        chosen = dtype or self._dtype or uint8
+        known = self._typed.get(chosen)
+        if known is None:
+            if not len(self._memory):
+                known = creation.empty_of((0,), chosen, CPU)
+            else:
+                known = host.from_bytes(self._memory, chosen, self._swapped)
+            self._typed[chosen] = known = placed(known, self.device)
+        return known
+
+
+def placed(tensor: Any, device: Device) -> Any:
+    """Return a tensor of the host on a device."""
+    if device is CPU:
+        return tensor
+    try:
+        return tensor.to(device)
+    except DeviceNotAvailableError as error:
+        raise DeviceNotAvailableError(
+            f"load(): a tensor was saved from {device}. {error}. To load it onto another device, "
+            "pass "
+            'map_location="cpu"'
+        ) from error
+
+
+def locate(storage: Storage, location: str, wanted: MapLocation) -> None:
+    """Note on a storage where its tensors are to be."""
+    if wanted is None:
+        storage.to(location)
+    elif isinstance(wanted, (Device, str)):
+        storage.to(wanted)
+    elif isinstance(wanted, Mapping):
+        storage.to(wanted.get(location, location))
+    else:
+        chosen = wanted(storage, location)
+        if chosen is None:
+            storage.to(location)
+        elif isinstance(chosen, (Device, str)):
+            storage.to(chosen)
+        elif chosen is not storage:
+            raise TypeError(
+                f"load(): map_location must return the storage, a device or None, got {chosen!r}"
+            )

@@ -1,0 +1,405 @@
+"""Unpickling without running code of the file's author.
+
+A restricted pickle may name only what is listed here. What it can do with these is checked, too:
+a pickle is a program, and one that repeats, hashes or prints what it has built could otherwise
+take memory and time without bounds.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import reprlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tensorplug.core import Tensor, creation
+from tensorplug.core.devices import Device
+from tensorplug.core.dtypes import ALL_DTYPES, DType
+from tensorplug.core.formats import strided
+from tensorplug.core.meta import empty_meta
+from tensorplug.core.shapes import Size
+
+from .names import STORAGES
+from .storages import Storage
+
+MOST_DIMENSIONS = 64  # NumPy's limit
+_MOST_KEY_PARTS = 1000
+
+
+class _Known:
+    """Something harmless that a file may name, wrapped so that no file can change it."""
+
+    __slots__ = ("make",)
+    make: Callable[..., Any]
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        object.__setattr__(self, "make", make)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise pickle.UnpicklingError("a file tries to change a function")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.make(*args)
+
+
+# --- tensors ----------------------------------------------------------------------------------
+
+
+def _layout(size: Any, stride: Any, offset: Any = 0) -> tuple[Any, Any, int]:
+    """Return sizes, strides and offset if they are lists of ints of 64 bits."""
+    if not (isinstance(size, (tuple, list)) and isinstance(stride, (tuple, list))):
+        raise ValueError("a tensor without sizes")
+    if len(size) > MOST_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(size)} dimensions")
+    for number in (*size, *stride, offset):
+        if type(number) is not int or not -(1 << 63) <= number < 1 << 63:
+            raise ValueError(f"a size, stride or offset {reprlib.repr(number)}")
+    return tuple(size), tuple(stride), offset
+
+
+def _rebuild(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any = False,
+    hooks: Any = None,
+    metadata: Any = None,
+) -> Any:
+    return _rebuild_bytes(storage, offset, size, stride, requires_grad, hooks, None, metadata)
+
+
+def _rebuild_bytes(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Any:
+    if not (isinstance(storage, Storage) and isinstance(dtype, DType | None)):
+        raise ValueError("a tensor without a memory or dtype")
+    size, stride, offset = _layout(size, stride, offset)
+    tensor = creation.show_memory(storage.typed(dtype), size, stride, offset)
+    if isinstance(metadata, dict):  # torch saves these views by their flags
+        if metadata.get("conj") is True:
+            tensor = tensor.conj()
+        if metadata.get("neg") is True:
+            tensor = -tensor
+    return tensor.requires_grad_() if requires_grad is True else tensor
+
+
+def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:
+    if not isinstance(dtype, DType):
+        raise ValueError("a tensor without a dtype")
+    size, stride, _ = _layout(size, stride)
+    if min(size, default=0) < 0:
+        raise ValueError("a tensor of negative size")
+    tensor = empty_meta(size, dtype)
+    return tensor.requires_grad_() if requires_grad is True else tensor
+
+
+def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Any:
+    from tensorplug.nn.parameter import Parameter
+
+    if not isinstance(data, Tensor):
+        raise ValueError("a parameter without a tensor")
+    return Parameter(data, requires_grad is True)
+
+
+# --- plain values -----------------------------------------------------------------------------
+
+
+def _check_key(key: Any) -> None:
+    """Raise if hashing would go too deep or too far: tuples can be nested at no cost."""
+    waiting, parts = [key], 0
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, (tuple, frozenset)):
+            parts += len(item)
+            if parts > _MOST_KEY_PARTS:
+                raise pickle.UnpicklingError(f"a key of more than {_MOST_KEY_PARTS} parts")
+            waiting.extend(item)
+
+
+def _container(make: Any) -> _Known:
+    """Return a type that is made of the items of another plain container."""
+
+    def made(items: Any = ()) -> Any:
+        if not isinstance(items, (tuple, list, set, frozenset, dict)):
+            raise TypeError(f"a {make.__name__} of a {type(items).__name__}")
+        for item in items:
+            _check_key(item)
+        return make(items)
+
+    return _Known(made)
+
+
+def _ordered(items: Any = ()) -> Any:
+    result: OrderedDict[Any, Any] = OrderedDict()
+    pairs = items.items() if isinstance(items, dict) else items
+    if not isinstance(items, (dict, tuple, list)):
+        raise TypeError(f"an OrderedDict of a {type(items).__name__}")
+    for pair in pairs:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+            raise TypeError("an OrderedDict of what are no pairs")
+        _check_key(pair[0])
+        result[pair[0]] = pair[1]
+    return result
+
+
+def _of(make: Any, *types: Any) -> _Known:
+    """Return a type that is made of arguments of these types."""
+
+    def made(*args: Any) -> Any:
+        for arg in args:
+            if not isinstance(arg, types):
+                raise TypeError(f"a {make.__name__} of a {type(arg).__name__}")
+        return make(*args)
+
+    return _Known(made)
+
+
+def _text_to_bytes(text: Any, encoding: Any = "latin1") -> bytes:
+    # How protocol 2 writes bytes.
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
+        raise pickle.UnpicklingError("bytes that are not written as latin1")
+    return text.encode("latin1")
+
+
+def _array_of_bytes(data: Any = b"", encoding: Any = "latin1") -> bytearray:
+    if isinstance(data, bytes):
+        return bytearray(data)
+    return bytearray(_text_to_bytes(data, encoding))  # not of a size, which could be any
+
+
+def _strided(name: Any) -> Any:
+    if name != "torch.strided":
+        raise pickle.UnpicklingError("a tensor that is not dense")
+    return strided
+
+
+_BUILTINS: dict[str, Any] = {
+    "set": _container(set),
+    "frozenset": _container(frozenset),
+    "bytes": _Known(lambda: b""),
+    "bytearray": _Known(_array_of_bytes),
+    "complex": _of(complex, int, float),
+    "slice": _of(slice, int, type(None)),
+}
+
+_KNOWN: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): _Known(_rebuild),
+    ("torch._utils", "_rebuild_tensor_v3"): _Known(_rebuild_bytes),
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): _Known(_rebuild_meta),
+    ("torch._utils", "_rebuild_parameter"): _Known(_rebuild_parameter),
+    ("torch._utils", "_rebuild_parameter_with_state"): _Known(_rebuild_parameter),
+    ("torch", "Size"): _container(Size),
+    ("torch", "device"): _of(Device, str, int),
+    ("torch.serialization", "_get_layout"): _Known(_strided),
+    ("torch.storage", "UntypedStorage"): None,
+    ("collections", "OrderedDict"): _Known(_ordered),
+    ("collections", "Counter"): _container(Counter),
+    ("_codecs", "encode"): _Known(_text_to_bytes),
+    # Protocol 2 still writes what Python 2 called that module.
+    **{(m, name): known for m in ("builtins", "__builtin__") for name, known in _BUILTINS.items()},
+    **{("torch", dtype.name): dtype for dtype in ALL_DTYPES},
+    **{("torch", name): dtype for name, dtype in STORAGES.items()},
+}
+
+_added: dict[tuple[str, str], Any] = {}
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let :func:`load` read objects of further classes, and call further functions, that you trust.
+
+    Parameters
+    ----------
+    safe_globals : list of class or function, or of (class or function, "module.name")
+        What files may name.
+    """
+    for item in safe_globals:
+        thing, name = item if isinstance(item, tuple) else (item, None)
+        full = name or f"{thing.__module__}.{thing.__qualname__}"
+        module, _, short = full.rpartition(".")
+        _added[module, short] = thing
+
+
+def get_safe_globals() -> list[Any]:
+    """Return what :func:`add_safe_globals` added."""
+    return list(_added.values())
+
+
+def clear_safe_globals() -> None:
+    """Take back what :func:`add_safe_globals` added."""
+    _added.clear()
+
+
+# --- the machine ------------------------------------------------------------------------------
+
+
+class Unpickler(pickle._Unpickler):
+    """Reads the pickle of an archive, which may name and do anything.
+
+    The unpickler written in Python, because of the compiled one only the look-up of names can be
+    changed.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The pickle.
+    label : str
+        What messages call the file.
+    find_storage : callable
+        Called with what a reference to a memory says; returns it.
+    """
+
+    stack: list[Any]  # set by pickle
+
+    def __init__(self, data: Any, label: str, find_storage: Callable[[Any], Storage]) -> None:
+        super().__init__(io.BytesIO(data), encoding="utf-8")
+        self._label = label
+        self._find_storage = find_storage
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a name in the file stands for."""
+        if (module, name) in _KNOWN:
+            return _KNOWN[module, name]
+        if (module, name) in _added:
+            return _added[module, name]
+        return self._find_other(module, name)
+
+    def _find_other(self, module: str, name: str) -> Any:
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return the memory that a reference in the pickle means."""
+        return self._find_storage(pid)
+
+
+def _checked(code: bytes, kind: type, keys_from: int | None) -> Any:
+    """Return an operation that puts items into what must be of a kind.
+
+    Where items are hashed, `keys_from` tells the first key's place: 1 for pairs, 0 for a set.
+    """
+    several = code in (pickle.SETITEMS, pickle.APPENDS, pickle.ADDITEMS)
+
+    def operation(self: Any) -> None:
+        if several:
+            target, items = self.metastack[-1][-1], self.stack
+        else:
+            count = 2 if code == pickle.SETITEM else 1
+            target, items = self.stack[-count - 1], self.stack[-count:]
+        if not isinstance(target, kind) and not self._trusts(type(target)):
+            raise self._refused(f"puts items into a {type(target).__name__}")
+        if keys_from is not None:
+            for key in items[::keys_from]:
+                _check_key(key)
+        self._usual(code)
+
+    return operation
+
+
+class RestrictedUnpickler(Unpickler):
+    """Reads a pickle that may name only what is known to be harmless, or was added.
+
+    The operations that change, make or size things are limited to what a pickler writes: others
+    could set attributes of, write into, or ask for memory with whatever is on the stack.
+    """
+
+    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+
+    def _find_other(self, module: str, name: str) -> Any:
+        raise self._refused(
+            f"names {module}.{name}, which is not on the list of what a file may name: reading it "
+            "could run any code. If you trust the class, pass it to "
+            "tp.serialization.add_safe_globals([...]); if you trust the file as you would a "
+            "program, pass weights_only=False"
+        )
+
+    def _refused(self, what: str) -> pickle.UnpicklingError:
+        return pickle.UnpicklingError(f"load(): {self._label} {what}")
+
+    def _trusts(self, cls: Any) -> bool:
+        return any([cls is thing for thing in _added.values()])
+
+    def _usual(self, code: bytes) -> None:
+        usual: Any = pickle._Unpickler.dispatch[code[0]]
+        usual(self)
+
+    def _build(self) -> None:
+        state = self.stack.pop()
+        target = self.stack[-1]
+        if isinstance(target, OrderedDict) and isinstance(state, dict):
+            target.__dict__.update(state)
+        elif self._trusts(type(target)):
+            self.stack.append(state)
+            self._usual(pickle.BUILD)
+        else:
+            raise self._refused(
+                f"sets the state of a {type(target).__name__}, which is not allowed"
+            )
+
+    def _new_object(self) -> None:
+        self._make({})
+
+    def _new_object_by_keywords(self) -> None:
+        self._make(self.stack.pop())
+
+    def _make(self, keywords: Any) -> None:
+        arguments = self.stack.pop()
+        cls = self.stack.pop()
+        if self._trusts(cls):
+            self.append(cls.__new__(cls, *arguments, **keywords))  # type: ignore[attr-defined]
+        elif isinstance(cls, _Known) and isinstance(arguments, tuple) and not keywords:
+            self.append(cls(*arguments))  # type: ignore[attr-defined]
+        else:
+            raise self._refused(f"makes an object of {reprlib.repr(cls)}")
+
+    def _call(self) -> None:
+        arguments, function = self.stack[-1], self.stack[-2]
+        if not (
+            isinstance(arguments, tuple)
+            and (isinstance(function, _Known) or self._trusts(function))
+        ):
+            raise self._refused(f"calls a {type(function).__name__}, which is not allowed")
+        self._usual(pickle.REDUCE)
+
+    def _dict(self) -> None:
+        for key in self.stack[::2]:
+            _check_key(key)
+        self._usual(pickle.DICT)
+
+    def _frozenset(self) -> None:
+        for key in self.stack:
+            _check_key(key)
+        self._usual(pickle.FROZENSET)
+
+    def _bytearray(self) -> None:
+        size = int.from_bytes(self.read(8), "little")  # type: ignore[attr-defined]
+        data = self.read(size)  # type: ignore[attr-defined]
+        if len(data) < size:
+            raise EOFError("a bytearray ends early")
+        self.append(bytearray(data))  # type: ignore[attr-defined]
+
+    def _extension(self) -> None:
+        raise self._refused("uses extension codes")
+
+    dispatch[pickle.BUILD[0]] = _build
+    dispatch[pickle.NEWOBJ[0]] = _new_object
+    dispatch[pickle.NEWOBJ_EX[0]] = _new_object_by_keywords
+    dispatch[pickle.REDUCE[0]] = _call
+    dispatch[pickle.APPEND[0]] = _checked(pickle.APPEND, list, None)
+    dispatch[pickle.APPENDS[0]] = _checked(pickle.APPENDS, list, None)
+    dispatch[pickle.SETITEM[0]] = _checked(pickle.SETITEM, dict, 2)
+    dispatch[pickle.SETITEMS[0]] = _checked(pickle.SETITEMS, dict, 2)
+    dispatch[pickle.ADDITEMS[0]] = _checked(pickle.ADDITEMS, set, 1)
+    dispatch[pickle.DICT[0]] = _dict
+    dispatch[pickle.FROZENSET[0]] = _frozenset
+    dispatch[pickle.BYTEARRAY8[0]] = _bytearray
+    for _code in (pickle.EXT1, pickle.EXT2, pickle.EXT4):
+        dispatch[_code[0]] = _extension
