@@ -26,7 +26,7 @@ from .modes import (
 from .nodes import Node
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used
-    from . import forward_ad, functional
+    from . import forward_ad, functional, profiler
     from .visualization import visualize
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "no_grad",
     "not_differentiable",
     "once_differentiable",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "visualize",
@@ -59,7 +60,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("forward_ad", "functional"):
+    if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "visualize":
         from .visualization import visualize

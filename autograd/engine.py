@@ -18,7 +18,7 @@ from tensorplug.core.kinds import Kind
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 
-from . import programs, saving
+from . import backward_ranges, programs, saving
 from .modes import _Fixed
 from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
 from .views import edge_of, requires_grad
@@ -203,7 +203,9 @@ class Pass:
                 self._deliver(edge, gradient, False, ready)
             del roots
             with _Fixed(self.create_graph), runtime.quiet():
-                if self.raw and self.alone and self.targets is None and not saving.anomaly:
+                if saving.profiled:
+                    backward_ranges.run(self._step, ready)
+                elif self.raw and self.alone and self.targets is None and not saving.anomaly:
                     self._run_plain(ready)
                 while ready:
                     self._step(ready.pop(), ready)

@@ -71,9 +71,11 @@ class FunctionCtx:
 class FunctionNode(MultiNode):
     """The node of a :class:`Function`'s call; it stands behind one output node per output."""
 
-    __slots__ = ("ctx", "differentiable", "function", "inputs")
+    __slots__ = ("ctx", "differentiable", "function", "inputs", "numbers")
 
     differentiable: tuple[bool, ...]
+    # Of each saved tensor: the number of the output that it is, or None.
+    numbers: tuple[int | None, ...]
     function: Any
     ctx: FunctionCtx
     inputs: int
@@ -91,22 +93,18 @@ class FunctionNode(MultiNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         values = []
-        for value, version in zip(self.saved, self.versions, strict=True):
-            if isinstance(value, tuple):  # an output of this node
-                tensor, number = value
-                result = new_tensor(tensor._array, tensor._kind, tensor._shape)
-                result._storage = tensor._storage
-                if version != version_of(tensor):
-                    raise self.modified(tensor, version)
-                if self.differentiable[number]:
-                    result._state = TRACKED
-                    result._node = OutputNode(self, number)
-                values.append(result)
-                continue
+        for value, version, number in zip(self.saved, self.versions, self.numbers, strict=True):
             if isinstance(value, SavedByHook):
                 value = value.unpack()
             elif value is not None and version_of(value) != version:
                 raise self.modified(value, version)
+            if number is not None:
+                result = new_tensor(value._array, value._kind, value._shape)
+                result._storage = value._storage
+                if self.differentiable[number]:
+                    result._state = TRACKED
+                    result._node = OutputNode(self, number)
+                value = result
             values.append(value)
         return tuple(values)
 
@@ -310,19 +308,16 @@ def _attach(
         ]
     )
     saved: list[Any] = []
-    versions: list[Any] = []
+    numbers: list[int | None] = []
     for tensor in ctx._to_save:
         number = next((n for n, out in enumerate(tensors) if out is tensor), None)
-        if tensor is not None and number is not None:
-            kept = tensor.detach()
-            saved.append((kept, number))
-            versions.append(version_of(kept))
-        else:
-            saved.append(tensor)
-            versions.append(None if tensor is None else version_of(tensor))
-    node.saved, node.versions = tuple(saved), tuple(versions)
-    if saving.hooks:
-        node.saved, node.versions = saving.pack(node.saved, node.versions)
+        # The output itself would make a cycle with its node.
+        saved.append(tensor if number is None else tensor.detach())
+        numbers.append(number)
+    node.saved, node.numbers = tuple(saved), tuple(numbers)
+    node.versions = tuple([None if tensor is None else version_of(tensor) for tensor in saved])
+    if saving.watched:
+        saving.watch(node)
     ctx._to_save = ()
     ctx._node = _Weak(node)
     for number, out in enumerate(tensors):
@@ -335,8 +330,6 @@ def _attach(
         out._state = TRACKED
         if number:
             extra_of(out).output_nr = number
-    if saving.anomaly:
-        saving.note_trace(node)
 
 
 class _Weak:

@@ -114,7 +114,9 @@ class Node:
 class NodeExtra:
     """Attributes of a node that most nodes never have."""
 
-    __slots__ = ("forward_trace", "metadata", "post_hooks", "pre_hooks", "retains", "tensor_hooks")
+    __slots__ = (
+        "forward_trace", "metadata", "post_hooks", "pre_hooks", "ranges", "retains", "tensor_hooks",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.metadata: dict[Any, Any] = {}
@@ -123,6 +125,7 @@ class NodeExtra:
         self.tensor_hooks: dict[int, Callable[..., Any]] = {}
         self.retains: Any = None  # weak reference to the tensor that keeps its gradient
         self.forward_trace: str | None = None
+        self.ranges: tuple[str, ...] = ()  # of a profile, around the forward op
 
 
 def node_extra(node: Node) -> NodeExtra:
@@ -236,6 +239,8 @@ class OpNode(Node):
         value = self.saved[place]
         if isinstance(value, SavedByHook):
             value = value.unpack()
+        elif isinstance(value, list):
+            value = [v.unpack() if isinstance(v, SavedByHook) else v for v in value]
         version = self.versions[place]
         if isinstance(value, TensorBase):
             if version is not None and _version(value) != version:

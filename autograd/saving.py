@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core import profiling
 from tensorplug.core.tensor_base import TensorBase
 
 from .nodes import Node, SavedByHook, node_extra
@@ -18,11 +19,18 @@ class _Hooks(threading.local):
 
 _local = _Hooks()
 
-# How many saved_tensors_hooks contexts are open, over all threads; and whether anomaly mode is on.
+# How many saved_tensors_hooks contexts are open, over all threads; whether anomaly mode is on; and whether a
+# profile is taken.
 hooks = 0
 anomaly = False
-# Whether either of them is: what recording looks at.
+profiled = False
+# Whether any of them is: what recording looks at.
 watched = False
+
+
+def _look() -> None:
+    global watched
+    watched = anomaly or profiled or hooks > 0
 
 
 class saved_tensors_hooks:
@@ -50,16 +58,16 @@ class saved_tensors_hooks:
         self.pair = (pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
-        global hooks, watched
+        global hooks
         self.previous = _local.stack
         _local.stack = (*self.previous, self.pair)
         hooks += 1
-        watched = True
+        _look()
 
     def __exit__(self, *exc: object) -> None:
-        global hooks, watched
+        global hooks
         hooks -= 1
-        watched = anomaly or hooks > 0
+        _look()
         _local.stack = self.previous
 
 
@@ -69,30 +77,46 @@ def pack(
     """Return what is saved after this thread's innermost hooks packed the tensors in it."""
     if not _local.stack:
         return saved, versions
-    pack_hook, unpack_hook = _local.stack[-1]
     packed = list(saved)
     kept = list(versions)
     for place, value in enumerate(saved):
         if isinstance(value, TensorBase):
-            edge = edge_of(value) if value._state and requires_grad(value) else None
-            packed[place] = SavedByHook(pack_hook(value.detach()), unpack_hook, edge)  # type: ignore[attr-defined]
+            packed[place] = _packed(value)
+            kept[place] = None
+        elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
+            packed[place] = [_packed(v) if isinstance(v, TensorBase) else v for v in value]
             kept[place] = None
     return tuple(packed), tuple(kept)
 
 
+def _packed(tensor: Any) -> SavedByHook:
+    pack_hook, unpack_hook = _local.stack[-1]
+    edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
+    return SavedByHook(pack_hook(tensor.detach()), unpack_hook, edge)
+
+
 def watch(node: Any) -> None:
-    """Do for a new node what is asked for: pack what it saved, keep the stack of the call."""
+    """Do for a new node what is asked for: pack what it saved, keep the stack or ranges of the call."""
     if hooks:
         node.saved, node.versions = pack(node.saved, node.versions)
     if anomaly:
         note_trace(node)
+    if profiled and profiling.local.ranges:
+        node_extra(node).ranges = profiling.local.ranges
 
 
 def set_anomaly(mode: bool) -> None:
     """Note the forward call with each node, or stop doing so."""
-    global anomaly, watched
+    global anomaly
     anomaly = mode
-    watched = anomaly or hooks > 0
+    _look()
+
+
+def set_profiled(mode: bool) -> None:
+    """Note the open ranges with each node, or stop doing so."""
+    global profiled
+    profiled = mode
+    _look()
 
 
 def note_trace(node: Node) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -190,26 +189,43 @@ def _serves(record: Any, device: str) -> bool:
 
 # --- the log ----------------------------------------------------------------------------------
 
+LOGGER = "tensorplug.dispatch"
+
 
 def log_dispatch(on: bool = True) -> None:
-    """Write each choice of a kernel to stderr as it is made: once per op, device and dtype.
+    """Log each choice of a kernel as it is made: once per op, device and dtype.
 
-    ``TENSORPLUG_LOG=dispatch`` in the environment does the same from the start. A composite that
-    runs as its body, without a kernel or a derivative of its own anywhere, is chosen without being
-    asked for.
+    The messages go to the logger "tensorplug.dispatch" of :mod:`logging`, at level INFO; where the
+    program has set up no handler, they are written to stderr. ``TENSORPLUG_LOG=dispatch`` in the
+    environment does the same from the start. A composite that runs as its body, without a kernel or a
+    derivative of its own anywhere, is chosen without being asked for.
     """
-    resolution.log_choice = _log if on else None
+    resolution.log_choice = _Log() if on else None
     kinds.reset_tables()
 
 
-def _log(choice: Choice) -> None:
-    sys.stderr.write(f"tensorplug: {_first_line(choice)}\n")
+class _Log:
+    """Logs a choice that was not logged before."""
 
+    def __init__(self) -> None:
+        import logging
 
-def _first_line(choice: Choice) -> str:
-    more = f" ({len(choice.losers)} not used)" if choice.losers else ""
-    return render(choice).partition("\n")[0] + more
+        self.logger = logging.getLogger(LOGGER)
+        self.known: set[Any] = set()
+        if self.logger.level == logging.NOTSET:
+            self.logger.setLevel(logging.INFO)
+        if not self.logger.hasHandlers():
+            handler = logging.StreamHandler()
+            handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+            self.logger.addHandler(handler)
+
+    def __call__(self, choice: Choice) -> None:
+        key = choice.op, choice.device, choice.dtype, choice.way, choice.kernel
+        if key not in self.known:  # the tables resolve anew whenever a plugin comes or goes
+            self.known.add(key)
+            more = f" ({len(choice.losers)} not used)" if choice.losers else ""
+            self.logger.info("%s%s", render(choice).partition("\n")[0], more)
 
 
 if "dispatch" in os.environ.get("TENSORPLUG_LOG", "").split(","):
-    resolution.log_choice = _log
+    resolution.log_choice = _Log()

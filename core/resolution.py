@@ -343,6 +343,12 @@ def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callabl
     choice = choose(op, kind.device.type, kind.dtype, preferred)
     if log_choice is not None:
         log_choice(choice)
+    served = _serving(choice, op, kind)
+    return served if around is None else around(choice, kind, served)
+
+
+def _serving(choice: Choice, op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return the callable that a choice stands for."""
     if choice.kernel is not None:
         return _on_device(choice.kernel.function, kind)
     if choice.way == "decomposition":
@@ -406,6 +412,9 @@ def kernel_not_found(op: Op, kind: Kind) -> KernelNotFoundError:
 
 #: Called with each choice as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
 log_choice: Callable[[Choice], None] | None = None
+
+#: Puts something around each kernel that goes into a table, while a profile is taken.
+around: Callable[[Choice, Kind, Callable[..., Any]], Callable[..., Any]] | None = None
 
 
 def _reset() -> None:
@@ -483,6 +492,7 @@ class FallbackCount:
 
 
 fallbacks: dict[tuple[str, str], FallbackCount] = {}
+_warned: set[tuple[str, str]] = set()
 
 
 def set_fallback(policy: Policy) -> None:
@@ -496,9 +506,11 @@ def set_fallback(policy: Policy) -> None:
     """
     if policy not in ("error", "warn", "allow"):
         raise ValueError(f"set_fallback(): expected 'error', 'warn' or 'allow', got {policy!r}")
-    _policy[0] = policy
-    kinds.reset_tables()
-    _reset()
+    with lock:
+        if policy != _policy[0]:
+            _warned.clear()
+        _policy[0] = policy
+        kinds.reset_tables()
 
 
 def fallback_policy() -> Policy:
@@ -516,19 +528,25 @@ def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
     host = kinds.kind_of(CPU, kind.dtype)
 
     def run(*raw: Any) -> Any:
-        count = fallbacks.setdefault((op.name, kind.device.type), FallbackCount())
-        before = count.bytes
+        count = FallbackCount()  # of this call alone: other threads count at the same time
         moved = [_to_host(value, kind, count) for value in raw]
         results = host.kernels[op.index](*moved)
         single = len(op.outputs) == 1
         back = [
             _from_host(array, host, kind, count) for array in ((results,) if single else results)
         ]
-        count.calls += 1
-        if count.calls == 1 and _policy[0] == "warn":
+        key = op.name, kind.device.type
+        with lock:
+            total = fallbacks.setdefault(key, FallbackCount())
+            total.calls += 1
+            total.bytes += count.bytes
+            told = key in _warned or _policy[0] != "warn"
+            if not told:
+                _warned.add(key)
+        if not told:
             warn(
                 f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it "
-                f"runs on the CPU, which moved {count.bytes - before} bytes this time",
+                f"runs on the CPU, which moved {count.bytes} bytes this time",
                 FallbackWarning,
             )
         return back[0] if single else tuple(back)

@@ -166,6 +166,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         nn as nn,
         optim as optim,
         plugin as plugin,
+        profiler as profiler,
         random as random,
         safetensors as safetensors,
         serialization as serialization,

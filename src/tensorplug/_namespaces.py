@@ -27,6 +27,7 @@ LAZY = frozenset(
         "onnx",
         "optim",
         "plugin",
+        "profiler",
         "random",
         "safetensors",
         "serialization",

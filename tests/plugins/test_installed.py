@@ -110,5 +110,5 @@ def test_the_log_is_asked_for_in_the_environment(python):
     script = "import tensorplug as tp; tp.ones(2) * 2"
     command = [str(python), "-W", "ignore", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    lines = [line for line in done.stderr.splitlines() if line.startswith("tensorplug: ")]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tensorplug.dispatch: ")]
     assert any(" mul on cpu, float32: kernel of cpu_numpy (tensorplug" in line for line in lines)

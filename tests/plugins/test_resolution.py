@@ -171,6 +171,18 @@ def test_fallback_warns_once_per_op(toy):
     assert tp.fallback_counts()["sub", "toy"].calls == 2
 
 
+def test_fallback_warns_of_what_was_allowed_before(toy):
+    x = tp.ones(2, device="toy")
+    tp.set_fallback("allow")
+    x - x
+    tp.set_fallback("warn")
+    with pytest.warns(FallbackWarning, match="moved 24 bytes this time"):
+        x - x
+    tp.set_fallback("warn")  # no change: what was told is known
+    x - x
+    assert tp.fallback_counts()["sub", "toy"].bytes == 3 * 24
+
+
 def test_fallback_has_derivatives(toy):
     tp.set_fallback("allow")
     x = tp.full((2,), 3.0, device="toy", requires_grad=True)
@@ -369,7 +381,7 @@ def test_explain_refuses_what_it_does_not_know():
         explain("mul", device="abacus")
 
 
-def test_the_log_tells_each_choice_once(capfd):
+def test_the_log_tells_each_choice_once(caplog):
     from tensorplug.core.explain import log_dispatch
 
     log_dispatch()
@@ -377,12 +389,17 @@ def test_the_log_tells_each_choice_once(capfd):
         x = tp.ones(2)
         x * x
         x * x
+        tp.set_fallback("allow")  # resolves everything anew
+        x * x
     finally:
         log_dispatch(False)
     x * x
-    lines = [line for line in capfd.readouterr().err.splitlines() if " mul " in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("tensorplug: mul on cpu, float32: kernel of cpu_numpy (tensorplug ")
+    records = [record for record in caplog.records if record.getMessage().startswith("mul ")]
+    assert len(records) == 1
+    assert (records[0].name, records[0].levelname) == ("tensorplug.dispatch", "INFO")
+    assert (
+        records[0].getMessage().startswith("mul on cpu, float32: kernel of cpu_numpy (tensorplug ")
+    )
 
 
 def test_kernels_say_where_they_come_from():
