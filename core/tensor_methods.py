@@ -57,6 +57,7 @@ if _FOR_TYPES:
         sets,
         shape,
         short_time,
+        shorthands,
         softmaxes,
         sorting,
         splitting,
@@ -200,6 +201,7 @@ class TensorMethods(TensorBase):
         diff = differences.diff
         digamma = gamma.digamma
         digamma_ = gamma.digamma
+        dim_order = shorthands.dim_order
         dist = distances.dist
         div = division.div
         div_ = division.div
@@ -227,6 +229,7 @@ class TensorMethods(TensorBase):
         exponential_ = distributions.exponential
         fill = selection.fill
         fill_ = selection.fill_
+        fill_diagonal_ = shorthands.fill_diagonal_
         fix = rounding.trunc
         fix_ = rounding.trunc
         flatten = shape.flatten
@@ -373,6 +376,7 @@ class TensorMethods(TensorBase):
         nanquantile = quantiles.nanquantile
         nansum = reductions.nansum
         narrow = indexing.narrow
+        narrow_copy = shorthands.narrow_copy
         ne = comparison.ne
         ne_ = comparison.ne
         neg = pointwise.neg
@@ -399,6 +403,7 @@ class TensorMethods(TensorBase):
         permute = shape.permute
         pinverse = linalg_spectra.pinverse
         polygamma = gamma._polygamma_method
+        polygamma_ = shorthands.polygamma_
         positive = pointwise.positive
         pow = powers.pow
         pow_ = powers.pow
@@ -423,6 +428,7 @@ class TensorMethods(TensorBase):
         repeat_interleave = rearranging.repeat_interleave
         reshape = shape.reshape
         reshape_as = shape.reshape_as
+        resize = shorthands.resize
         resize_ = resizing.resize_
         resize_as_ = resizing.resize_as_
         roll = rearranging.roll

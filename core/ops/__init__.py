@@ -35,6 +35,7 @@ from . import (
     joining,
     linalg_factors,
     linalg_functions,
+    linalg_lowrank,
     linalg_lu,
     linalg_norms,
     linalg_solvers,
@@ -56,6 +57,7 @@ from . import (
     sets,
     shape,
     short_time,
+    shorthands,
     softmaxes,
     sorting,
     splitting,
@@ -121,6 +123,8 @@ FAMILIES: tuple[_ModuleType, ...] = (
     windows,
     windows_signal,
     short_time,
+    linalg_lowrank,
+    shorthands,
 )
 
 from .bessel import *
@@ -147,6 +151,7 @@ from .interpolation import *
 from .joining import *
 from .linalg_factors import *
 from .linalg_functions import *
+from .linalg_lowrank import *
 from .linalg_lu import *
 from .linalg_norms import *
 from .linalg_solvers import *
@@ -168,6 +173,7 @@ from .selection import *
 from .sets import *
 from .shape import *
 from .short_time import *
+from .shorthands import *
 from .softmaxes import *
 from .sorting import *
 from .splitting import *

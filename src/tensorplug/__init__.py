@@ -123,11 +123,18 @@ from tensorplug.core.shapes import (
 from . import _namespaces, autograd as autograd
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
     get_num_threads as get_num_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
     set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads,
+    set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 
@@ -170,6 +177,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         random as random,
         safetensors as safetensors,
         serialization as serialization,
+        signal as signal,
         special as special,
         testing as testing,
         utils as utils,

@@ -9,6 +9,8 @@ from tensorplug.core.plugins.manager import device_listeners
 
 _deterministic: list[bool] = [False, False]  # on, and warnings only
 _precision = ["highest"]
+_warn_always = [False]
+_interop = [1]
 _threads = [
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 ]
@@ -36,6 +38,72 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return whether kernels that are not deterministic only warn."""
     return _deterministic[1]
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Say by one word or number what :func:`use_deterministic_algorithms` says.
+
+    Parameters
+    ----------
+    debug_mode : {"default", "warn", "error"} or {0, 1, 2}
+        Off; on, with warnings; on, with errors.
+
+    Raises
+    ------
+    TypeError, RuntimeError
+        If it is none of these.
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(
+            f"set_deterministic_debug_mode(): expects str or int, got {type(debug_mode).__name__}"
+        )
+    modes = _DEBUG_MODES if isinstance(debug_mode, str) else (0, 1, 2)
+    if debug_mode not in modes:
+        raise RuntimeError(
+            f"set_deterministic_debug_mode(): expected one of {modes}, got {debug_mode!r}"
+        )
+    number = modes.index(debug_mode)
+    use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """Return 0, 1 or 2, see :func:`set_deterministic_debug_mode`."""
+    on, warn_only = _deterministic
+    return (1 if warn_only else 2) if on else 0
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Remember whether warnings should come each time; ours always do, as Python's filters say."""
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always(): expects a bool, got {type(b).__name__}")
+    _warn_always[0] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Return what :func:`set_warn_always` was told."""
+    return _warn_always[0]
+
+
+def set_flush_denormal(mode: bool) -> bool:  # noqa: ARG001  torch's argument
+    """Return False: subnormal numbers are computed as they are, and this cannot be changed."""
+    return False
+
+
+def set_num_interop_threads(number: int, /) -> None:
+    """Remember a number: ops run one after another here, each on the threads that its kernel takes."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"set_num_interop_threads(): expects an int, got {type(number).__name__}")
+    if number < 1:
+        raise RuntimeError(f"set_num_interop_threads(): expects a positive int, got {number}")
+    _interop[0] = number
+
+
+def get_num_interop_threads() -> int:
+    """Return what :func:`set_num_interop_threads` was told, 1 by default."""
+    return _interop[0]
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -1,0 +1,259 @@
+"""Functions and methods of torch's that say shortly what the ops say: none of them is an op of its own."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast as typed
+
+from .. import operators, shapes
+from ..errors import warn
+from ..shapes import Size, normalize_dim
+from .creation import arange, empty
+from .gamma import polygamma
+from .indexing import narrow
+from .linalg_functions import linalg_vander
+from .rearranging import flip
+from .rules import check_tensor
+from .splitting import chunk, split
+
+if TYPE_CHECKING:
+    from ..devices import Device
+    from ..dtypes import DType, Number
+    from ..tensor import Tensor
+
+__all__ = [
+    "broadcast_shapes",
+    "detach",
+    "empty_permuted",
+    "is_conj",
+    "is_neg",
+    "narrow_copy",
+    "resolve_conj",
+    "resolve_neg",
+    "to_dlpack",
+    "unsafe_chunk",
+    "unsafe_split",
+    "vander",
+]
+
+unsafe_chunk = chunk  # torch leaves out a check of views there, which ours do not need
+unsafe_split = split
+
+
+def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
+    """Return the shape that all `shapes` broadcast to.
+
+    Parameters
+    ----------
+    *shapes : sequence of int, or int
+        An int n stands for ``(n,)``.
+
+    Raises
+    ------
+    RuntimeError
+        If two sizes of one dimension differ and neither is 1, or one is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.broadcast_shapes((2, 1), (3,), 1)
+    Size([2, 3])
+    """
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for shape in given:
+        if any(size < 0 for size in shape):
+            raise RuntimeError(f"broadcast_shapes(): negative sizes do not broadcast: {shape}")
+    return Size(_common(*given))
+
+
+_common = shapes.broadcast_shapes
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Return the matrix whose columns are powers of the vector `x`, by default the highest first.
+
+    Parameters
+    ----------
+    x : Tensor
+        ``(n,)``.
+    N : int, optional
+        How many columns; n by default.
+    increasing : bool
+        Whether the powers rise from left to right, as those of :func:`tensorplug.linalg.vander`.
+
+    Raises
+    ------
+    RuntimeError
+        If `x` is no vector or `N` is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.vander(tp.tensor([2, 3]), 3)
+    tensor([[4, 2, 1],
+            [9, 3, 1]])
+    """
+    check_tensor(x, "vander", "x")
+    if len(x._shape) != 1:
+        raise RuntimeError(f"vander(): x must be a one-dimensional tensor, got {list(x._shape)}")
+    count = x._shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError(f"vander(): N must be non-negative, got {N}")
+    powers: Any = linalg_vander(x, builtins.max(count, 1))[:, :count]
+    return powers if increasing else flip(powers, (1,))
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Return a copy of `length` positions of `input` along a dimension, from `start` on."""
+    return narrow(input, dim, start, length).clone()
+
+
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | str | int | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor of any elements that lies in memory without gaps, its dimensions in a given order.
+
+    Parameters
+    ----------
+    size : sequence of int
+        The shape.
+    physical_layout : sequence of int
+        The dimensions from the one with the largest stride to the one with the smallest.
+
+    Raises
+    ------
+    RuntimeError
+        If `physical_layout` does not name each dimension once.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty_permuted((2, 3, 5), (1, 0, 2)).stride()
+    (5, 10, 1)
+    """
+    order = [normalize_dim(dim, len(size), "empty_permuted") for dim in physical_layout]
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError(
+            f"empty_permuted(): physical_layout {tuple(physical_layout)} must name each of the "
+            f"{len(size)} dimensions once"
+        )
+    memory: Any = empty(
+        [size[dim] for dim in order],
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+    )
+    made = memory.permute([order.index(dim) for dim in range(len(size))]).detach()
+    return typed("Tensor", made.requires_grad_(requires_grad))
+
+
+def detach(input: Tensor) -> Tensor:
+    """Return the method's result, see :meth:`tensorplug.Tensor.detach`."""
+    check_tensor(input, "detach")
+    return input.detach()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Return whether a conjugation is still to be done: never, ``conj()`` does it at once."""
+    check_tensor(input, "is_conj")
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """Return whether a negation is still to be done: never."""
+    check_tensor(input, "is_neg")
+    return False
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the tensor itself: no conjugation is ever still to be done."""
+    check_tensor(input, "resolve_conj")
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Return the tensor itself: no negation is ever still to be done."""
+    check_tensor(input, "resolve_neg")
+    return input
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """Return a DLPack capsule that shares the tensor's memory; ``from_dlpack`` takes tensors directly."""
+    check_tensor(tensor, "to_dlpack", "tensor")
+    return tensor.__dlpack__()
+
+
+# --- methods ------------------------------------------------------------------------------------
+
+
+def fill_diagonal_(self: Any, fill_value: Number, wrap: bool = False) -> Any:
+    """Fill the main diagonal, in place.
+
+    Parameters
+    ----------
+    fill_value : number
+        The value.
+    wrap : bool
+        Whether the diagonal of a tall matrix starts anew below its end, one row further on.
+
+    Raises
+    ------
+    RuntimeError
+        If there are fewer than two dimensions, or more and of different sizes.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.zeros(4, 2).fill_diagonal_(5, wrap=True)
+    tensor([[5., 0.],
+            [0., 5.],
+            [0., 0.],
+            [5., 0.]])
+    """
+    shape = self._shape
+    if len(shape) < 2:
+        raise RuntimeError(f"fill_diagonal_(): dimensions must be more than 1, got {len(shape)}")
+    if len(shape) > 2:
+        if len(set(shape)) > 1:
+            raise RuntimeError(
+                f"fill_diagonal_(): all dimensions must be of equal length, got {list(shape)}"
+            )
+        places = arange(shape[0], device=self.device)
+        return self.index_put_([places] * len(shape), self.new_tensor(fill_value))
+    rows, columns = shape
+    step = columns + 1 if wrap else builtins.max(rows, 1)
+    for start in range(0, rows, step):
+        self[start : start + columns].diagonal().fill_(fill_value)
+    return self
+
+
+def dim_order(self: Any) -> tuple[int, ...]:
+    """Return the dimensions from the one with the largest stride to the one with the smallest."""
+    strides = self.stride()
+    return tuple(sorted(range(len(strides)), key=lambda dim: -strides[dim]))
+
+
+def resize(self: Any, *sizes: Any) -> Any:
+    """Return the elements in another shape: an old name of :meth:`reshape`, with a warning."""
+    warn("non-inplace resize is deprecated: call reshape", UserWarning)
+    return self.reshape(*sizes)
+
+
+def polygamma_(self: Any, n: int) -> Any:
+    """Replace each element by the `n`-th derivative of digamma there."""
+    return self.copy_(polygamma(n, self))
+
+
+for _method in (narrow_copy, dim_order, fill_diagonal_, polygamma_, resize):
+    operators.add_method(_method.__name__, _method)
+operators.add_method("unsafe_chunk", chunk)
+operators.add_method("unsafe_split", split)

@@ -1,0 +1,5 @@
+"""Window functions, under the names of ``torch.signal.windows``."""
+
+from __future__ import annotations
+
+from tensorplug.core.ops.signal_windows import *
