@@ -36,6 +36,8 @@ class DeviceRuntime:
         Cases of the conformance suite that fail, and why: ``{"forward/erfinv-float16": "no such
         function in half precision"}``. The names are those the suite prints, and may be patterns
         as :mod:`fnmatch` has them; a case that is named here and passes is a failure.
+    autocast_dtype : str
+        The name of the dtype that autocast computes in unless another is asked for.
     namespace : mapping of str to object
         Further names that users find as ``tp.<type>.<name>`` (streams, events …).
     """
@@ -48,6 +50,7 @@ class DeviceRuntime:
     dtypes: Collection[DType] | None = None
     capabilities: frozenset[str] = frozenset()
     expected_failures: Mapping[str, str] = MappingProxyType({})
+    autocast_dtype: str = "bfloat16"
     namespace: Mapping[str, Any] = MappingProxyType({})
 
     # --- presence ---

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tensorplug.autograd.derivatives import derivative, not_differentiable
+from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
 from tensorplug.core.dtypes import (
     ALL_DTYPES,
@@ -53,6 +54,7 @@ __all__ = [
     "INTEGRAL",
     "DType",
     "DeviceNotAvailableError",
+    "AutocastPolicy",
     "DeviceRuntime",
     "Kernel",
     "KernelContractError",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pluggy
 
 if TYPE_CHECKING:
+    from ..autocast_policies import AutocastPolicy
     from ..layers import Layer
     from ..operators import Op
     from ..resolution import Kernel
@@ -171,4 +172,24 @@ def tensorplug_records() -> Iterable[OpSamples]:  # type: ignore[empty-body]
             from .samples import RECORDS
 
             return RECORDS
+    """
+
+
+@hookspec
+def tensorplug_autocast() -> Iterable[AutocastPolicy]:  # type: ignore[empty-body]
+    """Return what autocast does with the arguments of ops, also those of other plugins.
+
+    Returns
+    -------
+    iterable of AutocastPolicy
+        One per op and device type; an op without one gets its arguments as they are, and the ops that
+        its body calls follow theirs.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_autocast(self):
+            return [AutocastPolicy("acme.smooth", "float32")]
     """

@@ -1,8 +1,8 @@
 """The plugin registry: plugins register here, whole or not at all.
 
-Order within one plugin: device runtimes, ops, kernels, derivatives, layers, so that each may refer
-to what came before. If any part is refused, the parts registered so far are taken back. A device
-can be found once everything of its plugin is in place.
+Order within one plugin: device runtimes, ops, kernels, derivatives, layers, autocast policies, so
+that each may refer to what came before. If any part is refused, the parts registered so far are taken
+back. A device can be found once everything of its plugin is in place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from .. import kinds, operators, resolution
+from .. import autocast_policies, kinds, operators, resolution
+from ..autocast_policies import AutocastPolicy
 from ..errors import PluginError, RegistrationError
 from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
@@ -41,7 +42,7 @@ class PluginRecord:
         The distribution it came from; empty for one registered in process.
     entry_point : str
         The name of its entry point; empty for one registered in process.
-    devices, ops, kernels, derivatives, layers : list
+    devices, ops, kernels, derivatives, layers, autocast : list
         What its hooks returned.
     """
 
@@ -55,6 +56,7 @@ class PluginRecord:
     kernels: list[Kernel] = field(default_factory=list)
     derivatives: list[Any] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    autocast: list[AutocastPolicy] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -202,6 +204,7 @@ def _register_parts(record: PluginRecord) -> None:
         layer = validation.check_layer(item, record, _layers)
         _layers[layer.name] = layer
         record.layers.append(layer)
+    record.autocast = autocast_policies.add(_collect(record, "tensorplug_autocast"), record.name)
     record.devices = list(runtimes.values())
     _runtimes.update(runtimes)
     for type_ in runtimes:
@@ -255,6 +258,7 @@ def unregister(name: str) -> None:
 
 
 def _withdraw(record: PluginRecord) -> None:
+    autocast_policies.remove(record.autocast)
     for layer in record.layers:
         _layers.pop(layer.name, None)
     if record.derivatives and remove_derivatives is not None:

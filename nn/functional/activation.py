@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core import DType, Tensor
 from tensorplug.core.dtypes import FLOATING
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import (
     log_softmax as _log_softmax,
     softmax as _softmax,
@@ -145,6 +146,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return leaky_relu(input, negative_slope, True)
 
 
+@seen_by_layers
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else ``weight * x`` with one weight, or one per channel.
 

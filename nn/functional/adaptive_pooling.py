@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.shapes import Shape
 
 from ..ops import pooling as ops
@@ -165,6 +166,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     return _adaptive_avg_pool(2, input, output_size)
 
 
+@seen_by_layers
 def adaptive_avg_pool3d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(3, input, output_size)
@@ -220,6 +222,7 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
+@seen_by_layers
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import bool_
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import ones, where
 
 from ._common import tensor
@@ -15,6 +16,7 @@ from .dropout import dropout
 __all__ = ["scaled_dot_product_attention"]
 
 
+@seen_by_layers
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.shapes import Shape
 
 from ..ops.convolution import convolution, convolution_input
@@ -148,6 +149,7 @@ def _conv_transpose(
     return unbatched(output, added)
 
 
+@seen_by_layers
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -161,6 +163,7 @@ def conv1d(
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@seen_by_layers
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -202,6 +205,7 @@ def conv2d(
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@seen_by_layers
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -215,6 +219,7 @@ def conv3d(
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
+@seen_by_layers
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Return :func:`conv1d` of (time, batch, channels), with a weight (kernel, in, out)."""
     tensor(input, "conv_tbc")
@@ -222,6 +227,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     return output.permute(2, 0, 1)
 
 
+@seen_by_layers
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -238,6 +244,7 @@ def conv_transpose1d(
     )
 
 
+@seen_by_layers
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -271,6 +278,7 @@ def conv_transpose2d(
     )
 
 
+@seen_by_layers
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,

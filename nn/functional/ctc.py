@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 
 from ._common import reduce, tensor
@@ -20,6 +21,7 @@ _NEVER = -1e30
 Lengths = Tensor | Sequence[int]
 
 
+@seen_by_layers
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

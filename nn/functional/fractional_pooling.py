@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import arange, cat, full_like, rand
 
 from ._common import batched, per_dimension, unbatched
@@ -77,6 +78,7 @@ def _starts(sample: Any, size: int, wanted: int, kernel: int) -> Any:
     return cat([starts, last], -1)
 
 
+@seen_by_layers
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -111,6 +113,7 @@ def fractional_max_pool2d(
     return both if return_indices else both[0]
 
 
+@seen_by_layers
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Ints,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tensorplug.core import Tensor
+from tensorplug.core import Tensor, dispatch
 from tensorplug.core.dtypes import INTEGER, int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import einsum, zeros
 
 from ..ops import linear as ops
@@ -46,7 +47,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(
             f"linear(): expected bias of shape {list(other[:-1])}, got {list(bias._shape)}"
         )
-    if input.dtype is not weight.dtype:
+    if input.dtype is not weight.dtype and not dispatch.interposed:  # else autocast may see to it
         raise RuntimeError(
             f"linear(): expected input and weight to have the same dtype, but got: {input.dtype} != "
             f"{weight.dtype}"
@@ -54,6 +55,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return ops.linear(input, weight, bias)
 
 
+@seen_by_layers
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
 

@@ -9,6 +9,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING, int64, uint8
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
 
 from ..ops.activation import log_sigmoid
@@ -62,6 +63,7 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
         )
 
 
+@seen_by_layers
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -121,6 +123,7 @@ def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
     return total if reduction == "sum" else total / weights.sum()
 
 
+@seen_by_layers
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -278,6 +281,7 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     return reduced(weighted, reduction, name)
 
 
+@seen_by_layers
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -299,6 +303,7 @@ def mse_loss(
     return _weighted_mean((input - target).square(), weight, reduction, "mse_loss")
 
 
+@seen_by_layers
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -313,6 +318,7 @@ def l1_loss(
     return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
 
 
+@seen_by_layers
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -339,6 +345,7 @@ def smooth_l1_loss(
     return reduced(losses, reduction, "smooth_l1_loss")
 
 
+@seen_by_layers
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -365,6 +372,7 @@ def huber_loss(
     return reduced(losses, reduction, "huber_loss")
 
 
+@seen_by_layers
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -409,6 +417,7 @@ def binary_cross_entropy(
     return reduced(losses, reduction, "binary_cross_entropy")
 
 
+@seen_by_layers
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -460,6 +469,7 @@ def binary_cross_entropy_with_logits(
     return reduced(losses, reduction, "binary_cross_entropy_with_logits")
 
 
+@seen_by_layers
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -502,6 +512,7 @@ def kl_div(
     return reduced(losses, reduction, "kl_div")
 
 
+@seen_by_layers
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import arange, minimum, pdist, where, zeros
 
 from ..ops.activation import log_sigmoid
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@seen_by_layers
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`, whose norms count as at least `eps`.
 
@@ -80,6 +82,7 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 
+@seen_by_layers
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -107,6 +110,7 @@ def margin_ranking_loss(
     return reduced(losses, reduction, "margin_ranking_loss")
 
 
+@seen_by_layers
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -123,6 +127,7 @@ def hinge_embedding_loss(
     return reduced(apart + together, reduction, "hinge_embedding_loss")
 
 
+@seen_by_layers
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -136,6 +141,7 @@ def soft_margin_loss(
     return reduced(-log_sigmoid(target * input), reduction, "soft_margin_loss")
 
 
+@seen_by_layers
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -199,6 +205,7 @@ def multi_margin_loss(
     return reduced(losses, reduction, "multi_margin_loss")
 
 
+@seen_by_layers
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -261,6 +268,7 @@ def multilabel_soft_margin_loss(
     return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
 
 
+@seen_by_layers
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -308,6 +316,7 @@ def cosine_embedding_loss(
     return reduced(together + apart, reduction, "cosine_embedding_loss")
 
 
+@seen_by_layers
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -9,6 +9,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import finfo
+from tensorplug.core.layers import seen_by_layers
 
 from ..ops.normalization import standardize
 from ._common import tensor
@@ -115,6 +116,7 @@ def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[
     return tuple(range(input.ndim - len(wanted), input.ndim))
 
 
+@seen_by_layers
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -148,6 +150,7 @@ def layer_norm(
     return _affine(standardize(input, dims, eps)[0], weight, bias, tuple(normalized_shape))
 
 
+@seen_by_layers
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -164,6 +167,7 @@ def rms_norm(
     return output if weight is None else output * weight
 
 
+@seen_by_layers
 def group_norm(
     input: Tensor,
     num_groups: int,

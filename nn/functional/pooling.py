@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.shapes import Shape
 
 from ..ops import pooling as ops
@@ -229,6 +230,7 @@ def max_pool3d(
     ceil_mode: bool = ...,
     return_indices: bool = ...,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
+@seen_by_layers
 def max_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -357,6 +359,7 @@ def avg_pool2d(
     )
 
 
+@seen_by_layers
 def avg_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -497,6 +500,7 @@ def max_unpool1d(
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@seen_by_layers
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -524,6 +528,7 @@ def max_unpool2d(
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@seen_by_layers
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,

@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import FLOATING, int64
+from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import linspace, ones, stack, where
 
 from ..ops.windows import fold_windows, pad_zeros, positions, unfold_windows, unpad
@@ -283,6 +284,7 @@ def _centres(extent: int, align_corners: bool, like: Any) -> Any:
     return axis if align_corners else axis * ((extent - 1) / extent)
 
 
+@seen_by_layers
 def grid_sample(
     input: Tensor,
     grid: Tensor,

@@ -7,7 +7,6 @@ and lets the error of ``to("cuda")`` say what to install.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -80,11 +79,27 @@ class _CurrentDevice:
         self._module._runtime().set_device(self._before)
 
 
+class _AmpModule(types.ModuleType):
+    """``tensorplug.<type>.amp``, filled when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            from tensorplug.amp.device_namespace import names_for
+
+            device_type = self.__name__.split(".")[1]
+            vars(self).update(names_for(device_type))
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
 class DeviceModule(types.ModuleType):
     """The functions of one device type.
 
     Whatever else a plugin's runtime has in ``namespace`` is found here, too.
     """
+
+    amp: _AmpModule
 
     def __init__(self, device_type: str) -> None:
         super().__init__(f"tensorplug.{device_type}", f"Functions of device type {device_type!r}.")
@@ -96,6 +111,8 @@ class DeviceModule(types.ModuleType):
         known = sys.modules.get(f"tensorplug.{device_type}")
         if not isinstance(known, DeviceModule):
             known = sys.modules[f"tensorplug.{device_type}"] = cls(device_type)
+            name = f"tensorplug.{device_type}.amp"
+            known.amp = sys.modules[name] = _AmpModule(name)
         return known
 
     def _runtime(self) -> DeviceRuntime:
@@ -112,8 +129,6 @@ class DeviceModule(types.ModuleType):
         found = creation.legacy_types(self._type).get(name)
         if found is not None:
             return found
-        if name == "amp":
-            return importlib.import_module("tensorplug.amp")
         try:
             return discovery.find_runtime(self._type).namespace[name]
         except (DeviceNotAvailableError, KeyError):
@@ -268,3 +283,7 @@ class DeviceModule(types.ModuleType):
         """Give cached memory back; nothing to do where no device is."""
         if self.is_available():
             self._runtime().empty_cache()
+
+
+for _type in ("cpu", *WELL_KNOWN):  # so that they can be imported from, installed or not
+    DeviceModule.of(_type)

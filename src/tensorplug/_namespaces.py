@@ -43,6 +43,17 @@ LAZY_FUNCTIONS = {
     "load": "serialization",
     "save": "serialization",
     "autocast": "amp",
+    **dict.fromkeys(
+        (
+            "clear_autocast_cache",
+            "get_autocast_dtype",
+            "is_autocast_cache_enabled",
+            "is_autocast_enabled",
+            "set_autocast_cache_enabled",
+            "set_autocast_dtype",
+        ),
+        "amp.autocast_mode",
+    ),
     "vmap": "func",
     # what torch has at its top level and in nn.functional
     **dict.fromkeys(

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tensorplug.core import explain, operators, plugins
+from tensorplug.core.autocast_policies import policy_of
 from tensorplug.core.plugins import hookspecs, manager
-from tensorplug.plugin import Kernel, Layer, composite, derivative, hookimpl
+from tensorplug.plugin import AutocastPolicy, Kernel, Layer, composite, derivative, hookimpl
 from tensorplug.testing.records import OpRecord, all_records
 
 from .conftest import FLOAT32, Plugin, ToyRuntime, full, toy_add, toy_fill_new
@@ -23,6 +24,7 @@ TESTS = "\n".join(path.read_text("utf-8") for path in Path(__file__).parent.glob
 
 def test_these_are_the_hooks():
     assert sorted(HOOKS) == [
+        "tensorplug_autocast",
         "tensorplug_derivatives",
         "tensorplug_devices",
         "tensorplug_kernels",
@@ -140,6 +142,22 @@ def test_tensorplug_derivatives(registry):
     assert gradient() == [2.0, 2.0]
     registry.unregister("only_a_derivative")
     assert gradient() == [-1.0, -1.0]
+
+
+def test_tensorplug_autocast(registry):
+    class Policies:
+        name = "only_policies"
+
+        @hookimpl
+        def tensorplug_autocast(self):
+            return [AutocastPolicy("neg", "float32", "toy")]
+
+    record = registry.register(Policies())
+    assert [policy.plugin for policy in record.autocast] == ["only_policies"]
+    assert policy_of("neg", "toy") == "float32"
+    assert policy_of("neg", "cpu") is None
+    registry.unregister("only_policies")
+    assert policy_of("neg", "toy") is None
 
 
 def test_tensorplug_layers(registry):

@@ -1,0 +1,162 @@
+"""The layer that converts what ops get, and the state of each thread that says whether it does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.autocast_policies import Policy, named, policy_of
+from tensorplug.core.devices import Device
+from tensorplug.core.dtypes import FLOATING, DType, dtype_named, float32, float64, promote_types
+from tensorplug.core.kinds import Kind
+from tensorplug.core.layers import Layer, recording
+from tensorplug.core.operators import Op, first_tensor
+from tensorplug.core.plugins import discovery
+from tensorplug.core.tensor_base import TensorBase, version_of
+
+
+class State(threading.local):
+    """What autocast is to do in one thread."""
+
+    def __init__(self) -> None:
+        self.enabled: dict[str, bool] = {}
+        self.dtypes: dict[str, DType] = {}
+        self.cache_enabled = True
+        # How many contexts are open: the cache is dropped at the end of the outermost.
+        self.depth = 0
+        # By the tensor's id, dtype and whether recorded: the tensor, its version, and what it became.
+        self.cache: dict[tuple[int, DType, bool], tuple[Tensor, int, Tensor]] = {}
+        # Within an op whose arguments are converted; what it consists of is left alone.
+        self.inside = False
+
+
+state = State()
+
+
+def default_dtype(device_type: str) -> DType:
+    """Return the dtype that autocast computes in on a device type unless told otherwise."""
+    chosen = state.dtypes.get(device_type)
+    if chosen is None:
+        chosen = dtype_named(discovery.find_runtime(device_type).autocast_dtype)
+    return chosen
+
+
+class AutocastLayer(Layer):
+    """Converts the arguments of ops as their policies say."""
+
+    name = "autocast"
+    order = 200
+    nested = True  # an op without a policy may consist of such that have one
+    functions = True
+
+    def __call__(
+        self,
+        op: Op,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        proceed: Callable[..., Any],
+    ) -> Any:
+        """Convert the arguments of a call, and pass it on."""
+        if state.inside or op.name.rstrip("_") not in named:
+            return proceed(*args, **kwargs)
+        if op.name not in named or kwargs.get("out") is not None:
+            return _as_it_is(args, kwargs, proceed)  # what is written to has its dtype
+        first = first_tensor((*args, *kwargs.values()))
+        if first is None:
+            return proceed(*args, **kwargs)
+        device = first._kind.device.type
+        policy = policy_of(op.name, device)
+        if policy is None or not state.enabled.get(device):
+            return proceed(*args, **kwargs)
+        if policy == "refuse":
+            raise RuntimeError(
+                f"{op.name}() is unsafe to autocast on {device}: in half precision its gradient "
+                "overflows; use the variant with logits, or autocast(enabled=False) around it"
+            )
+        state.inside = True
+        try:
+            # What is asked for by dtype= is given.
+            if policy != "keep" and kwargs.get("dtype") is None:
+                dtype = _dtype_for(policy, (*args, *kwargs.values()), device)
+                args = tuple([convert(arg, device, dtype) for arg in args])
+                kwargs = {name: convert(value, device, dtype) for name, value in kwargs.items()}
+            return proceed(*args, **kwargs)
+        finally:
+            state.inside = False
+
+
+def _as_it_is(args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]) -> Any:
+    state.inside = True
+    try:
+        return proceed(*args, **kwargs)
+    finally:
+        state.inside = False
+
+
+def _dtype_for(policy: Policy, values: tuple[Any, ...], device: str) -> DType:
+    if policy == "lower":
+        return default_dtype(device)
+    if policy == "float32":
+        return float32
+    return _widest(values, device, default_dtype(device))
+
+
+layer = AutocastLayer()
+
+
+def _eligible(kind: Kind, device: str) -> bool:
+    dtype = kind.dtype
+    return kind.device.type == device and dtype.category == FLOATING and dtype is not float64
+
+
+def convert(value: Any, device: str, dtype: DType) -> Any:
+    """Return nested values with the floating-point tensors of a device type, float64 aside, converted."""
+    if isinstance(value, TensorBase):
+        kind = value._kind
+        if kind.dtype is dtype or not _eligible(kind, device):
+            return value
+        return _cast(value, dtype)
+    if type(value) in (list, tuple):
+        return type(value)([convert(item, device, dtype) for item in value])
+    return value
+
+
+def _cast(tensor: Any, dtype: DType) -> Tensor:
+    """Return a tensor in another dtype; that of a parameter is kept until the outermost context ends."""
+    if not (
+        state.cache_enabled
+        and dtype is not float32
+        and tensor.dtype is float32
+        and tensor.requires_grad
+        and tensor.is_leaf
+        and not tensor._is_view()
+    ):
+        return tensor.to(dtype)
+    key = id(tensor), dtype, recording.enabled
+    version = version_of(tensor)
+    known = state.cache.get(key)
+    if known is not None and known[1] == version:
+        return known[2]
+    result: Tensor = tensor.to(dtype)
+    state.cache[key] = tensor, version, result
+    return result
+
+
+def _widest(values: tuple[Any, ...], device: str, least: DType) -> DType:
+    dtype = least
+    for value in values:
+        if isinstance(value, TensorBase):
+            if _eligible(value._kind, device):
+                dtype = promote_types(dtype, value._kind.dtype)
+        elif isinstance(value, (list, tuple)):
+            dtype = _widest(tuple(value), device, dtype)
+    return dtype
+
+
+def type_of(device_type: str) -> str:
+    """Return a device type, which has to be a string; an index is dropped."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    return Device(device_type).type
