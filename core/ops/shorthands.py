@@ -115,7 +115,7 @@ def empty_permuted(
     *,
     dtype: DType | None = None,
     layout: Any = None,
-    device: Device | str | int | None = None,
+    device: Device | str | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
