@@ -166,6 +166,7 @@ ops = _namespaces.OpNamespace("")
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
         backends as backends,
+        compat as compat,
         data as data,
         fft as fft,
         linalg as linalg,

@@ -16,6 +16,7 @@ LAZY = frozenset(
         "amp",
         "array_api",
         "backends",
+        "compat",
         "data",
         "distributed",
         "distributions",

@@ -1,0 +1,200 @@
+"""Programs that import torch, run on tensorplug; each in a process of its own."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tensorplug import compat
+
+
+def run(tmp_path, program, *arguments, module=None, check=True):
+    """Run a program through the command; return what it printed, or the last line of its error."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    what = [str(path)] if module is None else ["-m", module]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tensorplug.compat", *what, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    assert done.returncode != 0
+    return done.stderr.strip().splitlines()[-1]
+
+
+IMPORTS = """
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim as optim
+import torch.utils.checkpoint
+from torch import Tensor, einsum
+from torch.autograd import Function, Variable
+from torch.backends import cudnn
+from torch.nn import Linear, functional
+from torch.nn.modules.conv import Conv2d
+from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils.rnn import pad_sequence
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data.dataloader import DataLoader as Loader
+from torch.utils.data.dataset import Subset
+from torch.utils.data.sampler import SequentialSampler
+
+import tensorplug as tp
+
+assert torch.__version__.startswith("2.") and torch.version.cuda is None
+assert Tensor is tp.Tensor and torch.float32 is tp.float32
+assert nn.Linear is Linear is tp.nn.Linear and F.relu is functional.relu is tp.nn.functional.relu
+assert Loader is DataLoader is tp.data.DataLoader and Conv2d is nn.Conv2d
+assert torch.nn is nn and torch.optim is optim and sys.modules["torch.nn"] is nn
+assert {"Linear", "Module"} <= set(dir(nn)) and {"compile", "zeros"} <= set(dir(torch))
+assert not torch.cuda.is_available()
+assert torch.compile(nn.Linear(2, 1))(torch.ones(1, 2)).shape == (1, 1)
+assert Variable(torch.ones(1), requires_grad=True).requires_grad
+cudnn.benchmark = True
+assert torch.backends.cudnn.benchmark
+
+
+@torch.jit.script
+def double(x):
+    return 2 * x
+
+
+@torch.compile(dynamic=True)
+def triple(x):
+    return 3 * x
+
+
+assert (double(torch.ones(1)) + triple(torch.ones(1))).item() == 5
+torch.set_default_tensor_type("torch.DoubleTensor")
+assert torch.zeros(1).dtype is torch.float64
+print(__name__, sys.argv[1:])
+"""
+
+
+def test_the_usual_imports(tmp_path):
+    assert run(tmp_path, IMPORTS, "a", "-m", "b") == "__main__ ['a', '-m', 'b']\n"
+
+
+TRAINING = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from helper import SIZE
+
+torch.manual_seed(0)
+x = torch.linspace(-1, 1, SIZE).unsqueeze(1)
+loader = DataLoader(TensorDataset(x, 3 * x + 1), batch_size=16, shuffle=True, num_workers=1)
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+for _ in range(20):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+print(round(model.weight.item(), 3), round(model.bias.item(), 3))
+"""
+
+
+def test_a_program_trains_with_a_module_beside_it(tmp_path):
+    (tmp_path / "helper.py").write_text("import torch\nSIZE = torch.tensor(64).item()\n")
+    assert run(tmp_path, TRAINING) == "3.0 1.0\n"
+    assert (tmp_path / "model.pt").exists()
+
+
+def test_a_module_is_run_by_name(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("import torch, sys; print(torch.ones(2), sys.argv[1:])")
+    assert run(tmp_path, "", "x", module="package.part") == "tensor([1., 1.]) ['x']\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("import torch.nosuch", "torch.nosuch"),
+        ("from torch import nosuch", "torch.nosuch"),
+        ("from torch.nn import NoSuch", "torch.nn.NoSuch"),
+        ("import torch.nn.nosuch", "torch.nn.nosuch"),
+        ("import torch; torch.nosuch", "torch.nosuch"),
+        ("import torch; torch.nn.functional.nosuch", "torch.nn.functional.nosuch"),
+        ("import torch.nn.Linear", "torch.nn.Linear"),
+        ("import torch; torch.nn.DataParallel(None)", "torch.nn.DataParallel"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, line, name):
+    error = run(tmp_path, line, check=False)
+    sort = {"f": "ModuleNotFoundError", "i": "ModuleNotFoundError"}[line[0]]
+    if ";" in line:
+        sort = "NotImplementedError" if line.endswith(")") else "AttributeError"
+    assert error == f"{sort}: tensorplug has no counterpart of {name}"
+
+
+@pytest.mark.parametrize("line", ["import torchvision", "from torchvision import transforms"])
+def test_torchvision_is_refused(tmp_path, line):
+    error = run(tmp_path, line, check=False)
+    assert error.startswith("ModuleNotFoundError: torchvision is compiled against torch itself")
+
+
+def test_tensorboard_is_said_to_keep_nothing(tmp_path):
+    program = """
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from torch.utils.tensorboard import SummaryWriter
+        with SummaryWriter("runs") as writer:
+            writer.add_scalar("loss", 1.0, 2)
+        assert "not kept" in str(caught[0].message)
+    """
+    run(tmp_path, program)
+
+
+def test_install_and_uninstall(tmp_path):
+    program = """
+    import sys
+    from tensorplug import compat
+    for _ in range(2):
+        with compat.install():
+            compat.install()
+            import torch
+            from torch import nn
+            assert torch.nn is nn
+        assert not [name for name in sys.modules if name.split(".")[0] == "torch"]
+    """
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    subprocess.run([sys.executable, str(path)], check=True)
+
+
+def test_torch_itself_is_not_replaced(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    with pytest.raises(RuntimeError, match="already imported"):
+        compat.install()
+
+
+def test_the_namespace_without_installing():
+    assert compat.torch.nn.Linear.__module__.startswith("tensorplug.")
+    with pytest.raises(AttributeError, match="nosuch"):
+        compat.nosuch  # noqa: B018
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-m"]])
+def test_the_command_says_how_it_is_used(arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorplug.compat", *arguments],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("usage: python -m tensorplug.compat")
