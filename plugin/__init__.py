@@ -41,6 +41,8 @@ from tensorplug.core.shapes import (
 )
 from tensorplug.core.sharing import SharedMemory
 
+from .host_kernels import host_kernels
+from .standard import ArrayApiBackend, array_api_backend
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
@@ -52,9 +54,10 @@ __all__ = [
     "FLOATS",
     "GROUP",
     "INTEGRAL",
+    "ArrayApiBackend",
+    "AutocastPolicy",
     "DType",
     "DeviceNotAvailableError",
-    "AutocastPolicy",
     "DeviceRuntime",
     "Kernel",
     "KernelContractError",
@@ -70,6 +73,7 @@ __all__ = [
     "Shape",
     "SharedMemory",
     "Spec",
+    "array_api_backend",
     "broadcast_shapes",
     "check_every_call",
     "check_tensor",
@@ -80,6 +84,7 @@ __all__ = [
     "elementwise",
     "get_op",
     "hookimpl",
+    "host_kernels",
     "normalize_dim",
     "normalize_dims",
     "not_differentiable",

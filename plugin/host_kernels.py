@@ -1,0 +1,92 @@
+"""Kernels that compute on the CPU, for what a device's own library does not have.
+
+Unlike the fallback policy, which is the user's choice for any op, this is the author's choice for some:
+``tp.explain`` and the coverage matrix show these kernels as the backend's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tensorplug.core import kinds, operators
+from tensorplug.core.devices import CPU
+from tensorplug.core.dtypes import DType, int64
+from tensorplug.core.kinds import Kind
+from tensorplug.core.operators import Op
+from tensorplug.core.runtime import DeviceRuntime
+
+from .tables import KernelTable
+
+
+def host_kernels(
+    runtime: DeviceRuntime, ops: Iterable[str] | None = None, priority: int = 0
+) -> KernelTable:
+    """Return kernels that copy their arguments to the host, compute there, and copy the result back.
+
+    Parameters
+    ----------
+    runtime : DeviceRuntime
+        The device's; its ``to_host`` and ``from_host`` move the arrays.
+    ops : iterable of str, optional
+        The ops; by default every primitive that makes no view. A view cannot be computed elsewhere,
+        since it shares memory.
+    priority : int
+        The kernels' priority. They name no dtypes, so a kernel that does is taken before them.
+
+    Raises
+    ------
+    ValueError
+        If one of the ops makes views.
+    """
+    chosen = [operators.get_op(name) for name in ops] if ops is not None else _primitives()
+    table = KernelTable(runtime.type, priority)
+    for op in chosen:
+        if op.view:
+            raise ValueError(f"host_kernels(): {op.name} makes a view, which shares memory")
+        table.add(op.name, _host_kernel(op, runtime))
+    return table
+
+
+def _primitives() -> list[Op]:
+    return [op for op in operators.all_ops() if op.sort == "primitive" and not op.view]
+
+
+def _host_kernel(op: Op, runtime: DeviceRuntime) -> Callable[..., Any]:
+    def to_host(value: Any) -> Any:
+        if isinstance(value, runtime.array_type):
+            dtype = runtime.dtype(value)
+            return kinds.kind_of(CPU, dtype).runtime.from_host(runtime.to_host(value), dtype, 0)
+        if isinstance(value, (list, tuple)):
+            return type(value)([to_host(item) for item in value])
+        return value
+
+    def from_host(value: Any, host: Kind) -> Any:
+        array = host.as_array(value)
+        dtype = host.runtime.dtype(array)
+        return runtime.from_host(host.runtime.to_host(array), dtype, runtime.current_device())
+
+    def kernel(*raw: Any) -> Any:
+        host = kinds.kind_of(CPU, _key(raw, runtime))
+        with host.runtime.quiet():
+            results = host.kernels[op.index](*[to_host(value) for value in raw])
+        if isinstance(results, (list, tuple)):
+            return tuple([from_host(result, host) for result in results])
+        return from_host(results, host)
+
+    kernel.__name__ = op.name.replace(".", "_")
+    return kernel
+
+
+def _key(raw: Iterable[Any], runtime: DeviceRuntime) -> DType:
+    """Return the dtype under which the CPU's kernel is looked up: the first that is told."""
+    for value in raw:
+        if isinstance(value, runtime.array_type):
+            return runtime.dtype(value)
+        if isinstance(value, DType):
+            return value
+        if isinstance(value, (list, tuple)) and value:
+            for item in value:
+                if isinstance(item, runtime.array_type):
+                    return runtime.dtype(item)
+    return int64

@@ -1,0 +1,200 @@
+"""An array library as a device: :func:`array_api_backend`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tensorplug.core import operators
+from tensorplug.core.dtypes import DType, bfloat16, float16, float32
+from tensorplug.core.plugins import hookimpl
+from tensorplug.core.resolution import Kernel
+from tensorplug.core.runtime import DeviceRuntime
+from tensorplug.core.shapes import Shape
+
+from ..host_kernels import host_kernels
+from ..strided import view_kernels, view_layout
+from ..tables import KernelTable
+from .kernels import FLOATS, HALVES, add_kernels
+from .runtime import StandardRuntime
+from .stores import StoredArray, layout_of, relaid
+
+__all__ = ["ArrayApiBackend", "array_api_backend"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ArrayApiBackend:
+    """The plugin that :func:`array_api_backend` makes; an entry point can name it.
+
+    Attributes
+    ----------
+    name : str
+        The plugin's name.
+    runtime : DeviceRuntime
+        The device's; its ``expected_failures`` and ``capabilities`` may be set.
+    """
+
+    def __init__(self, name: str, runtime: StandardRuntime) -> None:
+        self.name = name
+        self.runtime = runtime
+        self._own = KernelTable(runtime.type, priority=1)
+
+    def kernel(
+        self, op: str | None = None, *, dtypes: Iterable[DType] | None = None
+    ) -> Callable[[F], F]:
+        """Add the decorated function as a kernel that wins over those of the adapter.
+
+        It sees the library's own arrays and plain values, and returns arrays; it must not write to
+        its arguments.
+
+        Parameters
+        ----------
+        op : str, optional
+            The op; by default the function's name.
+        dtypes : iterable of DType, optional
+            Those it takes; by default all that the library has.
+        """
+
+        def decorate(function: F) -> F:
+            taken = self.runtime.dtypes if dtypes is None else dtypes
+            self._own.add(op or function.__name__, self._wrapped(function), dtypes=taken)
+            return function
+
+        return decorate
+
+    @hookimpl
+    def tensorplug_devices(self) -> Iterable[DeviceRuntime]:
+        """Return the runtime."""
+        return [self.runtime]
+
+    @hookimpl
+    def tensorplug_kernels(self) -> Iterable[Kernel]:
+        """Return the kernels: views, the standard's functions, the host's for what is left, its own."""
+        table = KernelTable(self.runtime.type)
+        view_kernels(table, layout_of, self._relaid)
+        table.add("copy", self._copy, dtypes=self.runtime.dtypes, out=True)
+        table.add("place", self._place, dtypes=self.runtime.dtypes)
+
+        def add(op: str, function: Callable[..., Any], dtypes: Iterable[DType]) -> None:
+            known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
+            table.add(op, self._wrapped(function), dtypes=known)
+            halves = [d for d in HALVES if d in self.runtime.natives and d not in known]
+            if halves and set(FLOATS) & set(known) and operators.get_op(op).pointwise:
+                table.add(op, self._wrapped(self._through_float32(function)), dtypes=halves)
+
+        add_kernels(self.runtime, add)
+        return [*host_kernels(self.runtime), *table, *self._own]
+
+    # --- between the library's arrays and the stores ---
+
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of the library's arrays as a kernel over stores."""
+        array_type, read, new = self.runtime.array_type, self.runtime.read, self.runtime.new
+
+        def unwrap(value: Any) -> Any:
+            if isinstance(value, array_type):
+                return read(value)
+            if isinstance(value, (list, tuple)):
+                return type(value)([unwrap(item) for item in value])
+            return value
+
+        @functools.wraps(function)
+        def kernel(*values: Any) -> Any:
+            with np.errstate(all="ignore"):  # of libraries that compute with NumPy
+                result = function(*[unwrap(value) for value in values])
+            return tuple(map(new, result)) if isinstance(result, tuple) else new(result)
+
+        return kernel
+
+    def _through_float32(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a pointwise function that computes half precision in float32, as torch does."""
+        xp, natives = self.runtime.xp, self.runtime.natives
+        halves = [natives[d] for d in (float16, bfloat16) if d in natives]
+
+        @functools.wraps(function)
+        def compute(*values: Any) -> Any:
+            half = values[-1].dtype
+            result = function(*[xp.astype(value, natives[float32]) for value in values])
+            return xp.astype(result, half) if result.dtype == natives[float32] else result
+
+        return compute if halves else function
+
+    def _relaid(self, array: StoredArray, layout: Any) -> StoredArray:
+        found = relaid(array, layout)
+        made: StoredArray = self.runtime.array_type(
+            found.store, found.shape, found.strides, found.offset, found.dtype
+        )
+        return made
+
+    def _copy(self, input: StoredArray, src: StoredArray, out: StoredArray | None = None) -> Any:
+        source = self.runtime.xp.broadcast_to(self.runtime.read(src), input.shape)
+        if out is None:
+            return self.runtime.new(source)
+        self.runtime.write(out, source)
+        return out
+
+    def _place(self, input: StoredArray, shape: Shape, key: tuple[Any, ...]) -> StoredArray:
+        result = self.runtime.empty(shape, input.dtype, 0)
+        target = self._relaid(result, view_layout("basic_index", layout_of(result), key))
+        self.runtime.write(target, self.runtime.read(input))
+        return result
+
+
+def array_api_backend(
+    xp: Any,
+    *,
+    device_type: str,
+    name: str | None = None,
+    to_host: Callable[[Any], Any] = np.asarray,
+    from_host: Callable[[Any, Any], Any] | None = None,
+    unavailable_reason: Callable[[], str | None] = lambda: None,
+) -> ArrayApiBackend:
+    """Make a device out of an array library that follows the Python array API standard.
+
+    The library needs neither strides nor arrays that can be written to: views and in-place ops are the
+    adapter's, over stores that hold the library's arrays. What the standard has a function for runs in
+    the library; the other primitives compute on the host, until :meth:`ArrayApiBackend.kernel` supplies
+    better.
+
+    Parameters
+    ----------
+    xp : module
+        The library's namespace, of the standard's version 2022.12 or later.
+    device_type : str
+        The device type, as in ``to("type")``.
+    name : str, optional
+        The plugin's name; by default the device type.
+    to_host : callable, optional
+        ``to_host(array)`` returns one of the library's arrays as a NumPy array; by default
+        ``numpy.asarray``.
+    from_host : callable, optional
+        ``from_host(array, dtype)`` returns a NumPy array as one of the library's, of the library's
+        dtype; by default ``xp.asarray``.
+    unavailable_reason : callable, optional
+        Returns why the library's hardware cannot be used, or None.
+
+    Returns
+    -------
+    ArrayApiBackend
+        The plugin.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import tensorplug as tp
+    >>> plugin = array_api_backend(numpy, device_type="second")
+    >>> record = tp.plugins.register(plugin)
+    >>> (tp.arange(3.0).to("second") * 2).sum()
+    tensor(6., device='second:0')
+    >>> tp.plugins.unregister("second")
+    """
+
+    def carry_in(array: Any, dtype: Any) -> Any:
+        return xp.asarray(array, dtype=dtype)
+
+    runtime = StandardRuntime(xp, device_type, to_host, from_host or carry_in, unavailable_reason)
+    return ArrayApiBackend(name or device_type, runtime)

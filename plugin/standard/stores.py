@@ -1,0 +1,190 @@
+"""Strided views over an array library that has none: a store, and where in it the elements are.
+
+The Python array API standard knows neither strides nor shared memory, and some libraries that follow
+it have arrays that never change. A :class:`StoredArray` has both: it refers to a :class:`Store`, which
+holds one of the library's arrays, and a write puts another array into the store, which every view of it
+then sees.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorplug.core.dtypes import DType
+from tensorplug.core.shapes import Shape, contiguous_strides
+
+from ..strided import Layout
+
+
+class Store:
+    """The memory of a tensor: an array of the library, of any shape, whose elements count row by row."""
+
+    __slots__ = ("array", "dtype", "size")
+
+    def __init__(self, array: Any, dtype: DType) -> None:
+        self.array = array
+        self.dtype = dtype
+        self.size = math.prod(array.shape)
+
+
+class StoredArray:
+    """What the kernels of an adapted library are given, before they see the library's own array."""
+
+    __slots__ = ("dtype", "offset", "shape", "store", "strides")
+
+    def __init__(
+        self, store: Store, shape: Shape, strides: Shape, offset: int, dtype: DType
+    ) -> None:
+        self.store = store
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"StoredArray({self.shape}, {self.dtype.name})"
+
+
+def stored(array: Any, dtype: DType) -> StoredArray:
+    """Return one of the library's arrays as the whole of a store of its own."""
+    shape = tuple(array.shape)
+    return StoredArray(Store(array, dtype), shape, contiguous_strides(shape), 0, dtype)
+
+
+def layout_of(array: StoredArray) -> Layout:
+    """Return how an array lies in its store."""
+    return Layout(array.shape, array.strides, array.offset, array.dtype)
+
+
+def relaid(array: StoredArray, layout: Layout) -> StoredArray:
+    """Return an array over the same store with another layout.
+
+    Raises
+    ------
+    RuntimeError
+        If it would reach beyond the store.
+    """
+    store = array.store
+    last = layout.offset + sum(
+        [(size - 1) * step for size, step in zip(layout.shape, layout.strides, strict=True)]
+    )
+    needed = (last + 1) * layout.dtype.itemsize
+    held = store.size * store.dtype.itemsize
+    if 0 not in layout.shape and needed > held:
+        raise RuntimeError(
+            f"sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset "
+            f"{layout.offset}, and itemsize {layout.dtype.itemsize} requiring a storage size of "
+            f"{needed} are out of bounds for storage of size {held}"
+        )
+    return StoredArray(store, layout.shape, layout.strides, layout.offset, layout.dtype)
+
+
+def is_whole(array: StoredArray) -> bool:
+    """Return whether an array shows its whole store, row by row."""
+    return (
+        array.offset == 0
+        and array.dtype is array.store.dtype
+        and math.prod(array.shape) == array.store.size
+        and array.strides == contiguous_strides(array.shape)
+    )
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read(xp: Any, array: StoredArray) -> Any:
+    """Return the elements as an array of the library; of a store of the same dtype."""
+    held, shape = array.store.array, array.shape
+    if is_whole(array):
+        return held if tuple(held.shape) == shape else xp.reshape(held, shape)
+    if 0 in shape:
+        return xp.zeros(shape, dtype=held.dtype)
+    flat = xp.reshape(held, (-1,))
+    found = _sliced(xp, flat, shape, array.strides, array.offset)
+    if found is None:
+        places = xp.asarray(_places(shape, array.strides, array.offset).reshape(-1))
+        found = xp.reshape(xp.take(flat, places, axis=0), shape)
+    return found
+
+
+def _sliced(xp: Any, flat: Any, shape: Shape, strides: Shape, offset: int) -> Any | None:
+    """Return a view's elements by reshaping and slicing, or None where only gathering finds them.
+
+    With the dimensions ordered by stride, each is rows of the one before: the flat array is cut into
+    rows as long as the first stride, those into rows as long as the second, and so on.
+    """
+    order = sorted(
+        [d for d in range(len(shape)) if strides[d] and shape[d] > 1], key=lambda d: -strides[d]
+    )
+    rows = flat[offset:]
+    sizes: list[int] = []
+    length = rows.shape[0]
+    for d in order:
+        count, step = shape[d], strides[d]
+        if count * step > length:
+            # The last row may be cut short: what follows it is read by nobody.
+            if length < (count - 1) * step + 1 or sizes:
+                return None
+            filling = xp.zeros((count * step - length,), dtype=flat.dtype)
+            rows = xp.concat([rows, filling])
+        rows = xp.reshape(rows[..., : count * step], (*sizes, count, step))
+        sizes.append(count)
+        length = step
+    rows = rows[..., 0]
+    # Back into the order of the dimensions; those of stride 0 repeat.
+    kept = sorted(order)
+    if kept != order:
+        rows = xp.permute_dims(rows, tuple([order.index(d) for d in kept]))
+    ones = tuple([shape[d] if d in order else 1 for d in range(len(shape))])
+    rows = xp.reshape(rows, ones)
+    return xp.broadcast_to(rows, shape) if ones != shape else rows
+
+
+@lru_cache(maxsize=256)
+def _places(shape: Shape, strides: Shape, offset: int) -> np.ndarray[Any, Any]:
+    """Return where in the store each element is."""
+    places = np.full(shape, offset, np.int64)
+    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = np.arange(size, dtype=np.int64) * stride
+        places += steps.reshape([size if n == d else 1 for n in range(len(shape))])
+    return places
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write(xp: Any, target: StoredArray, source: Any) -> None:
+    """Put the elements of one of the library's arrays, of the same shape and dtype, into a store."""
+    store = target.store
+    if is_whole(target):
+        store.array = source
+        return
+    if 0 in target.shape:
+        return
+    flat = xp.reshape(store.array, (-1,))
+    values = xp.reshape(source, (-1,))
+    count = values.shape[0]
+    if target.strides == contiguous_strides(target.shape):
+        parts = [flat[: target.offset], values, flat[target.offset + count :]]
+        store.array = xp.concat([part for part in parts if part.shape[0]])
+        return
+    where, taken = _sources(target.shape, target.strides, target.offset, store.size)
+    replaced = xp.take(values, xp.asarray(where), axis=0)
+    store.array = xp.where(xp.asarray(taken), replaced, flat)
+
+
+@lru_cache(maxsize=64)
+def _sources(
+    shape: Shape, strides: Shape, offset: int, size: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return, for each place of a store, which element is written there, and whether any is."""
+    places = _places(shape, strides, offset).reshape(-1)
+    where = np.zeros(size, np.int64)
+    taken = np.zeros(size, np.bool_)
+    where[places] = np.arange(places.size)
+    taken[places] = True
+    return where, taken
