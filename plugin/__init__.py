@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tensorplug.autograd.derivatives import derivative, not_differentiable
 from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
@@ -42,9 +44,11 @@ from tensorplug.core.shapes import (
 from tensorplug.core.sharing import SharedMemory
 
 from .host_kernels import host_kernels
-from .standard import ArrayApiBackend, array_api_backend
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
+
+if TYPE_CHECKING:
+    from .standard import ArrayApiBackend, array_api_backend
 
 __all__ = [
     "ALL_DTYPES",
@@ -94,3 +98,12 @@ __all__ = [
     "view_kernels",
     "view_layout",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the adapter of array libraries when it is asked for: few plugins do."""
+    if name not in ("ArrayApiBackend", "array_api_backend"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import standard
+
+    return getattr(standard, name)
