@@ -221,19 +221,19 @@ class OneCycleLR(LRScheduler):
         self._anneal_func_type = anneal_strategy
         rise = float(pct_start * self.total_steps) - 1
         last = self.total_steps - 1
-        # The end of each phase, and what moves from where to where meanwhile.
-        self._schedule_phases: list[tuple[float, str, str, str, str]] = [
-            (rise, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        # A phase per dict, with the keys that checkpoints of torch have.
+        self._schedule_phases: list[dict[str, Any]] = [
+            _phase(rise, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         ]
         if three_phase:
             fall = float(2 * pct_start * self.total_steps) - 2
             self._schedule_phases += [
-                (fall, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                (last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+                _phase(fall, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                _phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
             ]
         else:
             self._schedule_phases.append(
-                (last, "max_lr", "min_lr", "base_momentum", "max_momentum")
+                _phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")
             )
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
@@ -264,18 +264,31 @@ class OneCycleLR(LRScheduler):
         start = 0.0
         phase = self._schedule_phases[0]
         for phase in self._schedule_phases:
-            end = phase[0]
+            end = phase["end_step"]
             if step <= end or phase is self._schedule_phases[-1]:
                 break
             start = end
-        end, lr_start, lr_end, momentum_start, momentum_end = phase
-        done = (step - start) / (end - start)
+        done = (step - start) / (phase["end_step"] - start)
         values = []
         for group in self.optimizer.param_groups:
-            values.append(anneal(group[lr_start], group[lr_end], done))
+            values.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], done))
             if self.cycle_momentum:
-                _set_momentum(group, anneal(group[momentum_start], group[momentum_end], done))
+                first, last = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                _set_momentum(group, anneal(first, last, done))
         return values
+
+
+def _phase(
+    end: float, start_lr: str, end_lr: str, start_momentum: str, end_momentum: str
+) -> dict[str, Any]:
+    """Return when a phase ends, and which options of a group it moves between."""
+    return {
+        "end_step": end,
+        "start_lr": start_lr,
+        "end_lr": end_lr,
+        "start_momentum": start_momentum,
+        "end_momentum": end_momentum,
+    }
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:

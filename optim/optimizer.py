@@ -18,6 +18,21 @@ ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tupl
 Closure: TypeAlias = Callable[[], Any]
 
 
+# The hooks of all optimizers.
+_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer; it may return others."""
+    return _add_hook(_step_pre_hooks, hook, False)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of any optimizer."""
+    return _add_hook(_step_post_hooks, hook, False)
+
+
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``step`` that runs the optimizer's hooks around it, once however it is nested."""
 
@@ -25,7 +40,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         if self._stepping:
             return step(self, *args, **kwargs)
-        for hook in list(self._optimizer_step_pre_hooks.values()):
+        for hook in [*_step_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
             replaced = hook(self, args, kwargs)
             if replaced is not None:
                 if not (isinstance(replaced, tuple) and len(replaced) == 2):
@@ -40,7 +55,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             self._stepping = False
         self._steps_taken += 1
-        for hook in list(self._optimizer_step_post_hooks.values()):
+        for hook in [*self._optimizer_step_post_hooks.values(), *_step_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
 

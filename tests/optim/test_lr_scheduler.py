@@ -125,18 +125,19 @@ def test_a_checkpoint_resumes(name):
     assert start + rest[per_step:] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["step", "linear", "cosine", "exponential", "multi step"])
-def test_state_goes_to_torch(name):
-    ours, theirs = optimizer_of(tp), optimizer_of(torch)
-    our_scheduler = SCHEDULES[name](ours, lr_scheduler)
-    their_scheduler = SCHEDULES[name](theirs, torch.optim.lr_scheduler)
-    path(ours, our_scheduler, 9)
-    their_scheduler.load_state_dict(our_scheduler.state_dict())
-    for mine, other in zip(ours.param_groups, theirs.param_groups, strict=True):
-        other["lr"] = mine["lr"]
-    assert path(ours, our_scheduler, 20) == pytest.approx(
-        path(theirs, their_scheduler, 20), rel=1e-12
-    )
+@quiet
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("goes", ["to torch", "from torch"])
+def test_state_is_exchanged_with_torch(name, goes):
+    libraries = [(tp, lr_scheduler), (torch, torch.optim.lr_scheduler)]
+    (one, ones_module), (other, others_module) = libraries[:: 1 if goes == "to torch" else -1]
+    first, second = optimizer_of(one), optimizer_of(other)
+    given = SCHEDULES[name](first, ones_module)
+    taken = SCHEDULES[name](second, others_module)
+    path(first, given, 9)
+    taken.load_state_dict(given.state_dict())
+    second.load_state_dict({**first.state_dict(), "state": {}})
+    assert path(first, given, 20) == pytest.approx(path(second, taken, 20), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["min", "max"])

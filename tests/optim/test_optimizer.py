@@ -327,3 +327,54 @@ def test_repr_lists_the_options_of_each_group():
         "    fused: None\n    lr: 0.1\n    maximize: False\n    momentum: 0\n    nesterov: False\n"
         "    weight_decay: 0\n)"
     )
+
+
+def test_hooks_of_all_optimizers():
+    from tensorplug.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    order = []
+    handles = [
+        register_optimizer_step_pre_hook(lambda *args: order.append("all before")),
+        register_optimizer_step_post_hook(lambda *args: order.append("all after")),
+    ]
+    x = tp.ones(1, requires_grad=True)
+    for optimizer in (tp.optim.SGD([x]), tp.optim.LBFGS([x])):
+        optimizer.register_step_pre_hook(lambda *args: order.append("before"))
+        optimizer.register_step_post_hook(lambda *args: order.append("after"))
+        optimizer.step(lambda: order.append("step") or 0.0)
+    for handle in handles:
+        handle.remove()
+    assert order == ["all before", "before", "step", "after", "all after"] * 2
+    tp.optim.SGD([x]).step()
+    assert len(order) == 10
+
+
+def test_other_parameters_are_swapped_in_for_a_while():
+    x = tp.zeros(1, requires_grad=True)
+    optimizer = tp.optim.Adam([x], lr=1.0)
+    x.grad = tp.ones(1)
+    optimizer.step()
+    saved, state = optimizer.param_groups[0], optimizer.state
+    other = tp.full((1,), 5.0)
+    other.grad = tp.ones(1)
+    given = {
+        "state": {0: {key: value.clone() for key, value in state[x].items()}},
+        "param_groups": [{**optimizer.state_dict()["param_groups"][0], "lr": 0.5}],
+    }
+    with tp.optim.swap_in_optimizer_params_and_state(optimizer, {"x": other}, given):
+        optimizer.step()
+    assert other.item() == pytest.approx(4.5)
+    assert given["state"][0]["step"].item() == 2.0
+    assert x.item() == pytest.approx(-1.0)
+    assert optimizer.state is state
+    assert state[x]["step"].item() == 1.0
+    assert optimizer.param_groups[0] is saved
+    assert saved["lr"] == 1.0
+    assert saved["params"][0] is x
+    for parameters in ({}, {"x": other, "y": other}):
+        swap = tp.optim.swap_in_optimizer_params_and_state(optimizer, parameters, given)
+        with pytest.raises(ValueError, match="1 parameters in 1 groups"), swap:
+            pass
