@@ -155,6 +155,20 @@ class Waiting(Dataset):
         return index
 
 
+class Meeting(Dataset):
+    """Each read waits until as many processes read as are to meet, as if for a slow disk."""
+
+    def __init__(self, processes, context="fork"):
+        self.barrier = multiprocessing.get_context(context).Barrier(processes)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        self.barrier.wait(timeout=60)  # breaks the barrier, which raises, if the others never come
+        return index
+
+
 class Counting(Dataset):
     """Counts in shared memory how often it was read."""
 
