@@ -138,7 +138,7 @@ class GradScaler:
             return outputs * copies[outputs.device]
         if isinstance(outputs, Iterable) and not isinstance(outputs, (str, bytes)):
             scaled = [self._scaled(item, copies) for item in outputs]
-            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError(
             f"outputs must be a Tensor or an iterable of Tensors, got {type(outputs).__name__}"
         )

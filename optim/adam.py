@@ -121,15 +121,15 @@ class Adam(Optimizer):
         for together in by_kind(parameters):
             states = [self._started(p, group) for p in together]
             largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
+            params, grads, averages, squares, largest = as_real_lists(
+                together,
+                [p.grad for p in together],
+                [s["exp_avg"] for s in states],
+                [s["exp_avg_sq"] for s in states],
+                largest,
+            )
             adam_step(
-                *as_real_lists(
-                    together,
-                    [p.grad for p in together],
-                    [s["exp_avg"] for s in states],
-                    [s["exp_avg_sq"] for s in states],
-                    largest,
-                ),
-                [count_step(s) for s in states],
+                params, grads, averages, squares, largest, [count_step(s) for s in states],
                 number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
                 group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
             )  # fmt: skip
@@ -151,10 +151,13 @@ class Adam(Optimizer):
         """Update one parameter in place."""
         state = self._started(parameter, group)
         largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
-        tensors = (parameter, gradient, state["exp_avg"], state["exp_avg_sq"], largest)
+        parameter, gradient, average, square, largest = as_real(
+            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"], largest)
+        )
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         adam_update(
-            *as_real(tensors), count_step(state), group["lr"], beta1, beta2,
+            parameter, gradient, average, square, largest, count_step(state),
+            group["lr"], beta1, beta2,
             group["weight_decay"], group["eps"], group["maximize"],
             group["decoupled_weight_decay"], group["differentiable"],
         )  # fmt: skip

@@ -121,7 +121,7 @@ class LBFGS(Optimizer):
 
     # --- the step ---
 
-    def step(self, closure: Closure) -> Any:  # type: ignore[override]
+    def step(self, closure: Closure) -> Any:
         """Make the iterations of one step.
 
         Parameters

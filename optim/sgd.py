@@ -123,8 +123,9 @@ class SGD(Optimizer):
         buffers = []
         if group["momentum"] != 0:
             buffers = [_buffer(p, self.state[p]) for p in parameters]
+        params, grads, buffers = as_real_lists(parameters, gradients, buffers)
         sgd_step(
-            *as_real_lists(parameters, gradients, buffers),
+            params, grads, buffers,
             number(group["lr"]), group["momentum"], group["dampening"],
             number(group["weight_decay"]), group["nesterov"], group["maximize"], first,
         )  # fmt: skip

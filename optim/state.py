@@ -91,7 +91,7 @@ def number(value: float | Tensor) -> float:
     return float(value.item()) if isinstance(value, Tensor) else value
 
 
-def as_real(tensors: Iterable[Tensor | None]) -> list[Any]:
+def as_real(tensors: Iterable[Tensor | None]) -> Any:
     """Return complex tensors as real ones with a last dimension of 2, over the same memory."""
     return [
         view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor
@@ -99,8 +99,9 @@ def as_real(tensors: Iterable[Tensor | None]) -> list[Any]:
     ]
 
 
-def as_real_lists(*lists: Sequence[Tensor | None]) -> list[list[Any]]:
+def as_real_lists(*lists: Sequence[Tensor | None]) -> Any:
     """Return lists of tensors with the complex ones as :func:`as_real` makes them."""
-    if not lists[0][0].is_complex():  # type: ignore[union-attr]
+    first = lists[0][0]
+    if first is None or not first.is_complex():
         return [list(tensors) for tensors in lists]
     return [as_real(tensors) for tensors in lists]

@@ -39,13 +39,22 @@ def _check_decay(decay: float) -> None:
         )
 
 
+def _move_towards(averaged: list[Tensor], current: list[Tensor], share: float) -> None:
+    with no_grad():
+        for mean, value in zip(averaged, current, strict=True):
+            if mean.is_floating_point() or mean.is_complex():
+                mean.lerp_(value, share)
+            else:
+                mean.copy_(mean + (value - mean) * share)
+
+
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the function ``decay * average + (1 - decay) * current``, one tensor at a time."""
     _check_decay(decay)
 
-    @no_grad()
     def average(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:  # noqa: ARG001
-        return decay * averaged + (1 - decay) * current
+        with no_grad():
+            return decay * averaged + (1 - decay) * current
 
     return average
 
@@ -54,13 +63,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
     """Return the function that writes exponential moving averages into a list of tensors."""
     _check_decay(decay)
 
-    @no_grad()
     def average(averaged: list[Tensor], current: list[Tensor], num_averaged: Any) -> None:  # noqa: ARG001
-        for mean, value in zip(averaged, current, strict=True):
-            if mean.is_floating_point() or mean.is_complex():
-                mean.lerp_(value, 1 - decay)
-            else:
-                mean.copy_(mean * decay + value * (1 - decay))
+        _move_towards(averaged, current, 1 - decay)
 
     return average
 
@@ -68,9 +72,9 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 def get_swa_avg_fn() -> Average:
     """Return the function that gives the plain mean of all models so far, one tensor at a time."""
 
-    @no_grad()
     def average(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
-        return averaged + (current - averaged) / (num_averaged + 1)
+        with no_grad():
+            return averaged + (current - averaged) / (num_averaged + 1)
 
     return average
 
@@ -78,14 +82,8 @@ def get_swa_avg_fn() -> Average:
 def get_swa_multi_avg_fn() -> MultiAverage:
     """Return the function that writes the plain means of all models so far into a list of tensors."""
 
-    @no_grad()
     def average(averaged: list[Tensor], current: list[Tensor], num_averaged: Any) -> None:
-        share = 1 / (plain(num_averaged) + 1)
-        for mean, value in zip(averaged, current, strict=True):
-            if mean.is_floating_point() or mean.is_complex():
-                mean.lerp_(value, share)
-            else:
-                mean.copy_(mean + (value - mean) * share)
+        _move_towards(averaged, current, 1 / (plain(num_averaged) + 1))
 
     return average
 
@@ -182,7 +180,6 @@ class AveragedModel(Module):
         return list(itertools.chain(model.parameters(), buffers))
 
 
-@no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Compute the running means and variances of a model's batch normalisations anew.
 
@@ -213,9 +210,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     was_training = model.training
     model.train()
     try:
-        for batch in loader:
-            inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
-            model(inputs if device is None else inputs.to(device))
+        with no_grad():
+            for batch in loader:
+                inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
+                model(inputs if device is None else inputs.to(device))
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum
@@ -270,7 +268,7 @@ class SWALR(LRScheduler):
             raise ValueError(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+        if anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["swa_lr"] = rate
