@@ -63,6 +63,10 @@ running = _Running()
 # Held by the pass that works in the nodes' own slots.
 _slots = threading.Lock()
 
+# Held while a leaf's gradient is looked at and written to, so that none is lost where threads share leaves. A
+# layer may run a pass of its own within, hence the R.
+_accumulating = threading.RLock()
+
 
 class Pass:
     """One backward pass.
@@ -264,6 +268,7 @@ class Pass:
                 node.saved = None
             if value is None or isinstance(edge, Tensor):
                 deliver(edge, value, fresh, ready)
+                gradient = saved = kept = value = None
                 continue
             pending = edge.pending - 1
             edge.pending = pending
@@ -271,10 +276,14 @@ class Pass:
                 edge.gradient = value
                 edge.fresh = fresh
             else:
-                edge.gradient = programs.add(edge.gradient, value, edge.kind, True)
+                edge.gradient = programs.add(
+                    edge.gradient, value, edge.kind, True, edge.fresh, fresh
+                )
                 edge.fresh = True
             if not pending:
                 ready.append(edge)
+            # What this round worked on must not outlast it while the next one needs memory.
+            gradient = saved = kept = value = None
 
     def _step(self, node: Node, ready: list[Node]) -> None:
         state = self._state(node)
@@ -316,7 +325,7 @@ class Pass:
                 if entry[1] is None:
                     entry[1], entry[2] = value, fresh
                 else:
-                    entry[1] = programs.add(entry[1], value, edge._kind, self.raw)
+                    entry[1] = programs.add(entry[1], value, edge._kind, self.raw, entry[2], fresh)
                     entry[2] = True
             if not entry[0]:
                 del self.leaves[edge]
@@ -333,7 +342,7 @@ class Pass:
             elif isinstance(edge, MultiNode):
                 self._merge(edge, known, value)
             else:
-                state.gradient = programs.add(known, value, edge.kind, self.raw)
+                state.gradient = programs.add(known, value, edge.kind, self.raw, state.fresh, fresh)
                 state.fresh = True
         if not state.pending:
             ready.append(edge)
@@ -358,11 +367,12 @@ class Pass:
         else:
             tensor = gradient
         if extra is not None and extra.backward_hooks:
+            fresh = False  # a hook may keep what it sees, and that must not become the leaf's own
             for hook in list(extra.backward_hooks.values()):
                 replaced = hook(tensor)
                 if replaced is not None:
                     check_replacement(tensor, replaced)
-                    tensor, fresh = replaced, False
+                    tensor = replaced
         if self.targets is not None:
             if leaf in self.targets:
                 self.captured[leaf] = tensor
@@ -372,22 +382,23 @@ class Pass:
 
     def accumulate(self, leaf: Any, tensor: Any, fresh: bool) -> None:
         """Add a gradient to a leaf's ``grad``."""
-        extra = extra_of(leaf)
-        known = extra.grad
-        if known is None:
-            if self.create_graph:
-                extra.grad = tensor if fresh else tensor.clone()
-            elif fresh and tensor.is_contiguous():
-                extra.grad = tensor
+        with _accumulating:
+            extra = extra_of(leaf)
+            known = extra.grad
+            if known is None:
+                if self.create_graph:
+                    extra.grad = tensor if fresh else tensor.clone()
+                elif fresh and tensor.is_contiguous():
+                    extra.grad = tensor
+                else:
+                    array = programs.normal(
+                        tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind
+                    )
+                    extra.grad = new_tensor(array, tensor._kind, tensor._shape)
+            elif self.create_graph or known.requires_grad:
+                extra.grad = known + tensor
             else:
-                array = programs.normal(
-                    tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind
-                )
-                extra.grad = new_tensor(array, tensor._kind, tensor._shape)
-        elif self.create_graph or known.requires_grad:
-            extra.grad = known + tensor
-        else:
-            known.add_(tensor)  # in place: whoever holds ``grad`` sees the sum, as in torch
+                known.add_(tensor)  # in place: whoever holds ``grad`` sees the sum, as in torch
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
                 hook(leaf)

@@ -137,6 +137,8 @@ class _Tracer(Layer):
         self.places: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.count = 0
+        # The places whose memory is new, and nobody else's.
+        self.fresh: set[int] = set()
 
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
@@ -198,7 +200,12 @@ class _Tracer(Layer):
             self.places[id(output)] = place if len(outputs) == 1 else _Output(place, number)
         if not op.pointwise and op.name != "cast":
             program.shape_free = False
-        program.fresh = op.sort == "primitive" and not op.view and op.name != "copy"
+        if op.name in _SAME_ELEMENTS:
+            fresh = operands[0] in self.fresh
+        else:
+            fresh = op.sort == "primitive" and not op.view and op.name != "copy"
+        if fresh:
+            self.fresh.add(place)
 
     def _place(self, value: Any, kind: Kind, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
@@ -220,6 +227,9 @@ class _Tracer(Layer):
 
 # Composites that look at strides, which meta tensors do not share with the arrays to come.
 _LAYOUT = frozenset({"reshape", "contiguous"})
+
+# Ops that show or copy all elements of their first argument: what they return is new if that is.
+_SAME_ELEMENTS = _LAYOUT | {"view", "permute"}
 
 
 def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
@@ -253,8 +263,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
         else:
             raise Untraceable(f"returns {type(item).__name__}")
     program.result = places if isinstance(result, list) else places[0]
-    last = len(tensors) + len(program.steps) - 1
-    program.fresh = program.fresh and program.result == last and bool(program.steps)
+    program.fresh = type(program.result) is int and program.result in tracer.fresh
     _settle(program, len(tensors))
     return program
 
@@ -319,7 +328,7 @@ def evaluate(
         elif isinstance(value, _NUMBERS) and dispatch.fits(value, kind.dtype):
             arrays.append(kind.scalar(value))
         else:
-            if not isinstance(value, _NUMBERS):
+            if not isinstance(value, _NUMBERS) and not hasattr(value, "unpack"):
                 formula.keyed = True  # it takes a plain value: never shape-free
             uniform = False
             break
@@ -390,7 +399,7 @@ def _evaluate_keyed(
             return _on_tensors(node, formula, references, gradients), False
         if len(formula.programs) >= _KEPT:
             for old in list(formula.programs)[: _KEPT // 2]:
-                del formula.programs[old]
+                formula.programs.pop(old, None)  # another thread may do the same
         formula.programs[frozen] = program
     return program.run(arrays), program.fresh
 
@@ -446,6 +455,18 @@ def zeros(kind: Kind, shape: Shape, raw: bool) -> Any:
     return array if raw else new_tensor(array, kind, shape)
 
 
-def add(a: Any, b: Any, kind: Kind, raw: bool) -> Any:
-    """Return the sum of two gradients."""
-    return kind.kernels[ADD.index](a, b) if raw else a + b
+def add(a: Any, b: Any, kind: Kind, raw: bool, fresh_a: bool = False, fresh_b: bool = False) -> Any:
+    """Return the sum of two gradients, in the memory of one that nobody else holds if there is one."""
+    if not raw:
+        return a + b
+    index = ADD.index
+    writer = kind.writers[index]
+    if writer is not None:
+        array_type = kind.array_type
+        if fresh_a and type(a) is array_type:
+            writer(a, b, out=a)
+            return a
+        if fresh_b and type(b) is array_type:
+            writer(a, b, out=b)
+            return b
+    return kind.kernels[index](a, b)

@@ -21,6 +21,11 @@ from .nodes import Node
 AS_STRIDED = operators.handle("as_strided")
 
 
+# The view ops that lead from a base to a view, the last one first: (steps before, op, arguments), or None. A
+# chain of views shares its steps, and making one more costs the same at any depth.
+Steps = tuple[Any, Op, tuple[Any, ...]]
+
+
 class View:
     """What a tensor knows as a view.
 
@@ -28,8 +33,8 @@ class View:
     ----------
     base : Tensor
         The tensor, no view itself, whose memory it shows.
-    steps : tuple of (op, arguments)
-        The view ops that lead from the base to it.
+    steps : (steps before, op, arguments)
+        The view ops that lead from the base to it, the last one first.
     seen : Node or None
         The base's node when the view's own was made.
     recorded : bool
@@ -38,9 +43,7 @@ class View:
 
     __slots__ = ("base", "recorded", "seen", "steps")
 
-    def __init__(
-        self, base: Any, steps: tuple[tuple[Op, tuple[Any, ...]], ...], recorded: bool
-    ) -> None:
+    def __init__(self, base: Any, steps: Steps, recorded: bool) -> None:
         self.base = base
         self.steps = steps
         self.seen = base._node
@@ -51,11 +54,21 @@ class View:
         return replay(self.steps, tensor)
 
 
-def replay(steps: tuple[tuple[Op, tuple[Any, ...]], ...], tensor: Any) -> Any:
-    """Apply view ops, given with their kernel arguments, to a tensor."""
+def _in_order(steps: Any) -> list[tuple[Op, tuple[Any, ...]]]:
+    """Return the view ops with their kernel arguments, the first one first."""
+    ordered = []
+    while steps is not None:
+        steps, op, values = steps
+        ordered.append((op, values))
+    ordered.reverse()
+    return ordered
+
+
+def replay(steps: Steps, tensor: Any) -> Any:
+    """Apply view ops to a tensor."""
     from tensorplug.core.operators import Spec
 
-    for op, values in steps:
+    for op, values in _in_order(steps):
         if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
             raise RuntimeError(
                 "as_strided(): the view was made of a tensor laid out in another way than the gradient; "
@@ -88,11 +101,11 @@ def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> View
     """Attach a :class:`View` to the output of a view op."""
     extra = source._extra
     outer = None if extra is None else extra.view
-    step = ((op, values[1:]),)
     if outer is None:
-        view = View(source, step, recording.enabled)
+        view = View(source, (None, op, values[1:]), recording.enabled)
     else:
-        view = View(base_of(outer), outer.steps + step, recording.enabled and outer.recorded)
+        steps = outer.steps, op, values[1:]
+        view = View(base_of(outer), steps, recording.enabled and outer.recorded)
     extra_of(output).view = view
     return view
 
@@ -181,9 +194,7 @@ class ScatterView(Node):
 
     __slots__ = ("steps",)
 
-    def __init__(
-        self, base: Any, written: Node, tensor: Any, steps: tuple[tuple[Op, tuple[Any, ...]], ...]
-    ) -> None:
+    def __init__(self, base: Any, written: Node, tensor: Any, steps: Steps) -> None:
         self.begin((base, written), tensor._kind, tensor._shape)
         self.steps = steps
 
@@ -201,7 +212,7 @@ class ScatterView(Node):
         return [(None if t is None else t._array, fresh) for t, fresh in results]
 
     def _gradients(self, gradient: Any) -> list[tuple[Any, bool]]:
-        if any([op is AS_STRIDED for op, _ in self.steps]):
+        if any([op is AS_STRIDED for op, _ in _in_order(self.steps)]):
             gradient = gradient.clone()  # strides are meant for a contiguous base
         written = replay(self.steps, gradient).clone()
         if self.edges[0] is None:
