@@ -94,18 +94,19 @@ class FunctionNode(MultiNode):
             raise RuntimeError(FREED)
         values = []
         for value, version, number in zip(self.saved, self.versions, self.numbers, strict=True):
+            kept: Any = value
             if isinstance(value, SavedByHook):
-                value = value.unpack()
+                kept = value.unpack()
             elif value is not None and version_of(value) != version:
                 raise self.modified(value, version)
             if number is not None:
-                result = new_tensor(value._array, value._kind, value._shape)
-                result._storage = value._storage
+                result = new_tensor(kept._array, kept._kind, kept._shape)
+                result._storage = kept._storage
                 if self.differentiable[number]:
                     result._state = TRACKED
                     result._node = OutputNode(self, number)
-                value = result
-            values.append(value)
+                kept = result
+            values.append(kept)
         return tuple(values)
 
     def modified(self, tensor: Any, version: int) -> RuntimeError:

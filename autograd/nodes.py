@@ -246,15 +246,15 @@ class OpNode(Node):
             if version is not None and _version(value) != version:
                 raise self.modified(value, version)
             if self.plan.saves[place][1] == programs.OUTPUT and value._node is None:
-                return self.output(value)
+                return self.output(value, self.plan.saves[place][2])
         elif version is not None:
             for item, known in zip(value, version, strict=True):
                 if isinstance(item, TensorBase) and _version(item) != known:
                     raise self.modified(item, known)
         return value
 
-    def output(self, saved: Any) -> Any:
-        """Return a saved output as a tensor that this node made."""
+    def output(self, saved: Any, number: int) -> Any:
+        """Return a saved output, the one of that number, as a tensor that this node made."""
         result = new_tensor(saved._array, saved._kind, saved._shape)
         result._storage = saved._storage
         if saved._tangents is not None:
@@ -317,12 +317,10 @@ class MultiNode(OpNode):
                 results.append((value, fresh))
         return results
 
-    def output(self, saved: Any) -> Any:
-        """Return a saved output as a tensor that this node made."""
-        result = OpNode.output(self, saved)
+    def output(self, saved: Any, number: int) -> Any:
+        """Return a saved output, the one of that number, as a tensor that this node made."""
+        result = OpNode.output(self, saved, number)
         if result._node is not None:
-            kept = zip(self.saved or (), self.plan.saves, strict=True)
-            number = next(position for value, (_, _, position) in kept if value is saved)
             result._node = OutputNode(self, number)
         return result
 

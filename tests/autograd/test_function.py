@@ -253,3 +253,19 @@ def test_a_call_is_freed_without_the_collector() -> None:
         assert (node(), result()) == (None, None)
     finally:
         gc.enable()
+
+
+def test_saved_outputs_go_through_hooks() -> None:
+    packed: list[Any] = []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(tensor)
+        return tensor.tolist()
+
+    x = tp.tensor([0.5, 1.0], dtype=tp.float64, requires_grad=True)
+    with tp.autograd.graph.saved_tensors_hooks(pack, lambda t: tp.tensor(t, dtype=tp.float64)):
+        y = ExpSaved.apply(x)
+    assert [tensor.tolist() for tensor in packed] == [y.tolist()]
+    (first,) = tp.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = tp.autograd.grad(first.sum(), x)
+    assert first.tolist() == second.tolist() == y.tolist()

@@ -31,6 +31,17 @@ def test_a_leaf_hook_sees_the_sum_once() -> None:
     assert seen == [[5.0]]
 
 
+def test_what_a_hook_keeps_stays_as_it_was() -> None:
+    x = tp.ones(3, requires_grad=True)
+    kept: list[Any] = []
+    x.register_hook(kept.append)
+    (x.exp() * 2).sum().backward()
+    before = kept[0].tolist()
+    (x.exp() * 2).sum().backward()
+    assert kept[0].tolist() == before
+    assert x.grad.tolist() == [2 * value for value in before]
+
+
 def test_handles() -> None:
     x = leaf(1.0)
     handle = x.register_hook(lambda g: g * 0)
@@ -135,6 +146,41 @@ def test_saved_tensors_hooks() -> None:
     assert len(packed) == 3
     expected = [(1 + v) * tp.tensor(v, dtype=tp.float64).exp().item() for v in (2.0, 3.0)]
     assert x.grad.tolist() == pytest.approx(expected)
+
+
+def test_lists_and_outputs_are_packed_too() -> None:
+    packed: list[Any] = []
+
+    def pack(tensor: Any) -> int:
+        packed.append(tensor)
+        return len(packed) - 1
+
+    def gradients() -> list[Any]:
+        x = (tp.arange(9.0, dtype=tp.float64).reshape(3, 3) / 5).sin().requires_grad_()
+        places = tp.tensor([2, 0]), tp.tensor([1, 1])
+        q, r = tp.linalg.qr(x + tp.eye(3, dtype=tp.float64))
+        value = (x[places] ** 2).sum() + q.exp().sum() + (r * x).sum() + x.max(0)[0].prod()
+        (first,) = tp.autograd.grad(value, x, create_graph=True)
+        (second,) = tp.autograd.grad((first**2).sum(), x)
+        return [*first.flatten().tolist(), *second.flatten().tolist()]
+
+    expected = gradients()
+    assert not packed
+    with tp.autograd.graph.saved_tensors_hooks(pack, lambda number: packed[number]):
+        assert gradients() == pytest.approx(expected)
+    assert any(tensor.dtype is tp.int64 for tensor in packed)
+    assert not any(tensor.requires_grad for tensor in packed)
+
+
+def test_hooks_slow_nothing_down_afterwards() -> None:
+    """A formula is replayed as one for all shapes, whether or not its tensors were packed once."""
+    from tensorplug.core import operators
+
+    x = tp.ones(2, requires_grad=True)
+    with tp.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x.atan()
+    y.sum().backward()
+    assert not operators.get_op("atan").rule.formulas[0].keyed
 
 
 def test_save_on_cpu() -> None:

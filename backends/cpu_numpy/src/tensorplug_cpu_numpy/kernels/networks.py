@@ -114,6 +114,19 @@ def _by_group(output: Array, groups: int) -> Array:
     return last.transpose(1, 0, 2)
 
 
+# Windows are spelled out for as many samples at a time as fill this: more would take memory, a multiple of
+# the input's, and gain nothing.
+_WINDOW_BYTES = 1 << 20
+
+
+def _parts(input: Array, kernel: Shape, stride: Shape) -> list[slice]:
+    """Return slices of the samples whose windows are spelled out together."""
+    n = input.shape[0]
+    windows = math.prod(input.shape[1:]) * input.itemsize * math.prod(kernel) // math.prod(stride)
+    count = max(1, _WINDOW_BYTES // max(windows, 1))
+    return [slice(start, start + count) for start in range(0, max(n, 1), count)]
+
+
 def convolution(
     input: Array,
     weight: Array,
@@ -125,16 +138,20 @@ def convolution(
 ) -> Array:
     """Return the cross-correlation."""
     n, o = input.shape[0], weight.shape[0]
-    columns, where = _columns(input, weight.shape[2:], stride, padding, dilation, groups)
-    product = np.matmul(columns, _flat_weight(weight, groups))
-    whole = product[0] if groups == 1 else product.transpose(1, 0, 2).reshape(-1, o)
-    output = np.empty((n, o, *where), product.dtype)
-    last = np.moveaxis(output, 1, -1)
-    shaped = whole.reshape(n, *where, o)
-    if bias is None:
-        last[...] = shaped
-    else:
-        np.add(shaped, bias, out=last)
+    flat_weight = _flat_weight(weight, groups)
+    output: Any = None
+    for part in _parts(input, weight.shape[2:], stride):
+        columns, where = _columns(input[part], weight.shape[2:], stride, padding, dilation, groups)
+        product = np.matmul(columns, flat_weight)
+        whole = product[0] if groups == 1 else product.transpose(1, 0, 2).reshape(-1, o)
+        if output is None:
+            output = np.empty((n, o, *where), product.dtype)
+        last = np.moveaxis(output[part], 1, -1)
+        shaped = whole.reshape(last.shape)
+        if bias is None:
+            last[...] = shaped
+        else:
+            np.add(shaped, bias, out=last)
     return output
 
 
@@ -204,8 +221,11 @@ def convolution_weight(
         part: Any = (..., *[slice(0, k) for k in kept])
         wide[inside] = input[part]
         input, padding = wide, (0,) * len(size)
-    columns, _ = _columns(input, kernel, stride, padding, dilation, groups)
-    rows = np.matmul(_by_group(gradient, groups).transpose(0, 2, 1), columns)
+    rows: Any = None
+    for part in _parts(input, kernel, stride):
+        columns, _ = _columns(input[part], kernel, stride, padding, dilation, groups)
+        of_part = np.matmul(_by_group(gradient[part], groups).transpose(0, 2, 1), columns)
+        rows = of_part if rows is None else np.add(rows, of_part, out=rows)
     weight = rows.reshape(o, *kernel, c // groups)
     return np.ascontiguousarray(np.moveaxis(weight, -1, 1))
 
