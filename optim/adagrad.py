@@ -125,11 +125,11 @@ class Adagrad(Optimizer):
             return
         for together in by_kind(parameters):
             states = [self.state[p] for p in together]
+            params, grads, sums = as_real_lists(
+                together, [p.grad for p in together], [s["sum"] for s in states]
+            )
             adagrad_step(
-                *as_real_lists(
-                    together, [p.grad for p in together], [s["sum"] for s in states]
-                ),
-                [count_step(s) for s in states],
+                params, grads, sums, [count_step(s) for s in states],
                 number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"],
                 group["maximize"],
             )  # fmt: skip
@@ -139,8 +139,8 @@ class Adagrad(Optimizer):
     ) -> None:
         """Update one parameter in place."""
         rate = number(group["lr"]) / (1 + (count_step(state) - 1) * group["lr_decay"])
+        parameter, gradient, total = as_real((parameter, gradient, state["sum"]))
         adagrad_update(
-            *as_real((parameter, gradient, state["sum"])),
-            rate, group["weight_decay"], group["eps"], group["maximize"],
+            parameter, gradient, total, rate, group["weight_decay"], group["eps"], group["maximize"],
             group["differentiable"],
         )  # fmt: skip

@@ -105,14 +105,15 @@ class RMSprop(Optimizer):
             states = [self._started(p, group) for p in together]
             for state in states:
                 count_step(state)
+            params, grads, squares, means, buffers = as_real_lists(
+                together,
+                [p.grad for p in together],
+                [s["square_avg"] for s in states],
+                [s["grad_avg"] for s in states] if group["centered"] else [],
+                [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
+            )
             rmsprop_step(
-                *as_real_lists(
-                    together,
-                    [p.grad for p in together],
-                    [s["square_avg"] for s in states],
-                    [s["grad_avg"] for s in states] if group["centered"] else [],
-                    [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-                ),
+                params, grads, squares, means, buffers,
                 number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"],
                 group["momentum"], group["centered"], group["maximize"],
             )  # fmt: skip
@@ -137,8 +138,11 @@ class RMSprop(Optimizer):
         count_step(state)
         mean = state["grad_avg"] if group["centered"] else None
         buffer = state["momentum_buffer"] if group["momentum"] > 0 else None
-        tensors = (parameter, gradient, state["square_avg"], mean, buffer)
+        parameter, gradient, square, mean, buffer = as_real(
+            (parameter, gradient, state["square_avg"], mean, buffer)
+        )
         rmsprop_update(
-            *as_real(tensors), number(group["lr"]), group["alpha"], group["eps"],
+            parameter, gradient, square, mean, buffer,
+            number(group["lr"]), group["alpha"], group["eps"],
             group["weight_decay"], group["momentum"], group["maximize"], group["differentiable"],
         )  # fmt: skip
