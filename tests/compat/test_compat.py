@@ -62,6 +62,7 @@ assert torch.compile(nn.Linear(2, 1))(torch.ones(1, 2)).shape == (1, 1)
 assert Variable(torch.ones(1), requires_grad=True).requires_grad
 cudnn.benchmark = True
 assert torch.backends.cudnn.benchmark
+assert torch.nn.modules.activation.MultiheadAttention is nn.MultiheadAttention
 
 
 @torch.jit.script

@@ -373,6 +373,14 @@ def test_classes_that_the_user_trusts():
         tp.load(file)
 
 
+def test_classes_that_the_user_trusts_for_a_while():
+    add_safe_globals([OrderedDict])
+    with tp.serialization.safe_globals([Friendly]):
+        assert tp.load(saved(Friendly(3))).value == 3
+    assert tp.serialization.get_safe_globals() == [OrderedDict]
+    clear_safe_globals()
+
+
 def test_a_whole_module_needs_trust():
     model = tp.nn.Linear(2, 1)
     with pytest.raises(pickle.UnpicklingError, match="Linear"):

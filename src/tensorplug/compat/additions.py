@@ -105,6 +105,7 @@ MODULES: dict[str, Any] = {
         is_initialized=_no,
         **{name: _absent(f"torch.distributed.{name}") for name in _DISTRIBUTED},
     ),
+    "torch.onnx": _module("torch.onnx", export=_absent("torch.onnx.export")),
     "torch.nn.parallel": _module(
         "torch.nn.parallel", **{name: _absent(f"torch.nn.parallel.{name}") for name in _PARALLEL}
     ),

@@ -49,6 +49,11 @@ class Alias(types.ModuleType):
             raise AttributeError(name)
         full = f"{self.__name__}.{name}"
         value = getattr(self._target, name, _MISSING)
+        if value is _MISSING and self.__name__.startswith(_FLAT):
+            # The package has what another of its files defines here.
+            value = getattr(
+                importlib.import_module(self.__name__.rpartition(".")[0]), name, _MISSING
+            )
         if value is _MISSING and full in MODULES:
             return importlib.import_module(full)
         if value is _MISSING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .archive import FileFormatError
 from .loading import load
 from .saving import save
-from .unpickling import add_safe_globals, clear_safe_globals, get_safe_globals
+from .unpickling import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = [
     "FileFormatError",
@@ -13,5 +13,6 @@ __all__ = [
     "clear_safe_globals",
     "get_safe_globals",
     "load",
+    "safe_globals",
     "save",
 ]

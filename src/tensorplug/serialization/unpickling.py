@@ -239,6 +239,36 @@ def clear_safe_globals() -> None:
     _added.clear()
 
 
+class safe_globals:
+    """Do as :func:`add_safe_globals` within a ``with`` block.
+
+    Parameters
+    ----------
+    safe_globals : list
+        What files may name there.
+
+    Examples
+    --------
+    >>> import fractions
+    >>> import tensorplug as tp
+    >>> with tp.serialization.safe_globals([fractions.Fraction]):
+    ...     tp.serialization.get_safe_globals()
+    [<class 'fractions.Fraction'>]
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._safe_globals = safe_globals
+        self._before: dict[tuple[str, str], Any] = {}
+
+    def __enter__(self) -> None:
+        self._before = dict(_added)
+        add_safe_globals(self._safe_globals)
+
+    def __exit__(self, *exc: object) -> None:
+        _added.clear()
+        _added.update(self._before)
+
+
 # --- the machine ------------------------------------------------------------------------------
 
 
