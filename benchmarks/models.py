@@ -1,0 +1,176 @@
+"""The model suite: training steps and inference of whole networks, as ratios to torch.
+
+::
+
+    python -m benchmarks.models --quick
+    python -m benchmarks.models --threads 2 --filter 'resnet|vit'
+    python -m benchmarks.models --channels-last --filter 'resnet50'
+
+Six of the networks are those of `examples/table1`, three more stand in `networks.py`. Both libraries start
+from the same weights and see the same batch. The exit status is 1 if their losses disagree or a case can't
+run, never because of a slow ratio.
+"""
+
+import argparse
+import importlib.util
+import math
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+
+from . import harness, overhead
+from .harness import Result
+from .worker import OTHERS, TABLE1, Work, Worker
+
+HEADER = f"{harness.HEADER:100} peak MB (torch)"
+COMPARED_STEPS = 3
+# Relative differences of the losses of three steps. Batch normalisation over few values, many times in a
+# row, makes of a rounding error in float32 some per cent of the next loss.
+TOLERANCE = 1e-3
+TOLERANCES = {"resnet50": 0.1, "mobilenet": 0.1}
+
+Peaks = tuple[float, float]
+
+
+def measure(
+    work: Work, rounds: int, seconds: float, start: Callable[[str, Work], Worker] = Worker
+) -> Iterator[tuple[Result, Peaks]]:
+    """Run one network in both libraries, in turns: first inference, then training steps.
+
+    Parameters
+    ----------
+    work : Work
+    rounds : int
+        How many turns each library gets.
+    seconds : float
+        How long a turn lasts at least.
+    start : callable
+        Given a library's name and the work, starts what runs it.
+
+    Yields
+    ------
+    result : Result
+        With the error instead of numbers where one of the two failed.
+    peaks : tuple of float
+        Megabytes of memory of tensorplug's process and of torch's.
+    """
+    titles = [f"{work.model}, {kind}" for kind in ("inference", "training step")]
+    tolerance = TOLERANCES.get(work.model, TOLERANCE)
+    try:
+        with ExitStack() as stack:
+            pair = [stack.enter_context(closing(start(n, work))) for n in ("tensorplug", "torch")]
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            weights = Path(folder) / "weights.npz"
+            pair[0].save(weights)
+            pair[1].load(weights)
+            for training, title in zip((False, True), tuple(titles), strict=True):
+                yield _in_turns(pair, training, title, rounds, seconds, tolerance)
+                titles.pop(0)
+    except RuntimeError as error:
+        message = str(error).splitlines()[0]
+        for title in titles:
+            yield Result(title, math.nan, math.nan, math.nan, tolerance, message), (0.0, 0.0)
+
+
+def _in_turns(
+    pair: list[Worker], training: bool, title: str, rounds: int, seconds: float, tolerance: float
+) -> tuple[Result, Peaks]:
+    for worker in pair:
+        worker.mode(training)
+    first = [[worker.run(1) for _ in range(COMPARED_STEPS)] for worker in pair]
+    pairs = zip(*[[loss for _, loss in runs] for runs in first], strict=True)
+    difference = max(abs(ours - theirs) / abs(theirs) for ours, theirs in pairs)
+    calls = [max(1, math.ceil(seconds / min(taken for taken, _ in runs))) for runs in first]
+    times: list[list[float]] = [[], []]
+    for turn in range(rounds):
+        for which in (0, 1) if turn % 2 == 0 else (1, 0):
+            times[which].append(pair[which].run(calls[which])[0] / calls[which])
+    peaks = (pair[0].peak(), pair[1].peak())
+    return Result(title, median(times[0]), median(times[1]), difference, tolerance), peaks
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line; what cannot work ends the program with a message and status 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.models",
+        description="Times of whole networks in tensorplug as ratios to torch.",
+    )
+    parser.add_argument("--quick", action="store_true", help="small networks and fewer rounds")
+    parser.add_argument(
+        "--filter", default="", metavar="PATTERN", help="networks that match a regex"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="in each library (default: 1)")
+    parser.add_argument("--rounds", type=int, help="turns of each library")
+    parser.add_argument("--batch", type=int, help="instead of each network's usual batch")
+    parser.add_argument(
+        "--channels-last", action="store_true", help="weights and images in channels_last order"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench"), help="folder to write (default: out/bench)"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        options.filter = re.compile(options.filter, re.IGNORECASE)
+    except re.error as error:
+        parser.error(f"--filter {options.filter!r} is no regular expression: {error}")
+    for name in ("threads", "rounds", "batch"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1, got {value}")
+    for name in ("tensorplug", "torch", "sklearn"):
+        if importlib.util.find_spec(name) is None:
+            parser.error(f"{name} is not installed here; `make bench` sets up what is needed")
+    options.models = [name for name in (*TABLE1, *OTHERS) if options.filter.search(name)]
+    if not options.models:
+        parser.error(f"no network matches {options.filter.pattern!r}")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for, and return the exit status."""
+    options = parse(arguments)
+    rounds = options.rounds or (5 if options.quick else 7)
+    seconds = 0.05 if options.quick else 0.2
+    results: list[Result] = []
+    peaks: dict[str, Peaks] = {}
+    print(HEADER)
+    for name in options.models:
+        work = Work(name, not options.quick, options.batch, options.threads, options.channels_last)
+        for result, peak in measure(work, rounds, seconds):
+            results.append(result)
+            peaks[result.name] = peak
+            memory = "" if result.error else f"{peak[0]:.0f} ({peak[1]:.0f})"
+            print(f"{harness.row(result):100} {memory}", flush=True)
+
+    mean = harness.mean_ratio(results)
+    print(f"\ngeometric mean of the ratios of {len(results)} cases: {mean:.2f}")
+    about = {
+        **overhead.about(rounds, seconds),
+        "threads": options.threads,
+        "sizes": "small" if options.quick else "full",
+        "channels_last": options.channels_last,
+        "batch": options.batch,
+        "peak_megabytes": peaks,
+    }
+    json_path, picture = options.out / "models.json", options.out / "models.png"
+    harness.write_json(json_path, results, about)
+    print(json_path)
+    if importlib.util.find_spec("matplotlib") is None:
+        print("no picture: matplotlib is not installed")
+    else:
+        versions = [f"{name} {metadata.version(name)}" for name in ("tensorplug", "torch")]
+        harness.draw(picture, results, f"{', '.join(versions)}, {options.threads} threads")
+        print(picture)
+    bad = [result.name for result in results if not result.agrees]
+    if bad:
+        print(f"error: losses disagree, or the case failed: {'; '.join(bad)}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
