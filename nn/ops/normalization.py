@@ -62,8 +62,14 @@ def standardize_gradient(
     """
     dtype = output.dtype
     if dtype is float16 or dtype is bfloat16:
-        wide = [t.to(float32) for t in (g_output, g_mean, g_rstd, output, rstd)]
-        return standardize_gradient(*wide, dim).to(dtype)
+        return standardize_gradient(
+            g_output.to(float32),
+            g_mean.to(float32),
+            g_rstd.to(float32),
+            output.to(float32),
+            rstd.to(float32),
+            dim,
+        ).to(dtype)
     n = math.prod([output._shape[d] for d in dim])
     along = (g_output * output).mean(dim, True) * rstd + g_rstd * (rstd * rstd) / n
     constant = g_output.mean(dim, True) * rstd - g_mean / n
