@@ -9,7 +9,7 @@ VENV := .venv
 BENCH := .venv-bench
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
-FOLDERS := src core autograd nn array_api optim amp data testing plugin backends/cpu_numpy/src
+FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml README.md $(shell find $(FOLDERS) -name '*.py')
 
 .NOTPARALLEL:

@@ -168,6 +168,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         backends as backends,
         compat as compat,
         data as data,
+        distributions as distributions,
         fft as fft,
         linalg as linalg,
         multiprocessing as multiprocessing,

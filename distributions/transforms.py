@@ -1,0 +1,249 @@
+"""Invertible maps with the logarithm of their Jacobian's determinant."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorplug.core.dtypes import finfo
+from tensorplug.core.ops import cat, diag_embed, ones_like, softmax
+from tensorplug.core.queries import is_tensor
+
+from . import constraints
+from .independent import sum_rightmost
+from .transform_base import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    identity_transform,
+)
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "ComposeTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "identity_transform",
+]
+
+
+def _softplus(x: Any) -> Any:
+    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+
+
+class ExpTransform(Transform):
+    """y = exp(x)."""
+
+    codomain = constraints.positive
+    bijective = True
+    sign = 1
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x
+
+
+class PowerTransform(Transform):
+    """y = x ** exponent."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = exponent
+
+    @property
+    def sign(self) -> Any:
+        if is_tensor(self.exponent):
+            return self.exponent.sign()
+        return (self.exponent > 0) - (self.exponent < 0)
+
+    def _call(self, x: Any) -> Any:
+        return x**self.exponent
+
+    def _inverse(self, y: Any) -> Any:
+        return y ** (1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return (self.exponent * y / x).abs().log()
+
+    def _same(self, other: Any) -> bool:
+        return _equal(self.exponent, other.exponent)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool((a == b).all()) if is_tensor(a) or is_tensor(b) else bool(a == b)
+
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x))."""
+
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = 1
+
+    def _call(self, x: Any) -> Any:
+        info = finfo(x.dtype)
+        return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+
+    def _inverse(self, y: Any) -> Any:
+        info = finfo(y.dtype)
+        y = y.clamp(min=info.tiny, max=1 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -_softplus(-x) - _softplus(x)
+
+
+class TanhTransform(Transform):
+    """y = tanh(x)."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = 1
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return 2 * (math.log(2) - x - _softplus(-2 * x))
+
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))."""
+
+    codomain = constraints.positive
+    bijective = True
+    sign = 1
+
+    def _call(self, x: Any) -> Any:
+        return _softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return (-(-y).expm1()).log() + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -_softplus(-x)
+
+
+class AbsTransform(Transform):
+    """y = |x|, which has no inverse but one of its two halves."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return x.abs()
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale x, over values of `event_dim` dimensions."""
+
+    bijective = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+        if event_dim:
+            self.domain = self.codomain = constraints.independent(constraints.real, event_dim)
+
+    @property
+    def sign(self) -> Any:
+        if is_tensor(self.scale):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        scale = self.scale.abs().log() if is_tensor(self.scale) else math.log(abs(self.scale))
+        return sum_rightmost(ones_like(x) * scale, self.event_dim)
+
+    def _same(self, other: Any) -> bool:
+        return _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x), which forgets a common addend and so has no Jacobian."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _call(self, x: Any) -> Any:
+        return softmax(x, -1)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """From n numbers to n + 1 probabilities: each takes its share of what is left of a stick."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    def _offsets(self, x: Any) -> Any:
+        n = x.shape[-1]
+        return (n - ones_like(x).cumsum(-1) + 1).log()
+
+    def _call(self, x: Any) -> Any:
+        z = (x - self._offsets(x)).sigmoid()
+        left = (1 - z).cumprod(-1)
+        ones = ones_like(x[..., :1])
+        return cat([z, ones], -1) * cat([ones, left], -1)
+
+    def _inverse(self, y: Any) -> Any:
+        head = y[..., :-1]
+        left = (1 - head.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return head.log() - left.log() + self._offsets(head)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shifted = x - self._offsets(x)
+        return (-shifted - _softplus(-shifted) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return (*shape[:-1], shape[-1] - 1)
+
+
+class LowerCholeskyTransform(Transform):
+    """From matrices to lower triangles with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def _call(self, x: Any) -> Any:
+        return x.tril(-1) + diag_embed(x.diagonal(dim1=-2, dim2=-1).exp())
+
+    def _inverse(self, y: Any) -> Any:
+        return y.tril(-1) + diag_embed(y.diagonal(dim1=-2, dim2=-1).log())
