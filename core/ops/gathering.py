@@ -330,7 +330,7 @@ def _at_dim(
     if not from_end:
         # Out of range, then, which the kernel of ``index`` says.
         size = input._shape[dim] if input._shape else 1
-        vector = _WHERE.call(vector < 0, vector - size, vector)
+        vector = _WHERE.call(vector < 0, -size - 1, vector)
     return dim, [*[None] * dim, vector]
 
 

@@ -67,6 +67,7 @@ def _same_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(same, same.clone())
     yield Sample(make(7), make(7))
     yield Sample(make(0), make(0))
+    yield Sample(make(), make())
 
 
 def _logical(op: str, function: Any) -> OpRecord:

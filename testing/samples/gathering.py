@@ -118,6 +118,7 @@ def _reduce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
                 include_self=include_self,
             )
     yield Sample(make(3), 0, positions(make, []), make(0), "sum")
+    yield Sample(make(), 0, positions(make, [0, 0]), make(2), "sum")
 
 
 def _reduce(a: Any, dim: int, index: Any, src: Any, way: str, include_self: bool = True) -> Any:
@@ -263,6 +264,7 @@ def _put_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(make(3, 4), positions(make, [5, 5]), make(2), True)
     yield Sample(make(3), positions(make, []), make(0))
     yield Sample(make(0), positions(make, []), make(0))
+    yield Sample(make(), positions(make, 0), make())
 
 
 def _put(a: Any, index: Any, source: Any, accumulate: bool = False) -> Any:

@@ -77,6 +77,7 @@ def _histogram_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(20), make(6).sort()[0].detach())
     yield Sample(make(20), 4, density=True)
     yield Sample(make(0), 4)
+    yield Sample(make(), 4, range=(-9.0, 9.0))
     yield Sample(make(0, 2), make(4).sort()[0].detach())
 
 

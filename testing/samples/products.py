@@ -162,6 +162,7 @@ def _einsum_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), [0, 1], make(3, 2), [1, 2], [2, 0])
     yield Sample("ij,jk->ik", make(0, 3), make(3, 2))
     yield Sample("ij,jk->ik", make(2, 0), make(0, 2))
+    yield Sample(",->", make(), make())
 
 
 def _einsum(*args: Any) -> Any:

@@ -84,6 +84,7 @@ def _polynomial(op: str, function: Callable[..., Any], shifted: bool = False) ->
             yield Sample(make(4, low=low, high=1), n)
         yield Sample(make(3, 1, low=low, high=1), make(4, low=0, high=6, dtype=int64))
         yield Sample(make(0), 3)
+        yield Sample(make(low=low, high=1), 2)
         yield Sample(0.5, make(3, low=0, high=4, dtype=int64))
 
     def reference(x: Any, n: Any) -> Any:
@@ -130,6 +131,7 @@ def _bessel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for function in ("j1", "airy_ai_prime", "i1e"):
         yield Sample(make(4, low=0.5, high=6), function)
         yield Sample(make(0, 3), function)
+        yield Sample(make(low=0.5, high=6), function)
 
 
 def _bessel(a: Any, function: str) -> Any:

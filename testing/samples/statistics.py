@@ -27,6 +27,7 @@ def variance_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1, correction=2)
     yield Sample(make(4), correction=0.5)
     yield Sample(make(0, 3), 1)
+    yield Sample(make(), correction=0)
 
 
 def _arguments(
