@@ -311,10 +311,10 @@ class Unpickler(pickle._Unpickler):
         return self._find_storage(pid)
 
 
-def _checked(code: bytes, kind: type, keys_from: int | None) -> Any:
+def _checked(code: bytes, kind: type, key_step: int | None = None) -> Any:
     """Return an operation that puts items into what must be of a kind.
 
-    Where items are hashed, `keys_from` tells the first key's place: 1 for pairs, 0 for a set.
+    Each `key_step`-th item is a key, which will be hashed: in a dict every other one.
     """
     several = code in (pickle.SETITEMS, pickle.APPENDS, pickle.ADDITEMS)
 
@@ -326,8 +326,8 @@ def _checked(code: bytes, kind: type, keys_from: int | None) -> Any:
             target, items = self.stack[-count - 1], self.stack[-count:]
         if not isinstance(target, kind) and not self._trusts(type(target)):
             raise self._refused(f"puts items into a {type(target).__name__}")
-        if keys_from is not None:
-            for key in items[::keys_from]:
+        if key_step is not None:
+            for key in items[::key_step]:
                 _check_key(key)
         self._usual(code)
 
@@ -423,8 +423,8 @@ class RestrictedUnpickler(Unpickler):
     dispatch[pickle.NEWOBJ[0]] = _new_object
     dispatch[pickle.NEWOBJ_EX[0]] = _new_object_by_keywords
     dispatch[pickle.REDUCE[0]] = _call
-    dispatch[pickle.APPEND[0]] = _checked(pickle.APPEND, list, None)
-    dispatch[pickle.APPENDS[0]] = _checked(pickle.APPENDS, list, None)
+    dispatch[pickle.APPEND[0]] = _checked(pickle.APPEND, list)
+    dispatch[pickle.APPENDS[0]] = _checked(pickle.APPENDS, list)
     dispatch[pickle.SETITEM[0]] = _checked(pickle.SETITEM, dict, 2)
     dispatch[pickle.SETITEMS[0]] = _checked(pickle.SETITEMS, dict, 2)
     dispatch[pickle.ADDITEMS[0]] = _checked(pickle.ADDITEMS, set, 1)
