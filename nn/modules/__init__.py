@@ -1,5 +1,6 @@
 """The modules, by family."""
 
+from ..module import Module
 from .activation import (
     CELU,
     ELU,
@@ -301,6 +302,7 @@ __all__ = [
     "MaxUnpool2d",
     "MaxUnpool3d",
     "Mish",
+    "Module",
     "ModuleDict",
     "ModuleList",
     "MultiLabelMarginLoss",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 
 from tensorplug.autograd import no_grad
@@ -182,3 +183,15 @@ def clip_grad_value_(
     with no_grad():
         for gradient in _gradients(_as_list(parameters)):
             gradient.clamp_(-bound, bound)
+
+
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Call :func:`clip_grad_norm_`, under the name that torch has deprecated, with a warning."""
+    warnings.warn("clip_grad_norm is deprecated: call clip_grad_norm_", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

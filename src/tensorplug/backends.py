@@ -6,8 +6,10 @@ read them. ``is_available()`` tells the truth about device types.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,7 @@ class Backend:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._sdp = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
         self.enabled = True
         self.benchmark = False
         self.deterministic = False
@@ -60,10 +63,45 @@ class Backend:
         finally:
             vars(self).update(before)
 
+    # --- implementations of attention ---
+
     @contextmanager
-    def sdp_kernel(self, **switches: Any) -> Generator[None, None, None]:
-        """Accept a choice among attention kernels; plugins choose by priority."""
-        yield
+    def sdp_kernel(
+        self,
+        enable_flash: bool = True,
+        enable_math: bool = True,
+        enable_mem_efficient: bool = True,
+        enable_cudnn: bool = True,
+    ) -> Generator[None, None, None]:
+        """Note which implementations of attention are allowed; plugins choose by priority."""
+        before = dict(self._sdp)
+        self._sdp.update(
+            flash=enable_flash,
+            math=enable_math,
+            mem_efficient=enable_mem_efficient,
+            cudnn=enable_cudnn,
+        )
+        try:
+            yield
+        finally:
+            self._sdp.update(before)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name.startswith("enable_") and name.endswith("_sdp"):
+            kind = name.removeprefix("enable_").removesuffix("_sdp")
+            if kind in self._sdp:
+                return partial(self._sdp.__setitem__, kind)
+        if name.endswith("_sdp_enabled"):
+            kind = name.removesuffix("_sdp_enabled")
+            if kind in self._sdp:
+                return partial(self._sdp.__getitem__, kind)
+        raise AttributeError(f"tensorplug.backends.{self._name} has no attribute {name!r}")
+
+    def get_cpu_capability(self) -> str:
+        """Return the architecture of the processor."""
+        return platform.machine() or "unknown"
 
     def __repr__(self) -> str:
         return f"<switches of {self._name}>"

@@ -1,0 +1,78 @@
+"""The choice among implementations of attention, under torch's names."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(enum.IntEnum):
+    """The implementations that torch knows of scaled dot-product attention."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+class _Local(threading.local):
+    chosen: tuple[SDPBackend, ...] | None = None
+
+
+_local = _Local()
+
+
+@contextmanager
+def sdpa_kernel(
+    backends: SDPBackend | Iterable[SDPBackend],
+    set_priority: bool = False,  # noqa: ARG001
+) -> Generator[None]:
+    """Note which implementations of attention a program allows within a ``with`` block.
+
+    Which kernel runs is settled by the plugins' priorities, and all of them compute the same; a plugin with
+    several may ask :func:`chosen_backends`.
+
+    Parameters
+    ----------
+    backends : SDPBackend or iterable of SDPBackend
+        Those that are allowed.
+    set_priority : bool
+        Whether their order matters.
+
+    Raises
+    ------
+    TypeError
+        If there is something else among them.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> q = tp.ones(1, 2, 4)
+    >>> with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+    ...     output = tp.nn.functional.scaled_dot_product_attention(q, q, q)
+    >>> output.shape
+    Size([1, 2, 4])
+    """
+    chosen = (backends,) if isinstance(backends, SDPBackend) else tuple(backends)
+    for backend in chosen:
+        if not isinstance(backend, SDPBackend):
+            raise TypeError(
+                f"sdpa_kernel() takes one SDPBackend or several, got {type(backend).__name__}"
+            )
+    before = _local.chosen
+    _local.chosen = chosen
+    try:
+        yield
+    finally:
+        _local.chosen = before
+
+
+def chosen_backends() -> tuple[SDPBackend, ...] | None:
+    """Return what the innermost :func:`sdpa_kernel` of this thread allows; None outside of any."""
+    return _local.chosen
