@@ -41,6 +41,8 @@ from torch.autograd import Function, Variable
 from torch.backends import cudnn
 from torch.nn import Linear, functional
 from torch.nn.modules.conv import Conv2d
+from torch.nn.modules.instancenorm import InstanceNorm1d
+from torch.nn.modules.utils import _pair
 from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import StepLR
@@ -62,6 +64,7 @@ assert torch.compile(nn.Linear(2, 1))(torch.ones(1, 2)).shape == (1, 1)
 assert Variable(torch.ones(1), requires_grad=True).requires_grad
 cudnn.benchmark = True
 assert torch.backends.cudnn.benchmark
+assert InstanceNorm1d is nn.InstanceNorm1d and _pair(3) == _pair([3, 3]) == (3, 3)
 assert torch.nn.modules.activation.MultiheadAttention is nn.MultiheadAttention
 
 
@@ -129,10 +132,12 @@ def test_a_module_is_run_by_name(tmp_path):
         ("from torch import nosuch", "torch.nosuch"),
         ("from torch.nn import NoSuch", "torch.nn.NoSuch"),
         ("import torch.nn.nosuch", "torch.nn.nosuch"),
+        ("from torch.nn.modules import NoSuch", "torch.nn.modules.NoSuch"),
+        ("from torch.nn.utils.rnn import nosuch", "torch.nn.utils.rnn.nosuch"),
         ("import torch; torch.nosuch", "torch.nosuch"),
         ("import torch; torch.nn.functional.nosuch", "torch.nn.functional.nosuch"),
         ("import torch.nn.Linear", "torch.nn.Linear"),
-        ("import torch; torch.nn.DataParallel(None)", "torch.nn.DataParallel"),
+        ("import torch.onnx; torch.onnx.export(None)", "torch.onnx.export"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, line, name):

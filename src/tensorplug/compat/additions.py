@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import tensorplug as tp
@@ -70,6 +70,15 @@ def _absent(name: str) -> Any:
     return absent
 
 
+def _repeated(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that repeats a number, and takes a sequence as it is."""
+
+    def repeat(value: Any) -> tuple[Any, ...]:
+        return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+    return repeat
+
+
 def _module(name: str, **members: Any) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__dict__.update(members)
@@ -104,6 +113,10 @@ MODULES: dict[str, Any] = {
         is_available=_no,
         is_initialized=_no,
         **{name: _absent(f"torch.distributed.{name}") for name in _DISTRIBUTED},
+    ),
+    "torch.nn.modules.utils": _module(
+        "torch.nn.modules.utils",
+        _ntuple=_repeated, _single=_repeated(1), _pair=_repeated(2), _triple=_repeated(3),
     ),
     "torch.onnx": _module("torch.onnx", export=_absent("torch.onnx.export")),
     "torch.nn.parallel": _module(

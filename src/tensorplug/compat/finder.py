@@ -17,7 +17,10 @@ RENAMED = {
     "torch.cpu.amp": "tensorplug.amp",
     "torch.cuda.amp": "tensorplug.amp",
     "torch.nn.modules.module": "tensorplug.nn.module",
-    "torch.nn.utils.clip_grad": "tensorplug.nn.utils.clip_grad",
+    **{
+        f"torch.nn.modules.{family}": "tensorplug.nn.modules"
+        for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
+    },
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
     "torch.utils.data._utils.collate": "tensorplug.data.collate",
@@ -27,7 +30,7 @@ RENAMED = {
     "torch.utils.data.sampler": "tensorplug.data.samplers",
 }
 
-#: Packages that hold modules by family, each sorted into files in its own way.
+#: Packages whose names both libraries sort into files, each in its own way.
 _FLAT = ("torch.nn.modules.", "torch.nn.utils.")
 
 #: Packages that are compiled against torch itself, so that they cannot be served.
@@ -40,7 +43,10 @@ class Alias(types.ModuleType):
     def __init__(self, name: str, target: Any) -> None:
         super().__init__(name, f"{name}, as tensorplug has it.")
         own = {"_target": target, "__path__": [], "__file__": getattr(target, "__file__", None)}
-        self.__dict__.update(own, **ADDITIONS.get(name, {}))
+        self.__dict__.update(own)
+        for added, value in ADDITIONS.get(name, {}).items():
+            if added == "__version__" or not hasattr(target, added):
+                self.__dict__[added] = value
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -123,12 +129,6 @@ def _counterpart(name: str) -> Any:
     except ModuleNotFoundError as error:
         if not own.startswith(error.name or "-"):
             raise  # the module is there, but imports what is not
-    if name.startswith(_FLAT) and not name.rpartition(".")[2].startswith("_"):
-        family = importlib.import_module(
-            f"tensorplug.{name.split('.', 3)[1]}.{name.split('.', 3)[2]}"
-        )
-        if not hasattr(family, name.rpartition(".")[2]):
-            return family
     # Such as `torch.backends.cudnn`, an object; functions and classes are no modules.
     parent, _, last = own.rpartition(".")
     try:
