@@ -300,3 +300,9 @@ def test_complex_convolution_has_right_derivatives():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_rows_that_a_table_does_not_have(row):
+    with pytest.raises(IndexError, match="out of bounds"):
+        F.embedding(tp.tensor([0, row]), tp.ones(3, 2))

@@ -34,6 +34,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     ):
         table.add(function.__name__, function)
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
+    table.add("embedding_rows", embedding_rows)
     table.add("max_pool", max_pool)
     table.add("max_pool_gradient", max_pool_gradient)
     table.add("max_pool_gradient", namespace.through_float32(max_pool_gradient), dtypes=halves)
@@ -409,3 +410,10 @@ def negative_log_likelihood(
         losses[ignored] = 0
         weights[ignored] = 0
     return losses, weights
+
+
+def embedding_rows(weight: Array, indices: Array, *_: Any) -> Array:
+    """Return the rows of `weight` that `indices` names."""
+    if indices.size and indices.min() < 0:
+        raise IndexError(f"index {indices.min()} is out of bounds: there are {len(weight)} rows")
+    return weight.take(indices, 0)
