@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 
-from . import graph, layer
+from . import anomaly as anomaly_mode, graph, layer, modes as grad_mode
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
 from .engine import backward, grad
@@ -22,6 +22,7 @@ from .modes import (
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from .nodes import Node
 
@@ -34,6 +35,7 @@ __all__ = [
     "Function",
     "GradcheckError",
     "Node",
+    "anomaly_mode",
     "backward",
     "derivative",
     "detect_anomaly",
@@ -41,6 +43,7 @@ __all__ = [
     "forward_ad",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",
@@ -55,6 +58,7 @@ __all__ = [
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "visualize",
 ]
 

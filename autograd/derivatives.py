@@ -258,13 +258,12 @@ def _node_name(op: str) -> str:
 
 
 def _add(derivatives: Iterable[Any], owner: str) -> None:
-    from . import tangents
+    from . import tangents, vmap_rules
 
     rules: list[tuple[Op, Rule]] = []
-    forward: list[tangents.Tangent] = []
-    for item in _flatten(derivatives, owner):
-        if isinstance(item, tangents.Tangent):
-            forward.append(item)
+    items = _flatten(derivatives, owner)
+    for item in items:
+        if not isinstance(item, Derivative):
             continue
         item.owner = owner
         try:
@@ -282,7 +281,13 @@ def _add(derivatives: Iterable[Any], owner: str) -> None:
                     f"the one of {other.owner}; give one of them another priority"
                 )
         rules.append((op, rule))
+    forward = [item for item in items if isinstance(item, tangents.Tangent)]
     tangents.add(forward, owner)
+    try:
+        vmap_rules.add([item for item in items if isinstance(item, vmap_rules.VmapRule)], owner)
+    except RegistrationError:
+        tangents.remove(forward)
+        raise
     for op, rule in rules:
         _RULES.setdefault(op.name, []).append(rule)
         _select(op)
@@ -290,10 +295,11 @@ def _add(derivatives: Iterable[Any], owner: str) -> None:
 
 def _flatten(derivatives: Iterable[Any], owner: str) -> list[Any]:
     from .tangents import Tangent
+    from .vmap_rules import VmapRule
 
     flat: list[Any] = []
     for item in derivatives:
-        if isinstance(item, (Derivative, Tangent)):
+        if isinstance(item, (Derivative, Tangent, VmapRule)):
             flat.append(item)
         elif isinstance(item, (list, tuple)):
             flat.extend(_flatten(item, owner))
@@ -305,10 +311,11 @@ def _flatten(derivatives: Iterable[Any], owner: str) -> list[Any]:
 
 
 def _remove(derivatives: Iterable[Any]) -> None:
-    from . import tangents
+    from . import tangents, vmap_rules
 
     items = _flatten(derivatives, "")
     tangents.remove([item for item in items if isinstance(item, tangents.Tangent)])
+    vmap_rules.remove([item for item in items if isinstance(item, vmap_rules.VmapRule)])
     gone = {id(item) for item in items}
     for name, rules in list(_RULES.items()):
         kept = [rule for rule in rules if id(rule.declared) not in gone]

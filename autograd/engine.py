@@ -613,6 +613,8 @@ def backward(
     _start(pass_, outputs, gradients)
     for tensor in wanted:
         edge = edge_of(tensor)
+        if tensor._extra is not None and tensor._extra.retains_grad:
+            continue  # it has its gradient already
         if isinstance(edge, Node) and edge in pass_.captured:
             gradient = pass_._tensor(pass_.captured[edge], edge.kind)
             if gradient is not None:
@@ -669,6 +671,10 @@ def grad(
     """
     roots = _as_tuple(outputs, "outputs")
     wanted = _as_tuple(inputs, "inputs")
+    if not wanted:
+        raise RuntimeError("grad(): `inputs` argument cannot be empty.")
+    if not roots:
+        raise RuntimeError("grad(): `outputs` argument cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."

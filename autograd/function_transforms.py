@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorplug.core.tensor import Tensor
 
 from . import levels
 from .batching.calls import innermost
+from .batching.own_rules import placed
 from .batching.tensors import BatchLevel, front, is_batched, moved, wrap
 from .batching.vmap import vmap
 from .forward import _innermost, set_tangent, tangent_at
 from .levels import BATCHED, Within, entered, state
-from .trees import broadcast_prefix, tree_flatten, tree_unflatten
+from .trees import tree_flatten, tree_unflatten
+from .vmap_rules import VmapInfo
 
 _SETUP = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
     "override the setup_context staticmethod."
 )
-
-
-class VmapInfo(NamedTuple):
-    """What the ``vmap`` of a custom function learns of the transform."""
-
-    batch_size: int
-    randomness: str
 
 
 def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -71,17 +66,7 @@ def _apply_batched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         else:
             made = _generated(function, level, dims, spec)
             outputs, out_dims = made.apply(*plain, **kwargs), 0
-    results, out_spec = tree_flatten(outputs)
-    where = broadcast_prefix(out_dims, out_spec)
-    if where is None:
-        raise RuntimeError(
-            f"vmap of {function.__name__}: the returned out_dims {out_dims!r} do not fit its outputs"
-        )
-    wrapped = [
-        value if dim is None else wrap(value, dim % value.ndim, level)
-        for value, dim in zip(results, where, strict=True)
-    ]
-    return tree_unflatten(wrapped, out_spec)
+    return placed(outputs, out_dims, level, function.__name__)
 
 
 def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> Any:

@@ -82,7 +82,11 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Check the gradients of `func` against finite differences.
 
@@ -104,8 +108,15 @@ def gradcheck(
         Also check that gradients have the dtype of their inputs.
     check_batched_grad : bool
         Also check ``autograd.grad(..., is_grads_batched=True)``.
+    check_batched_forward_grad : bool
+        Also check that forward mode gives the same under ``vmap``.
+    check_forward_ad, check_backward_ad : bool
+        Whether to check forward mode, and reverse mode.
     fast_mode : bool
-        Compare one projection of the Jacobians instead of all their elements.
+        Compare one projection of the Jacobians instead of all their elements; of forward mode,
+        all are compared in any case.
+    masked : bool, optional
+        Accepted as in torch; there are no sparse tensors.
 
     Returns
     -------
@@ -121,11 +132,13 @@ def gradcheck(
     """
     args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     try:
-        if fast_mode:
+        if check_backward_ad and fast_mode:
             _check_projected(func, args, eps, atol, rtol)
-        else:
+        elif check_backward_ad:
             _check(func, args, eps, atol, rtol, nondet_tol)
-        if check_undefined_grad:
+        if check_forward_ad or check_batched_forward_grad:
+            _check_forward(func, args, eps, atol, rtol, check_batched_forward_grad)
+        if check_undefined_grad and check_backward_ad:
             _check_undefined(func, args)
         if check_grad_dtypes:
             _check_dtypes(func, args)
@@ -219,6 +232,27 @@ def _check_projected(
             f"Jacobian mismatch in fast mode: the projection is numerically {numerical:.8g}, "
             f"analytically {analytical:.8g}"
         )
+
+
+def _check_forward(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    batched: bool,
+) -> None:
+    from . import gradcheck_forward
+
+    for target in _checked(args):
+        numerical = _numerical(func, args, target, eps)
+        found = gradcheck_forward.mismatch(
+            func, args, target, numerical, atol, rtol, _outputs, _flat, _refill
+        )
+        if found is None and batched:
+            found = gradcheck_forward.batched_mismatch(func, args, target, _outputs, _flat, _refill)
+        if found is not None:
+            raise GradcheckError(found)
 
 
 def _inner(a: Any, b: Any) -> float:
@@ -348,12 +382,16 @@ def gradgradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Check the second derivatives of `func` against finite differences of the first.
 
     Parameters are those of :func:`gradcheck`; `grad_outputs` are the gradients to begin with, fixed random
-    ones by default.
+    ones by default. `check_rev_over_rev` and `check_fwd_over_rev` say in which modes the gradients are
+    differentiated.
 
     Examples
     --------
@@ -403,6 +441,8 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
     )
 

@@ -4,17 +4,58 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from tensorplug.core.devices import CPU
 from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor_base import bump_version
 
+from . import saving
 from .hooks import RemovableHandle
 from .nodes import Node
 from .saving import saved_tensors_hooks
 
-__all__ = ["Node", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "Node",
+    "disable_saved_tensors_hooks",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
+    """Have :class:`saved_tensors_hooks` raise within a ``with`` block of this thread.
+
+    Parameters
+    ----------
+    error_message : str
+        What the RuntimeError says.
+    """
+    previous = saving.local.disabled
+    saving.local.disabled = error_message
+    try:
+        yield
+    finally:
+        saving.local.disabled = previous
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count an in-place write to one tensor or several, which something else has done.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.zeros(2)
+    >>> tp.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for written in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version(written)
 
 
 @contextlib.contextmanager

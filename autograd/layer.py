@@ -10,6 +10,7 @@ from tensorplug.core import dispatch, operators
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op
+from tensorplug.core.plugins import plugin_label
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import (
     TRACKED,
@@ -357,8 +358,8 @@ def node_of(tensor: Any) -> Node:
 def missing(op: Op) -> Any:
     """Raise for an op that is neither differentiable nor declared not to be."""
     raise DerivativeNotFoundError(
-        f"op {op.name!r} has no derivative, but one of its inputs requires grad. The package that "
-        f"registers the op, {op.owner!r}, has to supply derivative({op.name!r}, ...) or "
+        f"op {op.name!r} has no derivative, but one of its inputs requires grad. The plugin that registers "
+        f"the op, {plugin_label(op.owner)}, has to supply derivative({op.name!r}, ...) or "
         f"not_differentiable({op.name!r}); call detach() on the inputs, or use `with tp.no_grad():`, if "
         "no gradient is wanted"
     )

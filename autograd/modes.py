@@ -156,6 +156,17 @@ class _Fixed(_Mode):
         self.enabled = enabled
 
 
+class set_multithreading_enabled:
+    """Accepted as in torch: a backward pass runs in the thread that calls it in any case."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
 class inference_mode(_Mode):
     """Record nothing and make tensors that never take part in recording.
 

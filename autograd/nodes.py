@@ -187,6 +187,19 @@ class OpNode(Node):
         """Drop what was saved."""
         self.saved = None
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what was saved of an argument or output: ``_saved_self``, ``_saved_result``."""
+        if name.startswith("_saved_"):
+            rule = self.plan.rule
+            wanted = "input" if name == "_saved_self" else name.removeprefix("_saved_")
+            for place, (_, origin, position) in enumerate(self.plan.saves):
+                names = rule.op.parameters if origin == programs.ARGUMENT else rule.op.outputs
+                if origin in (programs.ARGUMENT, programs.OUTPUT) and names[position] == wanted:
+                    if self.saved is None:
+                        raise RuntimeError(FREED)
+                    return self.unpack(place)
+        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Evaluate the formulas; undo broadcasting."""
         if self.saved is None:

@@ -29,7 +29,7 @@ from .derivatives import Formula
 if TYPE_CHECKING:
     from .nodes import OpNode
 
-OUTPUT = derivatives.OUTPUT
+ARGUMENT, OUTPUT = derivatives.ARGUMENT, derivatives.OUTPUT
 _KEPT = 512  # programs per formula before the oldest half is dropped
 
 ADD = operators.handle("add")

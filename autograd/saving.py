@@ -15,9 +15,10 @@ from .views import edge_of, requires_grad
 
 class _Hooks(threading.local):
     stack: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
+    disabled: str | None = None  # the message of the error that hooks raise instead
 
 
-_local = _Hooks()
+local = _Hooks()
 
 # How many saved_tensors_hooks contexts are open, over all threads; whether anomaly mode is on; and whether a
 # profile is taken.
@@ -59,8 +60,10 @@ class saved_tensors_hooks:
 
     def __enter__(self) -> None:
         global hooks
-        self.previous = _local.stack
-        _local.stack = (*self.previous, self.pair)
+        if local.disabled is not None:
+            raise RuntimeError(local.disabled)
+        self.previous = local.stack
+        local.stack = (*self.previous, self.pair)
         hooks += 1
         _look()
 
@@ -68,14 +71,14 @@ class saved_tensors_hooks:
         global hooks
         hooks -= 1
         _look()
-        _local.stack = self.previous
+        local.stack = self.previous
 
 
 def pack(
     saved: tuple[Any, ...], versions: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return what is saved after this thread's innermost hooks packed the tensors in it."""
-    if not _local.stack:
+    if not local.stack:
         return saved, versions
     packed = list(saved)
     kept = list(versions)
@@ -90,7 +93,7 @@ def pack(
 
 
 def _packed(tensor: Any) -> SavedByHook:
-    pack_hook, unpack_hook = _local.stack[-1]
+    pack_hook, unpack_hook = local.stack[-1]
     edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
     return SavedByHook(pack_hook(tensor.detach()), unpack_hook, edge)
 

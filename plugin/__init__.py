@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd.derivatives import derivative, not_differentiable
+from tensorplug.autograd.tangents import holomorphic, linear, tangent
+from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
 from tensorplug.core.dtypes import (
@@ -77,6 +79,7 @@ __all__ = [
     "Shape",
     "SharedMemory",
     "Spec",
+    "VmapInfo",
     "array_api_backend",
     "broadcast_shapes",
     "check_every_call",
@@ -87,16 +90,20 @@ __all__ = [
     "dtype_named",
     "elementwise",
     "get_op",
+    "holomorphic",
     "hookimpl",
     "host_kernels",
+    "linear",
     "normalize_dim",
     "normalize_dims",
     "not_differentiable",
     "primitive",
     "primitive_tuple",
     "reduced_shape",
+    "tangent",
     "view_kernels",
     "view_layout",
+    "vmap_rule",
 ]
 
 

@@ -11,7 +11,8 @@ from tensorplug.core.tensor_base import TensorBase
 
 from .. import levels
 from ..levels import Within, map_tensors, run_spec, state, tensors_in
-from . import rules
+from ..vmap_rules import OWN
+from . import own_rules, rules
 from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
 
 COPY = operators.handle("copy")
@@ -54,6 +55,11 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 _check_randomness(level)
                 loop = functools.partial(rules.random_loop, randomness=level.randomness)
                 return _whole(loop, op, args, kwargs, level)
+        own = OWN.get(op.name)
+        if own is not None:
+            level = innermost((args, tuple(kwargs.values())))
+            if level is not None:
+                return own_rules.call(own, op, op.bind(args, kwargs), level)
         whole = rules.COMPOSITES.get(op.name)
         if whole is not None:
             level = innermost((args, tuple(kwargs.values())))
@@ -68,6 +74,9 @@ def spec_batched(op: Op, spec: Spec) -> Any:
     level = innermost(spec.values)
     if level is None:
         return _random(op, spec)
+    own = OWN.get(op.name)
+    if own is not None:
+        return own_rules.call(own, op, spec.values, level)
     if spec.outputs[0][0] is None:
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "

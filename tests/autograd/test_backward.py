@@ -151,6 +151,36 @@ def test_backward_into_chosen_inputs_only() -> None:
     assert (x.grad.tolist(), y.grad, z.grad.tolist()) == ([36.0], None, [12.0])
 
 
+def test_a_chosen_input_that_retains_its_gradient_gets_it_once() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    (y * y).sum().backward(inputs=[y])
+    assert y.grad.tolist() == [4.0, 8.0]
+    assert x.grad is None
+
+
+def test_grad_of_nothing() -> None:
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="`inputs` argument cannot be empty"):
+        tp.autograd.grad(x * 2, ())
+    with pytest.raises(RuntimeError, match="`outputs` argument cannot be empty"):
+        tp.autograd.grad((), x)
+
+
+def test_what_a_node_saved() -> None:
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    product, power = x * y, x.exp()
+    assert product.grad_fn._saved_self is x
+    assert product.grad_fn._saved_other is y
+    assert power.grad_fn._saved_result.tolist() == power.tolist()
+    assert power.grad_fn._saved_result.grad_fn is power.grad_fn
+    assert not hasattr(power.grad_fn, "_saved_self")
+    product.sum().backward()
+    with pytest.raises(RuntimeError, match="directly access saved tensors after"):
+        product.grad_fn._saved_self  # noqa: B018
+
+
 def test_higher_derivatives() -> None:
     x = leaf(2.0)
     value = (x**4).sum()

@@ -183,6 +183,27 @@ def test_hooks_slow_nothing_down_afterwards() -> None:
     assert not operators.get_op("atan").rule.formulas[0].keyed
 
 
+def test_hooks_can_be_forbidden() -> None:
+    graph = tp.autograd.graph
+    with (
+        graph.disable_saved_tensors_hooks("not here"),
+        pytest.raises(RuntimeError, match="not here"),
+        graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    ):
+        pass
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+def test_a_write_by_something_else_is_counted() -> None:
+    x = tp.ones(2, requires_grad=True)
+    y = x * 1
+    z = y * y
+    tp.autograd.graph.increment_version([y])
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
+        z.sum().backward()
+
+
 def test_save_on_cpu() -> None:
     x = leaf(2.0)
     with tp.autograd.graph.save_on_cpu():
@@ -240,3 +261,39 @@ def test_second_derivative_through_packed_tensors():
     expected = second(x)
     with tp.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         assert tp.allclose(second(x), expected)
+
+
+class WrongForward(tp.autograd.Function):
+    """Right in reverse mode; its forward mode is off by a factor."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] * g
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return 3 * ctx.saved_tensors[0] * t
+
+
+def test_gradcheck_of_forward_mode() -> None:
+    from tensorplug.autograd import GradcheckError, gradcheck, gradgradcheck
+
+    x = tp.tensor([0.5, 2.0], dtype=tp.float64, requires_grad=True)
+    z = tp.tensor([0.5 + 1j, -1.0 + 0.25j], dtype=tp.complex128, requires_grad=True)
+    every = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert gradcheck(lambda a, b: (a * b, b.abs() * a), (x, z), check_batched_grad=True, **every)
+    assert gradcheck(lambda a: a.exp(), (x,), check_backward_ad=False, **every)
+    assert gradgradcheck(lambda a: a.exp() * a, (x,), check_fwd_over_rev=True)
+    assert gradcheck(WrongForward.apply, (x,))
+    with pytest.raises(GradcheckError, match="forward mode mismatch for output 0"):
+        gradcheck(WrongForward.apply, (x,), check_forward_ad=True)
+    assert not gradcheck(WrongForward.apply, (x,), check_forward_ad=True, raise_exception=False)

@@ -337,3 +337,60 @@ def test_writing_in_place():
         tp.vmap(lambda row: row.add_(0.5))(tp.ones(3, 2, dtype=tp.int64))
     with pytest.raises(RuntimeError, match="out="):
         tp.vmap(lambda row: tp.exp(row, out=tp.empty(2)))(x)
+
+
+def test_rules_of_plugins():
+    from tensorplug.core import plugins
+    from tensorplug.core.errors import RegistrationError
+    from tensorplug.plugin import Spec, composite, primitive, vmap_rule
+
+    calls = []
+
+    @primitive("input", name="test_vmap.total")
+    def total(input):
+        return Spec((input,), (), input.dtype)
+
+    @composite(name="test_vmap.pair")
+    def pair(input, factor=2.0):
+        return input * factor, input.sum()
+
+    def total_rule(info, in_dims, input):
+        calls.append((info.batch_size, info.randomness, in_dims))
+        return input.movedim(in_dims[0], -1).reshape(-1, info.batch_size).sum(0), 0
+
+    def pair_rule(info, in_dims, input, factor):
+        calls.append((in_dims, factor))
+        return (input * factor, input.sum()), (in_dims[0], None)
+
+    class Owner:
+        name = "test_vmap"
+        rules = (vmap_rule("test_vmap.total", total_rule), vmap_rule("test_vmap.pair", pair_rule))
+
+        @plugins.hookimpl
+        def tensorplug_ops(self):
+            return [total, pair]
+
+        @plugins.hookimpl
+        def tensorplug_derivatives(self):
+            return self.rules
+
+    for rules, message in (
+        ([vmap_rule("matmul", total_rule)], "'matmul' has a vmap rule already, of tensorplug"),
+        ([vmap_rule("test_vmap.none", total_rule)], "vmap rule of an unknown op: 'test_vmap.none'"),
+    ):
+        wrong = Owner()
+        wrong.rules = rules
+        with pytest.raises(RegistrationError, match=message):
+            plugins.register(wrong)
+    plugins.register(Owner())
+    try:
+        x = tp.arange(6.0).reshape(2, 3)
+        assert tp.vmap(total, in_dims=1)(x).tolist() == [3.0, 5.0, 7.0]
+        assert calls.pop() == (3, "error", (1,))
+        scaled, summed = tp.vmap(pair, out_dims=(0, None))(x)
+        assert (scaled.tolist(), summed.item()) == ((x * 2).tolist(), 15.0)
+        assert calls.pop() == ((0, None), 2.0)
+        nested = tp.vmap(tp.vmap(total))(tp.arange(24.0).reshape(2, 3, 4))
+        assert nested.tolist() == tp.arange(24.0).reshape(2, 3, 4).sum(-1).tolist()
+    finally:
+        plugins.unregister("test_vmap")

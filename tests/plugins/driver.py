@@ -201,6 +201,50 @@ def an_op_is_added_with_its_derivative():
 
 
 @check
+def an_extension_tells_all_of_derivatives():
+    """Reverse and forward rules, batching, and a derivative in place of core's."""
+    warnings.simplefilter("ignore")
+    import tp_new_op
+    from tp_new_op import calls, row_sums, swish, unfinished
+
+    import tensorplug as tp
+
+    x = tp.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=tp.float64, requires_grad=True)
+    tp.plugins.load_all()
+    # A derivative in one piece: one node, where the body has several.
+    y = swish(x, 0.7)
+    assert y.grad_fn.name() == "SwishBackward0"
+    assert tp.autograd.gradcheck(swish, (x, 0.7))
+    assert tp.autograd.gradgradcheck(swish, (x, 0.7))
+    assert "swish gradient" in calls
+    # One that replaces core's, as long as the package is there.
+    assert tp.autograd.gradcheck(tp.square, (x,))
+    assert "square gradient" in calls
+    calls.clear()
+    tp.plugins.unregister("new_op")
+    tp.square(x).sum().backward()
+    assert not calls
+    tp.plugins.register(tp_new_op.plugin)
+    # Forward mode by its own rule, and batches at once.
+    assert tp.autograd.gradcheck(row_sums, (x,), check_forward_ad=True, check_batched_grad=True)
+    _, tangent = tp.func.jvp(row_sums, (x.detach(),), (tp.ones_like(x),))
+    assert tangent.tolist() == [2.0, 2.0]
+    calls.clear()
+    assert tp.func.vmap(row_sums, in_dims=1)(x).tolist() == row_sums(x.t()).tolist()
+    assert calls == ["row sums of 2"]
+    jacobian = tp.func.jacrev(row_sums)(x.detach())
+    assert jacobian.tolist() == tp.func.jacfwd(row_sums)(x.detach()).tolist()
+    # One that was forgotten: fine, until a gradient is asked for.
+    assert unfinished(x.detach()).tolist() == (x * 2).tolist()
+    with tp.no_grad():
+        unfinished(x)
+    error = raised(lambda: unfinished(x), NotImplementedError)
+    assert "op 'new_op.unfinished' has no derivative" in str(error)
+    wanted = "new_op (tp-new-op 0.4), has to supply derivative('new_op.unfinished', ...)"
+    assert wanted in str(error), error
+
+
+@check
 def an_extension_is_found_by_its_ops_name():
     warnings.simplefilter("ignore")
     import tensorplug as tp

@@ -219,9 +219,9 @@ def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
-    if not saving._local.stack:
+    if not saving.local.stack:
         return _giving((args, kwargs))
-    pack, unpack = saving._local.stack[-1]
+    pack, unpack = saving.local.stack[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
         (pack(leaf.detach()), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
