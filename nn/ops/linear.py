@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
@@ -34,7 +35,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _flat(x: Any, last: int) -> Any:
-    return x.reshape(-1, last)
+    return x.reshape(math.prod(x.shape[:-1]), last)  # not -1: there may be no features
 
 
 def _input_gradient(g: Any, weight: Any, input_shape: Any) -> Any:
