@@ -137,7 +137,7 @@ def test_a_module_is_run_by_name(tmp_path):
         ("import torch; torch.nosuch", "torch.nosuch"),
         ("import torch; torch.nn.functional.nosuch", "torch.nn.functional.nosuch"),
         ("import torch.nn.Linear", "torch.nn.Linear"),
-        ("import torch.onnx; torch.onnx.export(None)", "torch.onnx.export"),
+        ("import torch.distributed; torch.distributed.barrier()", "torch.distributed.barrier"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, line, name):

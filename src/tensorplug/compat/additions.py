@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -79,52 +78,14 @@ def _repeated(count: int) -> Callable[[Any], tuple[Any, ...]]:
     return repeat
 
 
-def _module(name: str, **members: Any) -> types.ModuleType:
-    module = types.ModuleType(name)
-    module.__dict__.update(members)
-    return module
+def _absent_names(module: str, *names: str) -> dict[str, Any]:
+    return {name: _absent(f"{module}.{name}") for name in names}
 
 
 _same: Callable[..., Any] = _as_it_is
 
-_DISTRIBUTED = (
-    "init_process_group",
-    "destroy_process_group",
-    "get_rank",
-    "get_world_size",
-    "barrier",
-)
-_PARALLEL = ("DataParallel", "DistributedDataParallel")
-
-#: Modules that may lack a counterpart, and of which a part does no harm.
-MODULES: dict[str, Any] = {
-    # Compilers change how a program runs, not what it computes; here it runs as it is written.
-    "torch.jit": _module(
-        "torch.jit",
-        script=_same, ignore=_same, export=_same, unused=_same, script_if_tracing=_same,
-        is_scripting=_no, is_tracing=_no,
-    ),
-    "torch.compiler": _module("torch.compiler", disable=_same, is_compiling=_no),
-    "torch._dynamo": _module("torch._dynamo", disable=_same, is_compiling=_no),
-    "torch.version": _module("torch.version", __version__=VERSION, cuda=None, hip=None, git_version=""),
-    "torch.utils.tensorboard": _module("torch.utils.tensorboard", SummaryWriter=SummaryWriter),
-    "torch.distributed": _module(
-        "torch.distributed",
-        is_available=_no,
-        is_initialized=_no,
-        **{name: _absent(f"torch.distributed.{name}") for name in _DISTRIBUTED},
-    ),
-    "torch.nn.modules.utils": _module(
-        "torch.nn.modules.utils",
-        _ntuple=_repeated, _single=_repeated(1), _pair=_repeated(2), _triple=_repeated(3),
-    ),
-    "torch.onnx": _module("torch.onnx", export=_absent("torch.onnx.export")),
-    "torch.nn.parallel": _module(
-        "torch.nn.parallel", **{name: _absent(f"torch.nn.parallel.{name}") for name in _PARALLEL}
-    ),
-    "torch.autograd.variable": _module("torch.autograd.variable", Variable=_variable),
-}  # fmt: skip
-
+#: What is added to each module, where tensorplug does not have the name itself. A module that it
+#: does not have has nothing else.
 ADDITIONS: dict[str, dict[str, Any]] = {
     "torch": {
         "__version__": VERSION,
@@ -132,5 +93,29 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "set_default_tensor_type": _set_default_tensor_type,
     },
     "torch.autograd": {"Variable": _variable},
-    "torch.nn": {"DataParallel": _absent("torch.nn.DataParallel")},
-}
+    "torch.autograd.variable": {"Variable": _variable},
+    # Compilers change how a program runs, not what it computes; here it runs as it is written.
+    "torch._dynamo": {"disable": _same, "is_compiling": _no},
+    "torch.compiler": {"disable": _same, "is_compiling": _no},
+    "torch.jit": {
+        **dict.fromkeys(("script", "ignore", "export", "unused", "script_if_tracing"), _same),
+        **dict.fromkeys(("is_scripting", "is_tracing"), _no),
+    },
+    "torch.distributed": {
+        **dict.fromkeys(("is_available", "is_initialized"), _no),
+        **_absent_names(
+            "torch.distributed", "init_process_group", "destroy_process_group", "get_rank",
+            "get_world_size", "barrier",
+        ),
+    },
+    "torch.nn": _absent_names("torch.nn", "DataParallel"),
+    "torch.nn.modules.utils": {
+        "_ntuple": _repeated, "_single": _repeated(1), "_pair": _repeated(2), "_triple": _repeated(3)
+    },
+    "torch.nn.parallel": _absent_names(
+        "torch.nn.parallel", "DataParallel", "DistributedDataParallel"
+    ),
+    "torch.onnx": _absent_names("torch.onnx", "export"),
+    "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
+    "torch.version": {"__version__": VERSION, "cuda": None, "hip": None, "git_version": ""},
+}  # fmt: skip

@@ -10,7 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from .additions import ADDITIONS, MODULES
+from .additions import ADDITIONS
 
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
@@ -60,8 +60,8 @@ class Alias(types.ModuleType):
             value = getattr(
                 importlib.import_module(self.__name__.rpartition(".")[0]), name, _MISSING
             )
-        if value is _MISSING and full in MODULES:
-            return importlib.import_module(full)
+        if value is _MISSING and full in ADDITIONS:
+            return alias_of(full)
         if value is _MISSING:
             raise AttributeError(_missing(full))
         if isinstance(value, types.ModuleType):
@@ -117,7 +117,7 @@ def alias_of(name: str) -> Any:
 
 def _target(name: str) -> Any:
     found = _counterpart(name)
-    return MODULES.get(name, _MISSING) if found is _MISSING else found
+    return types.ModuleType(name) if found is _MISSING and name in ADDITIONS else found
 
 
 def _counterpart(name: str) -> Any:
