@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if checkpoint:
             run.restore(checkpoint)
     except (OSError, RuntimeError, LookupError, ValueError) as error:
-        print(f"error: {error}")
+        print(f"error: {error}", file=sys.stderr)
         return 2
     before, start = len(run.losses), time.perf_counter()
     run.train(options.steps)
