@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
@@ -79,209 +79,144 @@ def _max_pool(
     return unbatched(values, added), unbatched(indices, added)
 
 
-@overload
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: Literal[False] = ...,
-) -> Tensor: ...
-@overload
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    *,
-    return_indices: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: bool = ...,
-) -> Tensor | tuple[Tensor, Tensor]: ...
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the largest element of each window of one dimension; see :func:`max_pool2d`."""
-    both = _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+class MaxPool(Protocol):
+    """What :func:`max_pool2d` and its kin of one and three dimensions are called with."""
+
+    __name__: str
+    __qualname__: str
+
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        return_indices: Literal[False] = ...,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        *,
+        return_indices: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        return_indices: bool = ...,
+    ) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
-@overload
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: Literal[False] = ...,
-) -> Tensor: ...
-@overload
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    *,
-    return_indices: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: bool = ...,
-) -> Tensor | tuple[Tensor, Tensor]: ...
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the largest element of each window.
+class MaxPoolWithIndices(Protocol):
+    """What :func:`max_pool2d_with_indices` and its kin are called with."""
 
-    Parameters
-    ----------
-    input : Tensor
-        (N, C, H, W) or (C, H, W).
-    kernel_size : int or sequence of int
-        The size of the window.
-    stride : int or sequence of int, optional
-        Its step; by default its size.
-    padding : int or sequence of int
-        Rows and columns of minus infinity on both sides, at most half of the window.
-    dilation : int or sequence of int
-        The step within a window.
-    ceil_mode : bool
-        Whether a last window may hang over the end.
-    return_indices : bool
-        Whether to return the places in the flattened plane as well, for :func:`max_unpool2d`.
+    __name__: str
+    __qualname__: str
 
-    Raises
-    ------
-    RuntimeError
-        If sizes do not fit.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> max_pool2d(tp.arange(16.0).reshape(1, 1, 4, 4), 2)
-    tensor([[[[ 5.,  7.],
-              [13., 15.]]]])
-    """
-    both = _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = ...,
+        padding: Ints = ...,
+        dilation: Ints = ...,
+        ceil_mode: bool = ...,
+        return_indices: bool = ...,
+    ) -> tuple[Tensor, Tensor]: ...
 
 
-@overload
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: Literal[False] = ...,
-) -> Tensor: ...
-@overload
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    *,
-    return_indices: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = ...,
-    padding: Ints = ...,
-    dilation: Ints = ...,
-    ceil_mode: bool = ...,
-    return_indices: bool = ...,
-) -> Tensor | tuple[Tensor, Tensor]: ...
-@seen_by_layers
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the largest element of each window of three dimensions; see :func:`max_pool2d`."""
-    both = _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return both if return_indices else both[0]
+def _max_pools(count: int) -> tuple[MaxPool, MaxPoolWithIndices]:
+    """Return ``max_pool<count>d`` and ``max_pool<count>d_with_indices``."""
+
+    def max_pool(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        both = _max_pool(count, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return both if return_indices else both[0]
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        return _max_pool(count, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    name = f"max_pool{count}d"
+    max_pool.__name__ = max_pool.__qualname__ = name
+    max_pool.__doc__ = (
+        _MAX_POOL_DOC
+        if count == 2
+        else (
+            f"Return the largest element of each window of {_NUMBERS[count]}; see :func:`max_pool2d`."
+        )
+    )
+    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
+    with_indices.__doc__ = f"Return :func:`{name}` and the places."
+    return max_pool, with_indices
 
 
-def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Return :func:`max_pool1d` and the places."""
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
+_NUMBERS = {1: "one dimension", 3: "three dimensions"}
 
+_MAX_POOL_DOC = """Return the largest element of each window.
 
-def max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Return :func:`max_pool2d` and the places."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+Parameters
+----------
+input : Tensor
+    (N, C, H, W) or (C, H, W).
+kernel_size : int or sequence of int
+    The size of the window.
+stride : int or sequence of int, optional
+    Its step; by default its size.
+padding : int or sequence of int
+    Rows and columns of minus infinity on both sides, at most half of the window.
+dilation : int or sequence of int
+    The step within a window.
+ceil_mode : bool
+    Whether a last window may hang over the end.
+return_indices : bool
+    Whether to return the places in the flattened plane as well, for :func:`max_unpool2d`.
 
+Raises
+------
+RuntimeError
+    If sizes do not fit.
 
-def max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Return :func:`max_pool3d` and the places."""
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+Examples
+--------
+>>> import tensorplug as tp
+>>> max_pool2d(tp.arange(16.0).reshape(1, 1, 4, 4), 2)
+tensor([[[[ 5.,  7.],
+          [13., 15.]]]])
+"""
+
+max_pool1d, max_pool1d_with_indices = _max_pools(1)
+max_pool2d, max_pool2d_with_indices = _max_pools(2)
+max_pool3d, max_pool3d_with_indices = _max_pools(3)
+max_pool3d = seen_by_layers(max_pool3d)
 
 
 def _avg_pool(
