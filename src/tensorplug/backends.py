@@ -31,7 +31,9 @@ class Backend:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._sdp = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
+        self._sdp: dict[str, bool] = dict.fromkeys(
+            ("flash", "math", "mem_efficient", "cudnn"), True
+        )
         self.enabled = True
         self.benchmark = False
         self.deterministic = False
