@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-import tensorplug as tp
+from tensorplug._devices import WELL_KNOWN
+from tensorplug.core.dtypes import float16, float32, float64, set_default_dtype
 
 #: The version of torch whose documentation tensorplug follows.
 VERSION = "2.13.0+tensorplug"
@@ -27,11 +28,11 @@ def _variable(data: Any, requires_grad: bool = False, volatile: bool = False) ->
 def _set_default_tensor_type(t: Any) -> None:
     """Make a legacy tensor type's dtype the default one."""
     name = t if isinstance(t, str) else t.__name__
-    kinds = {"FloatTensor": tp.float32, "DoubleTensor": tp.float64, "HalfTensor": tp.float16}
+    kinds = {"FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16}
     short = name.rpartition(".")[2]
     if short not in kinds:
         raise TypeError(f"set_default_tensor_type(): expected one of {', '.join(kinds)}, got {t!r}")
-    tp.set_default_dtype(kinds[short])
+    set_default_dtype(kinds[short])
 
 
 def _no() -> bool:
@@ -117,5 +118,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     ),
     "torch.onnx": _absent_names("torch.onnx", "export"),
     "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
-    "torch.version": {"__version__": VERSION, "cuda": None, "hip": None, "git_version": ""},
+    # Programs ask for the version of a device's tools to see whether torch was built for it.
+    "torch.version": {"__version__": VERSION, "git_version": ""}
+    | dict.fromkeys(WELL_KNOWN),
 }  # fmt: skip

@@ -14,8 +14,6 @@ from .additions import ADDITIONS
 
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
-    "torch.cpu.amp": "tensorplug.amp",
-    "torch.cuda.amp": "tensorplug.amp",
     "torch.nn.modules.module": "tensorplug.nn.module",
     **{
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
@@ -124,6 +122,8 @@ def _counterpart(name: str) -> Any:
     if name == "torch":
         return importlib.import_module("tensorplug")
     own = RENAMED.get(name, f"tensorplug.{name.removeprefix('torch.')}")
+    if name.endswith(".amp"):  # torch has one for each device type, too
+        own = "tensorplug.amp"
     try:
         return importlib.import_module(own)
     except ModuleNotFoundError as error:
