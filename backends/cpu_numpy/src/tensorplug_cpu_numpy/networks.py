@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
-from .kernels import networks
+from .kernels import convolution, networks
 from .runtime import NATIVES
 
 
@@ -22,7 +22,9 @@ class NumpyNetworksPlugin:
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels."""
         table = KernelTable("cpu")
-        networks.build(ArrayNamespace(np, "cpu", NATIVES), table)
+        namespace = ArrayNamespace(np, "cpu", NATIVES)
+        convolution.build(namespace, table)
+        networks.build(namespace, table)
         return table
 
 
