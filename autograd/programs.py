@@ -143,7 +143,7 @@ class _Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
-        if "out" in kwargs or op.name.endswith("_") or op.name == "to_device":
+        if "out" in kwargs or op.name.endswith("_") or op.name in _UNTRACEABLE:
             raise Untraceable(op.name)
         if op.sort == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
@@ -224,6 +224,10 @@ class _Tracer(Layer):
         self.program.constants.append(value)
         return -len(self.program.constants)
 
+
+# A copy to another device is no kernel; as_strided counts from the start of the memory, and where in it an
+# array begins only the array tells.
+_UNTRACEABLE = frozenset({"as_strided", "to_device"})
 
 # Composites that look at strides, which meta tensors do not share with the arrays to come.
 _LAYOUT = frozenset({"reshape", "contiguous"})

@@ -306,6 +306,10 @@ def scatter(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
             arranged[3] = arranged[3][:, None]
         made = relay(op, (*arranged, *rest), spec, shape=(size, 1))
         return made.reshape((size,))
+    if not shape:  # one position, without a dimension of its own
+        arranged[2] = arranged[2][:, None]
+        if isinstance(source, TensorBase):
+            arranged[3] = full(src, size)[:, None]
     return relay(op, (*arranged, *rest), spec, outputs=batched(spec, size))
 
 

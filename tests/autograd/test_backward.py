@@ -181,6 +181,19 @@ def test_what_a_node_saved() -> None:
         product.grad_fn._saved_self  # noqa: B018
 
 
+def test_a_gradient_that_begins_within_its_memory() -> None:
+    """A formula that looks at strides gets those of the gradient, not of the one it was first run on."""
+    from tensorplug.nn.ops.windows import fold_windows
+
+    windows = tp.arange(8.0).reshape(1, 1, 4, 2).requires_grad_()
+    output = fold_windows(windows, (5,), (2,), (1,), (1,))
+    seeds = tp.arange(15.0).reshape(3, 1, 1, 5)
+    for seed in seeds:
+        of_view = tp.autograd.grad(output, windows, seed, retain_graph=True)[0]
+        of_copy = tp.autograd.grad(output, windows, seed.clone(), retain_graph=True)[0]
+        assert of_view.tolist() == of_copy.tolist()
+
+
 def test_higher_derivatives() -> None:
     x = leaf(2.0)
     value = (x**4).sum()
