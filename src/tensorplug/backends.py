@@ -7,6 +7,7 @@ read them. ``is_available()`` tells the truth about device types.
 from __future__ import annotations
 
 import platform
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
@@ -31,9 +32,8 @@ class Backend:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._sdp: dict[str, bool] = dict.fromkeys(
-            ("flash", "math", "mem_efficient", "cudnn"), True
-        )
+        # Which implementations of attention are allowed; all are until told otherwise.
+        self._sdp: defaultdict[str, bool] = defaultdict(lambda: True)
         self.enabled = True
         self.benchmark = False
         self.deterministic = False
@@ -68,24 +68,17 @@ class Backend:
     # --- implementations of attention ---
 
     @contextmanager
-    def sdp_kernel(
-        self,
-        enable_flash: bool = True,
-        enable_math: bool = True,
-        enable_mem_efficient: bool = True,
-        enable_cudnn: bool = True,
-    ) -> Generator[None, None, None]:
-        """Note which implementations of attention are allowed; plugins choose by priority."""
+    def sdp_kernel(self, **switches: bool) -> Generator[None, None, None]:
+        """Note which implementations of attention are allowed (``enable_math=False``).
+
+        Plugins choose by priority.
+        """
         before = dict(self._sdp)
-        self._sdp.update(
-            flash=enable_flash,
-            math=enable_math,
-            mem_efficient=enable_mem_efficient,
-            cudnn=enable_cudnn,
-        )
+        self._sdp.update({name.removeprefix("enable_"): bool(on) for name, on in switches.items()})
         try:
             yield
         finally:
+            self._sdp.clear()
             self._sdp.update(before)
 
     def __getattr__(self, name: str) -> Any:
@@ -93,12 +86,9 @@ class Backend:
             raise AttributeError(name)
         if name.startswith("enable_") and name.endswith("_sdp"):
             kind = name.removeprefix("enable_").removesuffix("_sdp")
-            if kind in self._sdp:
-                return partial(self._sdp.__setitem__, kind)
+            return partial(self._sdp.__setitem__, kind)
         if name.endswith("_sdp_enabled"):
-            kind = name.removesuffix("_sdp_enabled")
-            if kind in self._sdp:
-                return partial(self._sdp.__getitem__, kind)
+            return partial(self._sdp.__getitem__, name.removesuffix("_sdp_enabled"))
         raise AttributeError(f"tensorplug.backends.{self._name} has no attribute {name!r}")
 
     def get_cpu_capability(self) -> str:

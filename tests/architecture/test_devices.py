@@ -19,6 +19,8 @@ FILES = sorted({p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")} 
 DEVICES = {"cuda", "cudnn", "fpga", "hip", "hpu", "ipu", "maia", "metal", "mps", "mtia", "npu"}
 DEVICES |= {"opencl", "rocm", "sycl", "tpu", "vulkan", "webgpu", "xla", "xpu"}
 WORD = re.compile(r"[a-z]+")
+# A member of torch's enum of implementations of attention, which programs name.
+ALLOWED = {"nn/attention.py": {"CUDNN_ATTENTION"}}
 
 
 def docstrings(tree: ast.Module) -> set[ast.AST]:
@@ -48,7 +50,9 @@ def named_devices(source: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_device_is_named(path):
-    assert list(named_devices(path.read_text("utf-8"))) == []
+    allowed = ALLOWED.get(path.relative_to(ROOT).as_posix(), set())
+    found = named_devices(path.read_text("utf-8"))
+    assert [(line, text) for line, text in found if text not in allowed] == []
 
 
 @pytest.mark.parametrize(
