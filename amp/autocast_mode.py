@@ -104,7 +104,8 @@ class autocast:
             (state.enabled.get(device), state.dtypes.get(device), state.cache_enabled, stack)
         )
         state.enabled[device] = self._enabled
-        state.dtypes[device] = self.fast_dtype
+        if self._enabled:
+            state.dtypes[device] = self.fast_dtype
         if self._cache_enabled is not None:
             state.cache_enabled = self._cache_enabled
         state.depth += 1
