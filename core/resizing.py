@@ -13,7 +13,7 @@ from typing import Any
 from . import operators
 from .ops.rules import check_tensor
 from .shapes import as_shape, check_sizes
-from .tensor_base import bump_version, new_tensor
+from .tensor_base import bump_version, new_tensor, storage_of, version_of
 
 
 def _refuse(tensor: Any, name: str) -> None:
@@ -62,14 +62,17 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
 def set_(self: Any, source: Any = None) -> Any:
     """Make the tensor show the memory of another of its dtype and device, in the same way.
 
-    Without `source` the tensor becomes empty.
+    Without `source` the tensor becomes empty. It counts as a write: a backward that has saved the tensor, and
+    finds other contents in it now, raises.
     """
     _refuse(self, "set_")
     kind = self._kind
+    before = version_of(self)
     if source is None:
         self._array = kind.runtime.empty((0,), kind.dtype, kind.device.index or 0)
         self._shape = (0,)
         self._storage = None
+        self._writes = before + 1
         return self
     check_tensor(source, "set_", "source")
     if source._kind is not kind:
@@ -77,8 +80,12 @@ def set_(self: Any, source: Any = None) -> Any:
             f"set_(): expected a source of {kind.dtype.name} on {kind.device}, got "
             f"{source.dtype.name} on {source.device}"
         )
-    other = source.detach()
-    self._array, self._shape, self._storage = other._array, other._shape, other._storage
+    storage = storage_of(source)
+    if self._storage is not storage and storage.version <= before:
+        storage.version = (
+            before + 1
+        )  # from now on one count for both, and a new one for this tensor
+    self._array, self._shape, self._storage = source._array, source._shape, storage
     return self
 
 

@@ -194,6 +194,21 @@ def test_a_gradient_that_begins_within_its_memory() -> None:
         assert of_view.tolist() == of_copy.tolist()
 
 
+def test_another_memory_under_a_saved_tensor_is_noticed() -> None:
+    for change in (lambda t: t.set_(tp.ones_like(t)), lambda t: t.set_(), lambda t: t.resize_(3)):
+        weight, other = leaf(1.0, 1.0), leaf(0.0, 0.0).detach()
+        loss = (weight * other).sum()
+        change(other)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    first, second = leaf(0.0, 0.0).detach(), leaf(1.0, 1.0).detach()
+    first.set_(second)
+    loss = (leaf(1.0, 1.0) * second).sum()
+    first.add_(1)  # they share the count as they share the memory
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
 def test_higher_derivatives() -> None:
     x = leaf(2.0)
     value = (x**4).sum()
