@@ -64,6 +64,10 @@ def _host_kernel(op: Op, runtime: DeviceRuntime) -> Callable[..., Any]:
     def from_host(value: Any, host: Kind) -> Any:
         array = host.as_array(value)
         dtype = host.runtime.dtype(array)
+        if runtime.dtypes is not None and dtype not in runtime.dtypes:
+            raise TypeError(
+                f"{op.name}: its result is {dtype.name}, which device {runtime.type!r} does not have"
+            )
         return runtime.from_host(host.runtime.to_host(array), dtype, runtime.current_device())
 
     def kernel(*raw: Any) -> Any:
