@@ -129,9 +129,7 @@ def train(images, epochs: int, seed: int) -> tuple[Networks, list[tuple[float, f
     losses = []
     bar = tqdm(range(epochs), desc="training", unit="epoch", disable=None)
     for _ in bar:
-        batches = [
-            images[batch.to(device)] for batch in tp.randperm(len(images)).split(BATCH)[:-1]
-        ]
+        batches = [images[batch.to(device)] for batch in tp.randperm(len(images)).split(BATCH)[:-1]]
         seen = [step(networks, real, tp.randn(len(real), NOISE, device=device)) for real in batches]
         losses.append((sum(d for d, _ in seen) / len(seen), sum(g for _, g in seen) / len(seen)))
         bar.set_postfix(discriminator=f"{losses[-1][0]:.3f}", generator=f"{losses[-1][1]:.3f}")

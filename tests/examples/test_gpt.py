@@ -17,22 +17,7 @@ from benchmarks.libraries import EXAMPLES, load  # noqa: E402
 FOLDER = EXAMPLES / "gpt"
 train = load(FOLDER, "train", tp)
 TINY = {"vocabulary": 65, "context": 16, "layers": 2, "heads": 2, "width": 16, "dropout": 0.0}
-SIZE = [
-    "--layers",
-    "2",
-    "--heads",
-    "2",
-    "--width",
-    "16",
-    "--context",
-    "16",
-    "--batch",
-    "4",
-    "--every",
-    "4",
-    "--write",
-    "5",
-]
+SIZE = "--layers=2 --heads=2 --width=16 --context=16 --batch=4 --every=4 --write=5"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +58,7 @@ def test_losses_fall_as_those_of_torch(text, dtype, tolerance):
 
 
 def test_resumed_run_goes_on_bit_by_bit(tmp_path, capsys):
-    common = [*SIZE, "--dropout", "0.2", "--steps", "12"]
+    common = [*SIZE.split(), "--dropout", "0.2", "--steps", "12"]
     whole, part = tmp_path / "whole", tmp_path / "part"
     assert train.main([*common, "--out", str(whole)]) == 0
     options = train.parse([*common, "--out", str(part)])
