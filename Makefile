@@ -4,6 +4,7 @@ PYTHON ?= python3
 DEVICE ?= cpu
 PYTEST_ARGS ?=
 TORCH ?=
+MODELS ?= --quick
 
 VENV := .venv
 BENCH := .venv-bench
@@ -22,6 +23,7 @@ help:
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench              measure against torch, in an environment of its own'
+	@echo '                        (MODELS="--threads 2": whole networks at their published sizes)'
 	@echo 'make docs               write the pages of docs/ that the code tells'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
@@ -52,6 +54,7 @@ format: $(VENV)/.dev
 
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.overhead
+	$(BENCH)/bin/python -m benchmarks.models $(MODELS)
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
@@ -83,7 +86,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
-	rm -rf build && $(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) matplotlib .
+	rm -rf build && $(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) '.[demo]'
 	@touch $@
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.

@@ -85,7 +85,9 @@ def _in_turns(
     first = [[worker.run(1) for _ in range(COMPARED_STEPS)] for worker in pair]
     pairs = zip(*[[loss for _, loss in runs] for runs in first], strict=True)
     difference = max(abs(ours - theirs) / abs(theirs) for ours, theirs in pairs)
-    calls = [max(1, math.ceil(seconds / min(taken for taken, _ in runs))) for runs in first]
+    calls = [
+        max(1, math.ceil(seconds / max(1e-6, min(taken for taken, _ in runs)))) for runs in first
+    ]
     times: list[list[float]] = [[], []]
     for turn in range(rounds):
         for which in (0, 1) if turn % 2 == 0 else (1, 0):
@@ -109,6 +111,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, help="instead of each network's usual batch")
     parser.add_argument(
         "--channels-last", action="store_true", help="weights and images in channels_last order"
+    )
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="count seconds on a processor, where other programs keep the machine busy",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/bench"), help="folder to write (default: out/bench)"
@@ -140,7 +147,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     peaks: dict[str, Peaks] = {}
     print(HEADER)
     for name in options.models:
-        work = Work(name, not options.quick, options.batch, options.threads, options.channels_last)
+        work = Work(
+            name,
+            not options.quick,
+            options.batch,
+            options.threads,
+            options.channels_last,
+            options.processor_time,
+        )
         for result, peak in measure(work, rounds, seconds):
             results.append(result)
             peaks[result.name] = peak
@@ -155,6 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "sizes": "small" if options.quick else "full",
         "channels_last": options.channels_last,
         "batch": options.batch,
+        "processor_time": options.processor_time,
         "peak_megabytes": peaks,
     }
     json_path, picture = options.out / "models.json", options.out / "models.png"

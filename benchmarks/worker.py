@@ -39,6 +39,8 @@ class Work:
         In each library.
     channels_last : bool
         Whether weights and images are given in that order of memory.
+    processor_time : bool
+        Whether the seconds of all threads on a processor count, not those on the clock.
     """
 
     model: str
@@ -46,6 +48,7 @@ class Work:
     batch: int | None = None
     threads: int = 1
     channels_last: bool = False
+    processor_time: bool = False
 
 
 class Worker:
@@ -149,6 +152,7 @@ class Session:
         self.task = tasks.make(work.model, full=work.full, batch=work.batch, **options)
         self.batch = next(self.task.batches)
         self.training = True
+        self.clock = time.process_time if work.processor_time else time.perf_counter
         if work.channels_last:
             order = library.channels_last
             self.task.model.to(memory_format=order)
@@ -176,10 +180,10 @@ class Session:
         """Make the calls."""
         loss = 0.0
         call = self._step if self.training else self._evaluate
-        start = time.perf_counter()
+        start = self.clock()
         for _ in range(calls):
             loss = call()
-        return time.perf_counter() - start, loss
+        return self.clock() - start, loss
 
     def peak(self, _: None) -> float:
         """Return the peak of the memory."""
