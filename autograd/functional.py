@@ -7,166 +7,25 @@ from typing import Any
 
 from tensorplug.core.ops.creation import zeros_like
 from tensorplug.core.ops.joining import stack
-from tensorplug.core.tensor import Tensor
 
 from .engine import grad
+from .functional_arguments import (
+    OUTPUTS,
+    as_tuple,
+    called,
+    check_outputs,
+    filled,
+    finished,
+    gradients_of,
+    prepared,
+    shaped_like,
+    vector_for,
+)
 from .modes import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Function = Callable[..., Any]
-
-
-# --- arguments and results ----------------------------------------------------------------------
-
-
-def _tuple(value: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
-    """Return whether `value` is a tuple, and it as one, once it is made of tensors only."""
-    is_tuple = isinstance(value, tuple)
-    items = value if is_tuple else (value,)
-    for number, item in enumerate(items):
-        if isinstance(item, Tensor):
-            continue
-        subject = (
-            f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the"
-        )
-        if is_tuple:
-            raise TypeError(f"{subject} value at index {number} has type {type(item)}.")
-        raise TypeError(f"{subject} given {what} has type {type(item)}.")
-    return is_tuple, items
-
-
-_OUTPUTS = "outputs of the user-provided function"
-
-
-def _inputs(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
-    """Return the points to differentiate at: linked to the given ones if that is to be recorded."""
-    if create_graph:
-        return tuple([x.view_as(x) if x.requires_grad else _leaf(x) for x in inputs])
-    return tuple([_leaf(x) for x in inputs])
-
-
-def _leaf(tensor: Any) -> Any:
-    return tensor.detach().requires_grad_(tensor._kind.is_differentiable)
-
-
-def _finish(values: Any, create_graph: bool) -> Any:
-    return values if create_graph else tuple([value.detach() for value in values])
-
-
-def _shape_like(result: tuple[Any, ...], is_tuple: bool) -> Any:
-    return result if is_tuple else result[0]
-
-
-def _check_vector(v: tuple[Any, ...], like: tuple[Any, ...], is_tuple: bool) -> None:
-    if len(v) != len(like):
-        if is_tuple:
-            raise RuntimeError(
-                f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
-            )
-        raise RuntimeError("The given v should contain a single Tensor.")
-    for number, (one, other) in enumerate(zip(v, like, strict=True)):
-        if one._shape != other._shape:
-            entry = f"Entry {number} in " if is_tuple else ""
-            raise RuntimeError(
-                f"{entry}v has invalid size: should be {other.shape} but got {one.shape}."
-            )
-
-
-def _check_outputs(outputs: tuple[Any, ...], inputs: tuple[Any, ...], strict: bool) -> None:
-    """In strict mode, refuse outputs that cannot depend on the inputs."""
-    if not strict:
-        return
-    for number, output in enumerate(outputs):
-        if not output.requires_grad:
-            raise RuntimeError(
-                f"Output {number} of the user-provided function does not require gradients. The outputs "
-                "must be computed in a differentiable manner from the input when running in strict mode."
-            )
-        if any(output is point for point in inputs):
-            raise RuntimeError(
-                f"Output {number} of the user-provided function is the same Tensor as an input, which is "
-                "not allowed in strict mode."
-            )
-
-
-# What a result that depends on nothing means, by the stage at which it is found.
-_INDEPENDENT = {
-    "back": "The output of the user-provided function is independent of input {}. This is not allowed in "
-    "strict mode.",
-    "jacobian": "The jacobian of the user-provided function is independent of input {}. This is not "
-    "allowed in strict mode when create_graph=True.",
-    "double": "The jacobian of the user-provided function is independent of input {}. This is not "
-    "allowed in strict mode when create_graph=True.",
-    "hessian": "While computing the hessian, found that the jacobian of the user-provided function with "
-    "respect to input {} is independent of the input. This is not allowed in strict mode. You should "
-    "ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
-    "would be violated by a linear function for example).",
-}
-
-
-def _filled(
-    values: tuple[Any, ...], like: tuple[Any, ...], strict: bool, create_graph: bool, stage: str
-) -> tuple[Any, ...]:
-    """Return the values with zeros for None; in strict mode neither None nor a constant may be there."""
-    result = []
-    for number, (value, other) in enumerate(zip(values, like, strict=True)):
-        if value is None:
-            if strict:
-                raise RuntimeError(_INDEPENDENT[stage].format(number))
-            value = zeros_like(other)
-        elif strict and create_graph and not value.requires_grad:
-            raise RuntimeError(
-                _INDEPENDENT["hessian" if stage == "hessian" else "jacobian"].format(number)
-            )
-        result.append(value)
-    return tuple(result)
-
-
-def _gradients(
-    outputs: tuple[Any, ...],
-    inputs: tuple[Any, ...],
-    vectors: tuple[Any, ...] | None = None,
-    create_graph: bool = False,
-    retain_graph: bool | None = None,
-) -> tuple[Any, ...]:
-    """Return the gradients of those outputs that require grad, None where nothing depends."""
-    vectors = (None,) * len(outputs) if vectors is None else vectors
-    live = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
-    if not live:
-        return (None,) * len(inputs)
-    wanted = [x for x in inputs if x.requires_grad]
-    found = iter(
-        grad(
-            [o for o, _ in live],
-            wanted,
-            [v for _, v in live],
-            retain_graph=retain_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
-    )
-    return tuple([next(found) if x.requires_grad else None for x in inputs])
-
-
-def _call(
-    func: Function, inputs: tuple[Any, ...], name: str, strict: bool = False
-) -> tuple[bool, tuple[Any, ...]]:
-    is_tuple, outputs = _tuple(func(*inputs), _OUTPUTS, name)
-    _check_outputs(outputs, inputs, strict)
-    return is_tuple, outputs
-
-
-def _vector(v: Any, like: tuple[Any, ...], is_tuple: bool, name: str, missing: str) -> Any:
-    """Return the vector to multiply by; ones for a single element."""
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if {missing}.")
-        return (zeros_like(like[0]) + 1,)
-    _, vector = _tuple(v, "v", name)
-    vector = tuple([item.detach() if not item.requires_grad else item for item in vector])
-    _check_vector(vector, like, is_tuple)
-    return vector
 
 
 # --- products -----------------------------------------------------------------------------------
@@ -197,10 +56,10 @@ def vjp(
     (tensor(2.), tensor([2., 2.]))
     """
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "vjp")
-        points = _inputs(given, create_graph)
-        many, outputs = _call(func, points, "vjp", strict)
-        vector = _vector(
+        is_tuple, given = as_tuple(inputs, "inputs", "vjp")
+        points = prepared(given, create_graph)
+        many, outputs = called(func, points, "vjp", strict)
+        vector = vector_for(
             v,
             outputs,
             many,
@@ -208,11 +67,11 @@ def vjp(
             "the user-provided function returns a single Tensor with a single element",
         )
     with enable_grad():
-        found = _gradients(outputs, points, vector, create_graph=create_graph)
-        product = _filled(found, points, strict, create_graph, "back")
+        found = gradients_of(outputs, points, vector, create_graph=create_graph)
+        product = filled(found, points, strict, create_graph, "back")
     return (
-        _shape_like(_finish(outputs, create_graph), many),
-        _shape_like(_finish(product, create_graph), is_tuple),
+        shaped_like(finished(outputs, create_graph), many),
+        shaped_like(finished(product, create_graph), is_tuple),
     )
 
 
@@ -238,24 +97,24 @@ def jvp(
     (tensor([1., 1.]), tensor([2., 4.]))
     """
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "jvp")
-        points = _inputs(given, create_graph)
-        vector = _vector(
+        is_tuple, given = as_tuple(inputs, "inputs", "jvp")
+        points = prepared(given, create_graph)
+        vector = vector_for(
             v,
             points,
             is_tuple,
             "jvp",
             "the input to the user-provided function is a single Tensor with a single element",
         )
-        many, outputs = _call(func, points, "jvp", strict)
+        many, outputs = called(func, points, "jvp", strict)
         probes = tuple([zeros_like(out).requires_grad_() for out in outputs])
-        first = _gradients(outputs, points, probes, create_graph=True)
-        first = _filled(first, points, strict, create_graph, "back")
-        second = _gradients(first, probes, vector, create_graph=create_graph)
-        product = _filled(second, outputs, strict, create_graph, "back")
+        first = gradients_of(outputs, points, probes, create_graph=True)
+        first = filled(first, points, strict, create_graph, "back")
+        second = gradients_of(first, probes, vector, create_graph=create_graph)
+        product = filled(second, outputs, strict, create_graph, "back")
     return (
-        _shape_like(_finish(outputs, create_graph), many),
-        _shape_like(_finish(product, create_graph), many),
+        shaped_like(finished(outputs, create_graph), many),
+        shaped_like(finished(product, create_graph), many),
     )
 
 
@@ -314,15 +173,15 @@ def jacobian(
     """
     _check_strategy(strategy, strict, vectorize)
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "jacobian")
-        points = _inputs(given, create_graph)
+        is_tuple, given = as_tuple(inputs, "inputs", "jacobian")
+        points = prepared(given, create_graph)
         if strategy == "forward-mode":
             return _forward_jacobian(func, points, create_graph, is_tuple)
-        many, outputs = _call(func, points, "jacobian", strict)
+        many, outputs = called(func, points, "jacobian", strict)
         rows = [_jacobian_of(output, points, create_graph, strict, vectorize) for output in outputs]
-    matrices = [_finish(row, create_graph) for row in rows]
-    blocks = tuple([_shape_like(row, is_tuple) for row in matrices])
-    return _shape_like(blocks, many)
+    matrices = [finished(row, create_graph) for row in rows]
+    blocks = tuple([shaped_like(row, is_tuple) for row in matrices])
+    return shaped_like(blocks, many)
 
 
 def _jacobian_of(
@@ -361,13 +220,13 @@ def _jacobian_of(
             ]
         )
     for position in range(size):
-        found_row = _gradients(
+        found_row = gradients_of(
             (flat[position],),
             points,
             create_graph=create_graph,
             retain_graph=True,
         )
-        row = _filled(found_row, points, strict, create_graph, "back")
+        row = filled(found_row, points, strict, create_graph, "back")
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     return tuple(
@@ -384,13 +243,13 @@ def _forward_jacobian(
     func: Function, points: tuple[Any, ...], create_graph: bool, is_tuple: bool
 ) -> Any:
     """Return the Jacobian column by column, by forward mode over a batch of unit vectors."""
-    from .transforms import jacobian_columns
+    from .jacobians import jacobian_columns
 
     many, blocks = jacobian_columns(
-        lambda *values: _tuple(func(*values), _OUTPUTS, "jacobian"), points
+        lambda *values: as_tuple(func(*values), OUTPUTS, "jacobian"), points
     )
-    rows = tuple([_shape_like(_finish(row, create_graph), is_tuple) for row in blocks])
-    return _shape_like(rows, many)
+    rows = tuple([shaped_like(finished(row, create_graph), is_tuple) for row in blocks])
+    return shaped_like(rows, many)
 
 
 def _scalar(func: Function, name: str) -> Function:
@@ -398,7 +257,7 @@ def _scalar(func: Function, name: str) -> Function:
 
     def checked(*points: Any) -> Any:
         result = func(*points)
-        is_tuple, outputs = _tuple(result, _OUTPUTS, name)
+        is_tuple, outputs = as_tuple(result, OUTPUTS, name)
         if is_tuple:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outputs[0].numel() != 1:
@@ -436,7 +295,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    is_tuple, given = _tuple(inputs, "inputs", "hessian")
+    is_tuple, given = as_tuple(inputs, "inputs", "hessian")
     _check_strategy(outer_jacobian_strategy, strict, vectorize)
     scalar = _scalar(func, "hessian")
 
@@ -446,9 +305,9 @@ def hessian(
 
             return transformed(scalar, tuple(range(len(points))))(*points)
         output = scalar(*points)
-        _check_outputs((output,), points, strict)
-        found = _gradients((output,), points, create_graph=True)
-        return _filled(found, points, strict, True, "hessian")
+        check_outputs((output,), points, strict)
+        found = gradients_of((output,), points, create_graph=True)
+        return filled(found, points, strict, True, "hessian")
 
     blocks = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return blocks if is_tuple else blocks[0][0]
@@ -501,9 +360,9 @@ def _hessian_product(
     func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str
 ) -> tuple[Any, Any]:
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", name)
-        points = _inputs(given, create_graph)
-        vector = _vector(
+        is_tuple, given = as_tuple(inputs, "inputs", name)
+        points = prepared(given, create_graph)
+        vector = vector_for(
             v,
             points,
             is_tuple,
@@ -511,19 +370,19 @@ def _hessian_product(
             "the input to the user-provided function is a single Tensor with a single element",
         )
         output = _scalar(func, name)(*points)
-        _check_outputs((output,), points, strict)
-        first = _gradients((output,), points, create_graph=True)
-        first = _filled(first, points, strict, True, "hessian")
+        check_outputs((output,), points, strict)
+        first = gradients_of((output,), points, create_graph=True)
+        first = filled(first, points, strict, True, "hessian")
         if name == "vhp":
-            second = _gradients(first, points, vector, create_graph=create_graph)
+            second = gradients_of(first, points, vector, create_graph=create_graph)
         else:
             # d/du of <u, H>: linear in u, so its derivative in direction v is H v.
             probes = tuple([zeros_like(x).requires_grad_() for x in points])
-            inner = _gradients(first, points, probes, create_graph=True)
-            inner = _filled(inner, points, strict, True, "hessian")
-            second = _gradients(inner, probes, vector, create_graph=create_graph)
-        product = _filled(second, points, strict, create_graph, "hessian")
+            inner = gradients_of(first, points, probes, create_graph=True)
+            inner = filled(inner, points, strict, True, "hessian")
+            second = gradients_of(inner, probes, vector, create_graph=create_graph)
+        product = filled(second, points, strict, create_graph, "hessian")
     return (
-        _finish((output,), create_graph)[0],
-        _shape_like(_finish(product, create_graph), is_tuple),
+        finished((output,), create_graph)[0],
+        shaped_like(finished(product, create_graph), is_tuple),
     )

@@ -1,4 +1,4 @@
-"""Transforms of functions: gradients, Jacobians and products with them, each a function again.
+"""Transforms of functions: gradients, and products with Jacobians, each a function again.
 
 All of them nest, with each other and with ``vmap``. Reverse mode knows no levels: a function is
 differentiated at points that are fresh in the graph, so that inner and outer derivatives do not mix.
@@ -9,197 +9,38 @@ sum of all results holds each sample's own gradient.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.layers import recording
-from tensorplug.core.ops.creation import eye, zeros_like
+from tensorplug.core.ops.creation import zeros_like
 from tensorplug.core.tensor import Tensor
 
 from . import engine
-from .batching.tensors import BatchedTensor, front, moved, wrap
-from .batching.vmap import batched_everywhere, vmap
-from .forward import ForwardLevel, keep_tangents, set_tangent, tangent_at
+from .batching.tensors import BatchedTensor
+from .forward import ForwardLevel, set_tangent, tangent_at
 from .levels import Within, entered, state
-from .modes import _Fixed, enable_grad
-from .nodes import Node
-from .trees import tree_flatten, tree_map, tree_unflatten
-from .views import edge_of
+from .modes import enable_grad
+from .transform_points import (
+    Function,
+    behind,
+    gradients_of,
+    picked_arguments,
+    point_of,
+    raised,
+    rebuilt,
+    released,
+    replaced_arguments,
+)
+from .trees import tree_flatten, tree_unflatten
 
 __all__ = [
     "grad",
     "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
     "jvp",
     "linearize",
     "vjp",
 ]
-
-Function = Callable[..., Any]
-
-
-# --- tensors behind batched ones --------------------------------------------------------------
-
-
-def lowered(tensor: Any, batches: tuple[Any, ...]) -> Any:
-    """Return the tensor behind one that is batched at all of these levels, their dimensions first.
-
-    A level that came later, and so is the outermost wrapping, stays.
-    """
-    if not batches:
-        return tensor
-    if isinstance(tensor, BatchedTensor) and tensor.level not in batches:
-        inner = lowered(tensor.value, batches)
-        return wrap(inner, tensor.bdim + len(batches), tensor.level)
-    for number in range(len(batches) - 1, -1, -1):
-        with Within(batches[:number], state.tangents):
-            tensor = front(tensor, batches[number])
-    return tensor
-
-
-def raised(tensor: Any, batches: tuple[Any, ...]) -> Any:
-    """Undo :func:`lowered`."""
-    if not batches:
-        return tensor
-    if isinstance(tensor, BatchedTensor):
-        with Within((), state.tangents):
-            inner = moved(tensor.value, tensor.bdim, len(batches))
-        return wrap(raised(inner, batches), 0, tensor.level)
-    for level in batches:
-        tensor = wrap(tensor, 0, level)
-    return tensor
-
-
-def behind(tensor: Any, batches: tuple[Any, ...]) -> Any:
-    """Return what lies behind any tensor, as if it were batched at all of these levels."""
-    return lowered(batched_everywhere(tensor, batches), batches)
-
-
-def _rebuilt(tensor: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a tensor with the ordinary one that lies behind it changed."""
-    if isinstance(tensor, BatchedTensor):
-        return wrap(_rebuilt(tensor.value, change), tensor.bdim, tensor.level)
-    return change(tensor)
-
-
-# --- points to differentiate at, and what comes out ---------------------------------------------
-
-
-def _point(tensor: Any, batches: tuple[Any, ...]) -> Any:
-    """Return a fresh tensor of the graph, of the same content, from behind the batches."""
-    if not isinstance(tensor, Tensor):
-        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(tensor)}")
-    if not tensor._kind.is_differentiable:
-        raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    low = behind(tensor, batches)
-    with Within((), state.tangents):
-        if low.requires_grad:
-            return low.view_as(low)
-        fresh = low.detach()
-        keep_tangents(low, fresh)
-        return fresh.requires_grad_()
-
-
-def _depends_elsewhere(tensors: Sequence[Any], points: Sequence[Any]) -> bool:
-    """Return whether the graph of some tensors leads to a leaf other than these points."""
-    own = {id(point) for point in points}
-    stack = [edge_of(tensor) for tensor in tensors if tensor.requires_grad]
-    seen: set[int] = set()
-    while stack:
-        edge = stack.pop()
-        if edge is None or id(edge) in seen:
-            continue
-        seen.add(id(edge))
-        if isinstance(edge, Node):
-            stack.extend(edge.edges)
-        elif id(edge) not in own:
-            return True
-    return False
-
-
-def _released(tree: Any, points: Sequence[Any], outside: bool) -> Any:
-    """Return results as the caller may have them: recorded only as far as the caller records."""
-
-    def release(tensor: Any) -> Any:
-        if not tensor.requires_grad:
-            return tensor
-        if outside and _depends_elsewhere([tensor], points):
-            return tensor
-        cut = tensor.detach()
-        keep_tangents(tensor, cut)
-        return cut
-
-    return tree_map(
-        lambda leaf: _rebuilt(leaf, release) if isinstance(leaf, Tensor) else leaf, tree
-    )
-
-
-def _gradients(
-    outputs: Sequence[Any],
-    points: Sequence[Any],
-    vectors: Sequence[Any],
-    batches: tuple[Any, ...],
-    outside: bool,
-    retain: bool,
-    own: Sequence[Any] = (),
-) -> list[Any]:
-    """Return the gradients of ordinary tensors, zeros where nothing depends."""
-    live = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
-    record = outside and (
-        any(v.requires_grad for _, v in live)
-        or _depends_elsewhere([o for o, _ in live], [*points, *own])
-    )
-    inner = tuple([level for level in state.batches if level not in batches])
-    with Within(inner, state.tangents), _Fixed(record):
-        found: Sequence[Any] = [None] * len(points)
-        if live:
-            found = engine.grad(
-                [o for o, _ in live],
-                list(points),
-                [v for _, v in live],
-                retain_graph=retain or record,
-                create_graph=record,
-                allow_unused=True,
-            )
-        return [
-            zeros_like(point.detach()) if value is None else value
-            for value, point in zip(found, points, strict=True)
-        ]
-
-
-# --- which arguments --------------------------------------------------------------------------
-
-
-def _argnums(argnums: Any, count: int) -> tuple[int, ...]:
-    """Return the positions of the arguments to differentiate for, nonnegative."""
-    if isinstance(argnums, bool) or not isinstance(argnums, (int, tuple)):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
-    if not chosen:
-        raise RuntimeError("argnums must be non-empty")
-    for number in chosen:
-        if not isinstance(number, int):
-            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(number)}")
-        if not -count <= number < count:
-            raise RuntimeError(f"Got argnum={number}, but only {count} positional inputs")
-    chosen = tuple([number % count for number in chosen])
-    if len(set(chosen)) != len(chosen):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return chosen
-
-
-def _picked(args: tuple[Any, ...], argnums: Any) -> tuple[tuple[int, ...], Any]:
-    chosen = _argnums(argnums, len(args))
-    return chosen, args[chosen[0]] if isinstance(argnums, int) else tuple([args[n] for n in chosen])
-
-
-def _replaced(args: tuple[Any, ...], argnums: Any, chosen: tuple[int, ...], new: Any) -> list[Any]:
-    result = list(args)
-    for number, value in zip(chosen, (new,) if isinstance(argnums, int) else new, strict=True):
-        result[number] = value
-    return result
 
 
 # --- gradients --------------------------------------------------------------------------------
@@ -231,12 +72,12 @@ def grad_and_value(
     def transformed(*args: Any, **kwargs: Any) -> Any:
         batches = state.batches
         outside = recording.enabled
-        chosen, picked = _picked(args, argnums)
+        chosen, picked = picked_arguments(args, argnums)
         with enable_grad():
             leaves, spec = tree_flatten(picked)
-            points = [_point(leaf, batches) for leaf in leaves]
+            points = [point_of(leaf, batches) for leaf in leaves]
             inner = tree_unflatten([raised(point, batches) for point in points], spec)
-            output = func(*_replaced(args, argnums, chosen, inner), **kwargs)
+            output = func(*replaced_arguments(args, argnums, chosen, inner), **kwargs)
             aux = None
             if has_aux:
                 if not isinstance(output, tuple) or len(output) != 2:
@@ -249,11 +90,11 @@ def grad_and_value(
             low = behind(output, batches)
             with Within((), state.tangents):
                 ones = zeros_like(low.detach()) + 1
-        found = _gradients([low], points, [ones], batches, outside, False)
+        found = gradients_of([low], points, [ones], batches, outside, False)
         gradients = tree_unflatten([raised(value, batches) for value in found], spec)
-        value = _released(output, points, outside)
+        value = released(output, points, outside)
         if has_aux:
-            return gradients, (value, _released(aux, points, outside))
+            return gradients, (value, released(aux, points, outside))
         return gradients, value
 
     return transformed
@@ -367,7 +208,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     outside = recording.enabled
     with enable_grad():
         leaves, spec = tree_flatten(primals)
-        points = [_point(leaf, batches) for leaf in leaves]
+        points = [point_of(leaf, batches) for leaf in leaves]
         output = func(*tree_unflatten([raised(point, batches) for point in points], spec))
         output, aux = _split_aux(output, has_aux, name)
         results, out_spec = _tensors(output, name)
@@ -390,11 +231,11 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         # The cotangents may be batched at levels that came later.
         pushed = [behind(vector, batches) for vector in vectors]
         record = recording.enabled if create_graph is None else create_graph
-        found = _gradients(low, points, pushed, batches, record, retain_graph)
+        found = gradients_of(low, points, pushed, batches, record, retain_graph)
         return tree_unflatten([raised(value, batches) for value in found], spec)
 
-    value = _released(output, points, outside)
-    return (value, back, _released(aux, points, outside)) if has_aux else (value, back)
+    value = released(output, points, outside)
+    return (value, back, released(aux, points, outside)) if has_aux else (value, back)
 
 
 def _without(tensor: Any, level: ForwardLevel) -> tuple[Any, Any]:
@@ -408,7 +249,7 @@ def _without(tensor: Any, level: ForwardLevel) -> tuple[Any, Any]:
     _rebuilt_for(tensor, take)
     if found[0] is None:
         return tensor, None
-    tangent = _rebuilt(tensor, lambda _: found[0])
+    tangent = rebuilt(tensor, lambda _: found[0])
     return tensor, tangent
 
 
@@ -512,7 +353,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     outside = recording.enabled
     with enable_grad():
         leaves, spec = tree_flatten(primals)
-        points = [_point(leaf, batches) for leaf in leaves]
+        points = [point_of(leaf, batches) for leaf in leaves]
         output = func(*tree_unflatten([raised(point, batches) for point in points], spec))
         results, out_spec = _tensors(output, "linearize(f, *primals)")
         low = [behind(result, batches) for result in results]
@@ -544,7 +385,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
             if value is not None and value.requires_grad
         ]
         found = iter(
-            _gradients(
+            gradients_of(
                 [value for value, _ in pairs],
                 probes,
                 [vector for _, vector in pairs],
@@ -559,217 +400,4 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         ]
         return tree_unflatten([raised(value, batches) for value in pushed], out_spec)
 
-    return _released(output, points, outside), push
-
-
-# --- Jacobians --------------------------------------------------------------------------------
-
-
-def _check_real(tensors: Sequence[Any], name: str, what: str) -> None:
-    """Refuse complex numbers: rows and columns of a Jacobian would be conjugated differently."""
-    for number, tensor in enumerate(tensors):
-        if isinstance(tensor, Tensor) and tensor._kind.dtype.is_complex:
-            raise RuntimeError(
-                f"{name}: Expected all {what} to be real but received complex tensor at flattened "
-                f"{what[:-1]} idx: {number}; view_as_real() makes the parts numbers of their own"
-            )
-
-
-def _basis(like: Any) -> Any:
-    """Return the unit vectors of a tensor's shape, along a new first dimension."""
-    size = like.numel()
-    made = eye(size, dtype=like._kind.dtype, device=like._kind.device)
-    return made.reshape((size, *like._shape))
-
-
-def jacrev(
-    func: Function,
-    argnums: int | tuple[int, ...] = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    _preallocate_and_copy: bool = False,
-) -> Function:
-    """Return the function that computes the Jacobian of `func`, row by row in one batch.
-
-    Parameters
-    ----------
-    func : callable
-        Returns a tensor or a nested container of tensors; with `has_aux` a pair.
-    argnums : int or tuple of int
-        For which arguments.
-    has_aux : bool
-        Whether `func` returns something beside the value.
-    chunk_size : int, optional
-        How many rows to compute at a time; by default all.
-
-    Returns
-    -------
-    callable
-        Takes what `func` takes; returns, in the structure of the output, for each argument a tensor of the
-        output's shape followed by the argument's.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.func.jacrev(lambda x: x * x)(tp.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
-    """
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-
-    @functools.wraps(func)
-    def transformed(*args: Any, **kwargs: Any) -> Any:
-        chosen, picked = _picked(args, argnums)
-
-        def of_picked(inner: Any) -> Any:
-            return func(*_replaced(args, argnums, chosen, inner), **kwargs)
-
-        inputs, in_spec = tree_flatten(picked)
-        _check_real(inputs, "jacrev", "inputs")
-        output, back, *aux = vjp(of_picked, picked, has_aux=has_aux)
-        results, out_spec = tree_flatten(output)
-        _check_real(results, "jacrev", "outputs")
-        blocks = []
-        for number, result in enumerate(results):
-            if not result.numel():
-                rows: list[Any] = [
-                    result.new_zeros((*result._shape, *point._shape)) for point in inputs
-                ]
-                blocks.append(tree_unflatten(rows, in_spec))
-                continue
-
-            def row(vector: Any, number: int = number) -> Any:
-                seeds = [zeros_like(other.detach()) for other in results]
-                seeds[number] = vector
-                return back(tree_unflatten(seeds, out_spec))[0]
-
-            found = vmap(row, chunk_size=chunk_size)(_basis(result))
-            blocks.append(
-                tree_map(
-                    lambda value, shape=result._shape: value.reshape((*shape, *value._shape[1:])),
-                    found,
-                )
-            )
-        jacobian = tree_unflatten(blocks, out_spec)
-        return (jacobian, aux[0]) if has_aux else jacobian
-
-    return transformed
-
-
-def jacfwd(
-    func: Function,
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Function:
-    """Return the function that computes the Jacobian of `func`, column by column in one batch.
-
-    Cheaper than :func:`jacrev` where there are fewer inputs than outputs.
-
-    Parameters
-    ----------
-    func, argnums, has_aux
-        As for :func:`jacrev`.
-    randomness : {"error", "same", "different"}
-        As for ``vmap``.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.func.jacfwd(lambda x: x * x)(tp.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
-    """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
-
-    @functools.wraps(func)
-    def transformed(*args: Any, **kwargs: Any) -> Any:
-        chosen, picked = _picked(args, argnums)
-
-        def of_picked(*leaves: Any) -> Any:
-            inner = tree_unflatten(list(leaves), spec)
-            return func(*_replaced(args, argnums, chosen, inner), **kwargs)
-
-        inputs, spec = tree_flatten(picked)
-        columns, out_spec, aux = _columns(of_picked, tuple(inputs), has_aux, randomness)
-        blocks = [tree_unflatten(list(row), spec) for row in columns]
-        jacobian = tree_unflatten(blocks, out_spec)
-        return (jacobian, aux) if has_aux else jacobian
-
-    return transformed
-
-
-def _columns(
-    func: Function, inputs: tuple[Any, ...], has_aux: bool, randomness: str
-) -> tuple[list[list[Any]], Any, Any]:
-    """Return the Jacobians, by output and input, and the structure of the output."""
-    _check_real(inputs, "jacfwd", "inputs")
-    sizes = [point.numel() for point in inputs]
-    total = sum(sizes)
-    directions = []
-    start = 0
-    for point, size in zip(inputs, sizes, strict=True):
-        own = eye(total, dtype=point._kind.dtype, device=point._kind.device).narrow(1, start, size)
-        directions.append(own.reshape((total, *point._shape)))
-        start += size
-    kept: list[Any] = []
-
-    def column(*vectors: Any) -> Any:
-        _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
-        leaves, spec = tree_flatten(tangent)
-        _check_real(leaves, "jacfwd", "outputs")
-        kept[:] = [spec, aux]
-        return tuple(leaves), (aux[0] if has_aux else ())
-
-    found, aux = vmap(column, out_dims=(0, 0 if has_aux else None), randomness=randomness)(
-        *directions
-    )
-    out_spec = kept[0]
-    blocks = []
-    for value in found:
-        shape = value._shape[1:]
-        row = []
-        start = 0
-        for point, size in zip(inputs, sizes, strict=True):
-            part = value.narrow(0, start, size)
-            start += size
-            part = moved(
-                part.reshape((size, -1)) if part.numel() else part.reshape((size, 0)), 0, 1
-            )
-            row.append(part.reshape((*shape, *point._shape)))
-        blocks.append(row)
-    if has_aux:
-        aux = tree_map(lambda leaf: leaf[0], aux)
-    return blocks, out_spec, aux
-
-
-def jacobian_columns(func: Function, points: tuple[Any, ...]) -> tuple[bool, list[list[Any]]]:
-    """Return whether `func`, which tells with its results, returns a tuple, and its Jacobians."""
-    many: list[bool] = []
-
-    def values(*inner: Any) -> Any:
-        is_tuple, outputs = func(*inner)
-        many[:] = [is_tuple]
-        return outputs
-
-    blocks, _, _ = _columns(values, points, False, "error")
-    return many[0], blocks
-
-
-def hessian(func: Function, argnums: int | tuple[int, ...] = 0) -> Function:
-    """Return the function that computes the Hessian of `func`: forward mode over reverse mode.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.func.hessian(lambda x: (x**3).sum())(tp.tensor([1.0, 2.0]))
-    tensor([[ 6.,  0.],
-            [ 0., 12.]])
-    """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return released(output, points, outside), push

@@ -71,7 +71,8 @@ def add(rules: list[VmapRule], owner: str) -> None:
     """
     if not rules:
         return
-    from .batching.rules import COMPOSITES, PRIMITIVES
+    from .batching.rules import PRIMITIVES
+    from .batching.whole_rules import COMPOSITES
 
     for rule in rules:
         rule.owner = owner

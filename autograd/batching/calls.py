@@ -12,7 +12,7 @@ from tensorplug.core.tensor_base import TensorBase
 from .. import levels
 from ..levels import Within, map_tensors, run_spec, state, tensors_in
 from ..vmap_rules import OWN
-from . import own_rules, rules
+from . import own_rules, rules, whole_rules
 from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
 
 COPY = operators.handle("copy")
@@ -49,18 +49,18 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = _inplace_source(op)
         if source is not None:
             return _inplace(source, op.name, args, kwargs)
-        if op.name in rules.RANDOM:
+        if op.name in whole_rules.RANDOM:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:
                 _check_randomness(level)
-                loop = functools.partial(rules.random_loop, randomness=level.randomness)
+                loop = functools.partial(whole_rules.random_loop, randomness=level.randomness)
                 return _whole(loop, op, args, kwargs, level)
         own = OWN.get(op.name)
         if own is not None:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:
                 return own_rules.call(own, op, op.bind(args, kwargs), level)
-        whole = rules.COMPOSITES.get(op.name)
+        whole = whole_rules.COMPOSITES.get(op.name)
         if whole is not None:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from tensorplug.autograd.batching import vmap as vmap
+from tensorplug.autograd.jacobians import hessian as hessian, jacfwd as jacfwd, jacrev as jacrev
 from tensorplug.autograd.transforms import (
     grad as grad,
     grad_and_value as grad_and_value,
-    hessian as hessian,
-    jacfwd as jacfwd,
-    jacrev as jacrev,
     jvp as jvp,
     linearize as linearize,
     vjp as vjp,
