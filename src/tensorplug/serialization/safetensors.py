@@ -188,8 +188,9 @@ def load_file(filename: str | os.PathLike[str], device: Device | str = "cpu") ->
         If the file is damaged or of another format.
     """
     with opened_for_reading(filename) as (file, label):
-        data = memoryview(bytearray(file.read()))
-    return _read_all(data, label, device)
+        data = bytearray(os.fstat(file.fileno()).st_size)
+        size = file.readinto(data)  # type: ignore[attr-defined]
+    return _read_all(memoryview(data)[:size], label, device)
 
 
 def load(data: bytes) -> dict[str, Any]:
