@@ -215,6 +215,37 @@ class DeviceRuntime:
         """Give cached memory back."""
 
 
+class RuntimeExtension:
+    """What a plugin adds to the runtime of a device that is another plugin's.
+
+    Kernels that come with threads or an allocator of their own have to be told of limits, and asked for
+    their figures. Whatever the device's own runtime is told or asked, its extensions are as well.
+
+    Attributes
+    ----------
+    type : str
+        The device type.
+    namespace : mapping of str to object
+        Further names that users find as ``tp.<type>.<name>``.
+    """
+
+    type: str
+    namespace: Mapping[str, Any] = MappingProxyType({})
+
+    def set_num_threads(self, number: int) -> None:
+        """Limit how many threads kernels use."""
+
+    def memory_stats(self, index: int) -> Mapping[str, int]:
+        """Return memory figures in bytes; they stand in for the runtime's of the same name."""
+        return {}
+
+    def reset_peak_memory_stats(self, index: int) -> None:
+        """Make the peak figures start again from the present."""
+
+    def empty_cache(self) -> None:
+        """Give cached memory back."""
+
+
 class RemovedRuntime(DeviceRuntime):
     """Stands in for the runtime of a device whose plugin was unregistered; all it does is say so.
 

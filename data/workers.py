@@ -224,7 +224,8 @@ def _prepare(seed: int) -> None:
 
 
 def _limit_threads(device: str) -> None:
-    plugins.runtimes()[device].set_num_threads(1)
+    for part in plugins.runtime_parts(device):
+        part.set_num_threads(1)
 
 
 def _answer(results: Connection, task: Fetch, answer: Any, worker: int) -> None:

@@ -34,7 +34,7 @@ from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, pr
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.resolution import Kernel
-from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime
+from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
     Shape,
     broadcast_shapes,
@@ -76,6 +76,7 @@ __all__ = [
     "Op",
     "PluginError",
     "RegistrationError",
+    "RuntimeExtension",
     "Shape",
     "SharedMemory",
     "Spec",

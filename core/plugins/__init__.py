@@ -19,6 +19,7 @@ from .manager import (
     record_of,
     register,
     registered,
+    runtime_parts,
     runtimes,
     unregister,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "register",
     "registered",
     "require_names",
+    "runtime_parts",
     "runtimes",
     "unregister",
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..layers import Layer
     from ..operators import Op
     from ..resolution import Kernel
-    from ..runtime import DeviceRuntime
+    from ..runtime import DeviceRuntime, RuntimeExtension
 
 PROJECT = "tensorplug"
 API_VERSION = 1
@@ -192,4 +192,23 @@ def tensorplug_autocast() -> Iterable[AutocastPolicy]:  # type: ignore[empty-bod
         @hookimpl
         def tensorplug_autocast(self):
             return [AutocastPolicy("acme.smooth", "float32")]
+    """
+
+
+@hookspec
+def tensorplug_runtime_extensions() -> Iterable[RuntimeExtension]:  # type: ignore[empty-body]
+    """Return additions to the runtimes of devices that are other plugins': an allocator, threads.
+
+    Returns
+    -------
+    iterable of RuntimeExtension
+        A device may have any number of them.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_runtime_extensions(self):
+            return [CachingMemory()]
     """

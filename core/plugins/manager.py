@@ -21,7 +21,7 @@ from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
 from ..operators import Op
 from ..resolution import Kernel
-from ..runtime import DeviceRuntime
+from ..runtime import DeviceRuntime, RuntimeExtension
 from . import hookspecs
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PluginRecord:
         The distribution it came from; empty for one registered in process.
     entry_point : str
         The name of its entry point; empty for one registered in process.
-    devices, ops, kernels, derivatives, layers, autocast : list
+    devices, ops, kernels, derivatives, layers, extensions, autocast : list
         What its hooks returned.
     """
 
@@ -56,6 +56,7 @@ class PluginRecord:
     kernels: list[Kernel] = field(default_factory=list)
     derivatives: list[Any] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    extensions: list[RuntimeExtension] = field(default_factory=list)
     autocast: list[AutocastPolicy] = field(default_factory=list)
 
     @property
@@ -69,6 +70,7 @@ _manager.add_hookspecs(hookspecs)
 _records: dict[str, PluginRecord] = {}
 _runtimes: dict[str, DeviceRuntime] = {"meta": META_RUNTIME}
 _layers: dict[str, Layer] = {}
+_extensions: list[RuntimeExtension] = []
 
 #: The device types that were there once, and the plugin that took each away with it.
 removed_devices: dict[str, str] = {}
@@ -95,7 +97,7 @@ def name_of(plugin: object, default: str = "") -> str:
     return chosen
 
 
-# Called with each device type that a plugin has brought.
+# Called with each device type that a plugin has brought, or extended.
 device_listeners: list[Callable[[str], None]] = []
 
 
@@ -205,10 +207,16 @@ def _register_parts(record: PluginRecord) -> None:
         _layers[layer.name] = layer
         record.layers.append(layer)
     record.autocast = autocast_policies.add(_collect(record, "tensorplug_autocast"), record.name)
+    record.extensions = [
+        validation.check_runtime_extension(item, record)
+        for item in _collect(record, "tensorplug_runtime_extensions")
+    ]
     record.devices = list(runtimes.values())
     _runtimes.update(runtimes)
+    _extensions.extend(record.extensions)
     for type_ in runtimes:
         removed_devices.pop(type_, None)
+    for type_ in [*runtimes, *[e.type for e in record.extensions if e.type in _runtimes]]:
         for listener in device_listeners:
             listener(type_)
     if record.ops or record.devices:
@@ -267,6 +275,8 @@ def _withdraw(record: PluginRecord) -> None:
         resolution.remove_kernels(record.name)
     for op in record.ops:
         operators.unregister_op(op)
+    for extension in record.extensions:
+        _extensions.remove(extension)
     for runtime in record.devices:
         _runtimes.pop(runtime.type, None)
         removed_devices[runtime.type] = record.label
@@ -300,6 +310,11 @@ def plugin_label(name: str) -> str:
 def runtimes() -> dict[str, DeviceRuntime]:
     """Return the runtimes of the device types whose plugins are loaded."""
     return dict(_runtimes)
+
+
+def runtime_parts(device: str) -> list[DeviceRuntime | RuntimeExtension]:
+    """Return the runtime of a device type that is loaded, and what other plugins add to it."""
+    return [_runtimes[device], *[e for e in _extensions if e.type == device]]
 
 
 def layers() -> dict[str, Layer]:

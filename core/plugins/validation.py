@@ -13,7 +13,7 @@ from ..errors import RegistrationError
 from ..layers import Layer
 from ..operators import Op
 from ..resolution import Kernel
-from ..runtime import CAPABILITIES, DeviceRuntime
+from ..runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -193,3 +193,19 @@ def check_layer(layer: object, record: PluginRecord, known: Mapping[str, Layer])
             f"plugin {record.label}: a layer named {layer.name!r} is already registered"
         )
     return layer
+
+
+def check_runtime_extension(extension: object, record: PluginRecord) -> RuntimeExtension:
+    """Refuse what is no extension of a runtime, or does not tell of which device."""
+    if not isinstance(extension, RuntimeExtension):
+        raise RegistrationError(
+            f"plugin {record.label}: tensorplug_runtime_extensions must return RuntimeExtension "
+            f"objects, got {extension!r}"
+        )
+    type_: Any = getattr(extension, "type", None)
+    if not isinstance(type_, str) or not type_.isidentifier():
+        raise RegistrationError(
+            f"plugin {record.label}: {extension!r} needs the device type as attribute `type`, got "
+            f"{type_!r}"
+        )
+    return extension

@@ -130,11 +130,13 @@ class DeviceModule(types.ModuleType):
         if found is not None:
             return found
         try:
-            return discovery.find_runtime(self._type).namespace[name]
-        except (DeviceNotAvailableError, KeyError):
-            raise AttributeError(
-                f"module 'tensorplug.{self._type}' has no attribute {name!r}"
-            ) from None
+            discovery.find_runtime(self._type)
+            for part in plugins.runtime_parts(self._type):
+                if name in part.namespace:
+                    return part.namespace[name]
+        except DeviceNotAvailableError:
+            pass
+        raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
 
     # --- presence ---
 
@@ -256,7 +258,11 @@ class DeviceModule(types.ModuleType):
     def memory_stats(self, device: Any = None) -> dict[str, int]:
         """Return memory figures in bytes."""
         runtime = self._runtime()
-        return dict(runtime.memory_stats(_index(device, runtime)))
+        index = _index(device, runtime)
+        stats: dict[str, int] = {}
+        for part in plugins.runtime_parts(self._type):
+            stats.update(part.memory_stats(index))
+        return stats
 
     def memory_allocated(self, device: Any = None) -> int:
         """Return the bytes that tensors take now."""
@@ -277,12 +283,16 @@ class DeviceModule(types.ModuleType):
     def reset_peak_memory_stats(self, device: Any = None) -> None:
         """Make the peak figures start again from the present."""
         runtime = self._runtime()
-        runtime.reset_peak_memory_stats(_index(device, runtime))
+        index = _index(device, runtime)
+        for part in plugins.runtime_parts(self._type):
+            part.reset_peak_memory_stats(index)
 
     def empty_cache(self) -> None:
         """Give cached memory back; nothing to do where no device is."""
         if self.is_available():
-            self._runtime().empty_cache()
+            self._runtime()
+            for part in plugins.runtime_parts(self._type):
+                part.empty_cache()
 
 
 for _type in ("cpu", *WELL_KNOWN):  # so that they can be imported from, installed or not

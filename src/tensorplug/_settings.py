@@ -141,8 +141,8 @@ def set_num_threads(number: int) -> None:
         raise RuntimeError(f"set_num_threads(): expects a positive integer, got {number}")
     _threads[0] = number
     _limited[0] = True
-    for runtime in plugins.runtimes().values():
-        runtime.set_num_threads(number)
+    for type_ in plugins.runtimes():
+        _limit_device(type_)
 
 
 def get_num_threads() -> int:
@@ -150,9 +150,10 @@ def get_num_threads() -> int:
     return _threads[0]
 
 
-def _limit_new_device(type_: str) -> None:
+def _limit_device(type_: str) -> None:
     if _limited[0]:
-        plugins.runtimes()[type_].set_num_threads(_threads[0])
+        for part in plugins.runtime_parts(type_):
+            part.set_num_threads(_threads[0])
 
 
-device_listeners.append(_limit_new_device)
+device_listeners.append(_limit_device)

@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
+import tensorplug as tp
 from tensorplug.core import explain, operators, plugins
 from tensorplug.core.autocast_policies import policy_of
 from tensorplug.core.plugins import hookspecs, manager
-from tensorplug.plugin import AutocastPolicy, Kernel, Layer, composite, derivative, hookimpl
+from tensorplug.plugin import (
+    AutocastPolicy,
+    Kernel,
+    Layer,
+    RegistrationError,
+    RuntimeExtension,
+    composite,
+    derivative,
+    hookimpl,
+)
 from tensorplug.testing.records import OpRecord, all_records
 
 from .conftest import FLOAT32, Plugin, ToyRuntime, full, toy_add, toy_fill_new
@@ -31,6 +41,7 @@ def test_these_are_the_hooks():
         "tensorplug_layers",
         "tensorplug_ops",
         "tensorplug_records",
+        "tensorplug_runtime_extensions",
     ]
 
 
@@ -185,6 +196,62 @@ def test_tensorplug_layers(registry):
     assert count.calls == 2
     registry.unregister("only_a_layer")
     assert "test_count" not in registry.layers()
+
+
+def test_tensorplug_runtime_extensions(registry):
+    class Memory(RuntimeExtension):
+        type = "cpu"
+        namespace: typing.ClassVar = {"set_shelf": "a shelf"}
+        told: typing.ClassVar = []
+
+        def set_num_threads(self, number):
+            self.told.append(number)
+
+        def memory_stats(self, index):
+            return {"shelved": 7}
+
+        def reset_peak_memory_stats(self, index):
+            self.told.append("reset")
+
+        def empty_cache(self):
+            self.told.append("empty")
+
+    class Only:
+        name = "only_an_extension"
+
+        @hookimpl
+        def tensorplug_runtime_extensions(self):
+            return [Memory()]
+
+    registry.register(Only())
+    before = tp.get_num_threads()
+    try:
+        tp.set_num_threads(1)
+    finally:
+        tp.set_num_threads(before)
+    assert Memory.told[-2:] == [1, before]
+    assert tp.cpu.memory_stats()["shelved"] == 7
+    tp.cpu.reset_peak_memory_stats()
+    tp.cpu.empty_cache()
+    assert Memory.told[-2:] == ["reset", "empty"]
+    assert tp.cpu.set_shelf == "a shelf"
+    registry.unregister("only_an_extension")
+    assert "shelved" not in tp.cpu.memory_stats()
+    with pytest.raises(AttributeError, match="set_shelf"):
+        tp.cpu.set_shelf  # noqa: B018
+
+
+@pytest.mark.parametrize("extension", [object(), RuntimeExtension()])
+def test_a_malformed_runtime_extension_is_refused(registry, extension):
+    class Only:
+        name = "only_a_bad_extension"
+
+        @hookimpl
+        def tensorplug_runtime_extensions(self):
+            return [extension]
+
+    with pytest.raises(RegistrationError, match="only_a_bad_extension"):
+        registry.register(Only())
 
 
 def test_tensorplug_records(registry):

@@ -1,0 +1,109 @@
+"""Build the Cython modules, with their C kernels once per SIMD level; the README says how to add one."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+PACKAGE = "tensorplug_cpu_cython"
+SOURCE = Path("src", PACKAGE)
+
+# Each module: the C files compiled once, and those compiled at each level.
+MODULES: dict[str, tuple[list[str], list[str]]] = {
+    "machine": (["allocator.c"], []),
+    "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
+}
+
+IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+IS_GNU = sys.platform != "win32"
+LEVELS = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4"} if IS_X86 and IS_GNU else {}
+
+FLAGS = ["-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
+# These two passes of GCC split loops so that they are no longer vectorised.
+LEVEL_FLAGS = ["-fno-thread-jumps", "-fno-split-paths"] if sys.platform == "linux" else []
+OPENMP = ["-fopenmp"] if sys.platform == "linux" else []
+MACROS = [
+    ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+]
+if LEVELS:
+    MACROS.append(("TP_LEVELS", "1"))
+
+
+class BuildLevels(build_ext):
+    """Compiles the kernels of each module per level and links them in."""
+
+    def build_extension(self, extension: Extension) -> None:
+        """Compile the levelled files, then the module."""
+        objects = []
+        for level, march in (LEVELS or {"plain": None}).items():
+            folder = Path(self.build_temp, level)
+            for source in extension.levelled:
+                flags = [*extension.extra_compile_args, *LEVEL_FLAGS]
+                objects += self.compiler.compile(
+                    [source],
+                    output_dir=str(folder),
+                    macros=[*extension.define_macros, ("TP_LEVEL", level)],
+                    include_dirs=extension.include_dirs,
+                    extra_postargs=[*flags, f"-march={march}"] if march else flags,
+                    depends=extension.depends,
+                )
+        extension.extra_objects = [*extension.kept_objects, *objects]
+        super().build_extension(extension)
+
+
+def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
+    """Return the description of one module."""
+    compile_flags = [*FLAGS, *OPENMP] if IS_GNU else []
+    sanitizers = os.environ.get("TENSORPLUG_SANITIZE")  # such as "address,undefined"
+    link_flags = list(OPENMP)
+    if sanitizers:
+        compile_flags += [f"-fsanitize={sanitizers}", "-g", "-fno-omit-frame-pointer"]
+        link_flags += [f"-fsanitize={sanitizers}"]
+    built = Extension(
+        f"{PACKAGE}.{name}",
+        [str(SOURCE / f"{name}.pyx"), *[str(SOURCE / "c" / file) for file in once]],
+        include_dirs=[
+            np.get_include(),
+            str(SOURCE),
+            str(SOURCE / "c"),
+            sysconfig.get_path("include"),
+        ],
+        define_macros=MACROS,
+        extra_compile_args=compile_flags,
+        extra_link_args=link_flags,
+        depends=[str(header) for header in (SOURCE / "c").glob("*.h")],
+    )
+    built.levelled = [str(SOURCE / "c" / file) for file in levelled]
+    built.kept_objects = []
+    return built
+
+
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": False,  # a plain C function is the fastest to call
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+}
+
+
+def cythonized() -> list[Extension]:
+    """Return the modules with their C made; what cythonize drops of them is put back."""
+    described = [extension(name, *files) for name, files in MODULES.items()]
+    built = cythonize(described, compiler_directives=DIRECTIVES, include_path=["src"])
+    for module, original in zip(built, described, strict=True):
+        module.levelled, module.kept_objects = original.levelled, original.kept_objects
+    return built
+
+
+setup(ext_modules=cythonized(), cmdclass={"build_ext": BuildLevels})

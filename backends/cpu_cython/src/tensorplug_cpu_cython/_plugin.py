@@ -1,0 +1,62 @@
+"""The plugin object that the entry point names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
+
+from . import machine
+from ._dtypes import PRIORITY
+from .families import pointwise
+
+FAMILIES = (pointwise,)
+
+
+class CompiledRuntime(RuntimeExtension):
+    """The threads of the compiled kernels, and the memory of their results."""
+
+    type = "cpu"
+    namespace: Mapping[str, Any] = MappingProxyType(
+        {"set_memory_limit": machine.set_memory_limit, "simd_level": machine.level}
+    )
+
+    def set_num_threads(self, number: int) -> None:
+        """Limit OpenMP's threads."""
+        machine.set_num_threads(number)
+
+    def memory_stats(self, index: int) -> Mapping[str, int]:
+        """Return the allocator's figures."""
+        return machine.memory_stats()
+
+    def reset_peak_memory_stats(self, index: int) -> None:
+        """Make the peak figures start again from the present."""
+        machine.reset_peak_memory_stats()
+
+    def empty_cache(self) -> None:
+        """Give the allocator's cached blocks back to the system."""
+        machine.empty_cache()
+
+
+class CythonPlugin:
+    """Registers the kernels, and what they bring to the runtime of "cpu"."""
+
+    name = "cpu_cython"
+
+    @hookimpl
+    def tensorplug_kernels(self) -> Iterable[Kernel]:
+        """Return the kernels."""
+        table = KernelTable("cpu", PRIORITY)
+        for family in FAMILIES:
+            family.build(table)
+        return table
+
+    @hookimpl
+    def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:
+        """Return threads and allocator."""
+        return [CompiledRuntime()]
+
+
+plugin = CythonPlugin()

@@ -1,0 +1,490 @@
+/* The loops of pointwise ops, written once as expressions of x and y. */
+#include "pointwise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "vmath.h"
+
+/* --- the shapes of loops ---------------------------------------------------------------------------- */
+
+#define AT(type, pointer, i, stride) (*(const type *)((pointer) + (i) * (stride)))
+#define TO(type, pointer, i, stride) (*(type *)((pointer) + (i) * (stride)))
+
+#define UNARY_LOOP(name, T, R, expression)                                                             \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        (void)p;                                                                                       \
+        if (s[0] == sizeof(T) && s[1] == sizeof(R)) {                                                  \
+            const T *a = (const T *)args[0];                                                           \
+            R *o = (R *)args[1];                                                                       \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T x = AT(T, args[0], i, s[0]);                                                   \
+                TO(R, args[1], i, s[1]) = (R)(expression);                                             \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+#define BINARY_LOOP(name, T, R, expression)                                                            \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        (void)p;                                                                                       \
+        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
+        R *o = (R *)args[2];                                                                           \
+        if (s[2] == sizeof(R) && s[0] == sizeof(T) && s[1] == sizeof(T)) {                             \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], y = b[i];                                                            \
+                o[i] = (R)(expression);                                                                \
+            }                                                                                          \
+        } else if (s[2] == sizeof(R) && s[0] == sizeof(T) && !s[1]) {                                  \
+            const T y = *b;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
+        } else if (s[2] == sizeof(R) && !s[0] && s[1] == sizeof(T)) {                                  \
+            const T x = *a;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T y = b[i]; o[i] = (R)(expression); }\
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T x = AT(T, args[0], i, s[0]), y = AT(T, args[1], i, s[1]);                      \
+                TO(R, args[2], i, s[2]) = (R)(expression);                                             \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+/* Half precision goes through blocks of float that stay in the cache. */
+enum { BLOCK = 512 };
+
+#define HALF_LOADS(H)                                                                                  \
+    static void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                 \
+        if (stride == 2) {                                                                             \
+            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(((const uint16_t *)from)[i]);           \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
+        }                                                                                              \
+    }                                                                                                  \
+    static void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {                \
+        if (stride == 2) {                                                                             \
+            for (ptrdiff_t i = 0; i < n; i++) ((uint16_t *)to)[i] = narrow_##H(from[i]);               \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) TO(uint16_t, to, i, stride) = narrow_##H(from[i]);       \
+        }                                                                                              \
+    }
+HALF_LOADS(F16)
+HALF_LOADS(BF16)
+
+#define HALF_LOOP(name, inputs, H, whole, result)                                                      \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        float buffer[inputs + 1][BLOCK];                                                               \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
+            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
+            char *blocks[inputs + 1];                                                                  \
+            ptrdiff_t strides[inputs + 1];                                                             \
+            for (int k = 0; k < inputs; k++) {                                                         \
+                const ptrdiff_t some = s[k] ? count : 1;                                               \
+                load_##H(buffer[k], args[k] + start * s[k], s[k], some);                               \
+                blocks[k] = (char *)buffer[k];                                                         \
+                strides[k] = s[k] ? (ptrdiff_t)sizeof(float) : 0;                                      \
+            }                                                                                          \
+            char *to = args[inputs] + start * s[inputs];                                               \
+            result(whole, H)                                                                           \
+        }                                                                                              \
+    }
+#define TO_HALF(whole, H)                                                                              \
+    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
+    blocks[last] = (char *)buffer[last];                                                               \
+    strides[last] = sizeof(float);                                                                     \
+    whole(blocks, strides, count, p);                                                                  \
+    store_##H(to, s[last], buffer[last], count);
+#define TO_BOOL(whole, H)                                                                              \
+    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
+    blocks[last] = to;                                                                                 \
+    strides[last] = s[last];                                                                           \
+    whole(blocks, strides, count, p);
+
+/* --- ops --------------------------------------------------------------------------------------------- */
+
+/* C's function of each type. */
+#define C_F32(name) name##f
+#define C_F64(name) name
+
+#define UNARY_FLOAT(name, expression32, expression64)                                                  \
+    UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
+    UNARY_LOOP(name##_F64, double, double, expression64)                                               \
+    HALF_LOOP(name##_F16, 1, F16, name##_F32, TO_HALF)                                                 \
+    HALF_LOOP(name##_BF16, 1, BF16, name##_F32, TO_HALF)
+#define BINARY_FLOAT(name, expression32, expression64)                                                 \
+    BINARY_LOOP(name##_F32, float, float, expression32)                                                \
+    BINARY_LOOP(name##_F64, double, double, expression64)                                              \
+    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
+    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
+#define COMPARE_FLOAT(name, expression)                                                                \
+    BINARY_LOOP(name##_F32, float, uint8_t, expression)                                                \
+    BINARY_LOOP(name##_F64, double, uint8_t, expression)                                               \
+    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_BOOL)                                                 \
+    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_BOOL)
+
+#define UNARY_SAME(name, expression) UNARY_FLOAT(name, expression, expression)
+#define BINARY_SAME(name, expression) BINARY_FLOAT(name, expression, expression)
+#define INTEGER_UNARY(name, expression)                                                                \
+    UNARY_LOOP(name##_I64, int64_t, int64_t, expression) UNARY_LOOP(name##_I32, int32_t, int32_t, expression) \
+    UNARY_LOOP(name##_I16, int16_t, int16_t, expression) UNARY_LOOP(name##_I8, int8_t, int8_t, expression)    \
+    UNARY_LOOP(name##_U8, uint8_t, uint8_t, expression)
+/* Arithmetic wraps around: unsigned it is defined. */
+#define WRAP(name, operator)                                                                           \
+    BINARY_LOOP(name##_I64, int64_t, int64_t, (uint64_t)x operator (uint64_t)y)                        \
+    BINARY_LOOP(name##_I32, int32_t, int32_t, (uint32_t)x operator (uint32_t)y)                        \
+    BINARY_LOOP(name##_I16, int16_t, int16_t, (uint32_t)x operator (uint32_t)y)                        \
+    BINARY_LOOP(name##_I8, int8_t, int8_t, (uint32_t)x operator (uint32_t)y)                           \
+    BINARY_LOOP(name##_U8, uint8_t, uint8_t, (uint32_t)x operator (uint32_t)y)
+#define INTEGER_BINARY(name, expression)                                                               \
+    BINARY_LOOP(name##_I64, int64_t, int64_t, expression) BINARY_LOOP(name##_I32, int32_t, int32_t, expression) \
+    BINARY_LOOP(name##_I16, int16_t, int16_t, expression) BINARY_LOOP(name##_I8, int8_t, int8_t, expression)    \
+    BINARY_LOOP(name##_U8, uint8_t, uint8_t, expression)
+#define INTEGER_COMPARE(name, expression)                                                              \
+    BINARY_LOOP(name##_I64, int64_t, uint8_t, expression) BINARY_LOOP(name##_I32, int32_t, uint8_t, expression) \
+    BINARY_LOOP(name##_I16, int16_t, uint8_t, expression) BINARY_LOOP(name##_I8, int8_t, uint8_t, expression)   \
+    BINARY_LOOP(name##_U8, uint8_t, uint8_t, expression)
+
+#define ARITHMETIC(name, operator) BINARY_FLOAT(name, x operator y, x operator y) WRAP(name, operator)
+ARITHMETIC(add, +)
+ARITHMETIC(sub, -)
+ARITHMETIC(mul, *)
+BINARY_SAME(true_divide, x / y)
+
+/* NaN wins. */
+BINARY_SAME(maximum, x >= y || x != x ? x : y)
+BINARY_SAME(minimum, x <= y || x != x ? x : y)
+INTEGER_BINARY(maximum, x > y ? x : y)
+INTEGER_BINARY(minimum, x < y ? x : y)
+
+#define COMPARISON(name, operator)                                                                     \
+    COMPARE_FLOAT(name, x operator y) INTEGER_COMPARE(name, x operator y)
+COMPARISON(eq, ==)
+COMPARISON(ne, !=)
+COMPARISON(lt, <)
+COMPARISON(le, <=)
+COMPARISON(gt, >)
+COMPARISON(ge, >=)
+
+BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
+BINARY_FLOAT(power, m_power_F32(x, y), pow(x, y))
+BINARY_FLOAT(atan2, atan2f(x, y), atan2(x, y))
+BINARY_FLOAT(fmod, fmodf(x, y), fmod(x, y))
+
+/* As Python's % and //: the remainder has the sign of the divisor. */
+#define FLOORED(S, T)                                                                                  \
+    INLINE T remainder_of_##S(T x, T y) {                                                              \
+        T m = C_##S(fmod)(x, y);                                                                       \
+        if (m != 0 && (y < 0) != (m < 0)) m += y;                                                      \
+        return m == 0 && y != 0 ? C_##S(copysign)(0, y) : m;                                           \
+    }                                                                                                  \
+    INLINE T quotient_of_##S(T x, T y) {                                                               \
+        if (y == 0) return x / y;                                                                      \
+        T m = C_##S(fmod)(x, y), d = (x - m) / y;                                                      \
+        if (m != 0 && (y < 0) != (m < 0)) d -= 1;                                                      \
+        if (d == 0) return C_##S(copysign)(0, x / y);                                                  \
+        T whole = C_##S(floor)(d);                                                                     \
+        return d - whole > (T)0.5 ? whole + 1 : whole;                                                 \
+    }
+FLOORED(F32, float)
+FLOORED(F64, double)
+BINARY_FLOAT(remainder, remainder_of_F32(x, y), remainder_of_F64(x, y))
+BINARY_FLOAT(floor_divide, quotient_of_F32(x, y), quotient_of_F64(x, y))
+
+#define BITWISE(name, operator)                                                                        \
+    INTEGER_BINARY(name, x operator y) BINARY_LOOP(name##_BOOL, uint8_t, uint8_t, (x operator y) & 1)
+BITWISE(bitwise_and, &)
+BITWISE(bitwise_or, |)
+BITWISE(bitwise_xor, ^)
+INTEGER_UNARY(bitwise_not, ~x)
+UNARY_LOOP(bitwise_not_BOOL, uint8_t, uint8_t, !x)
+
+UNARY_SAME(neg, -x)
+INTEGER_UNARY(neg, (uint64_t)0 - (uint64_t)x)
+UNARY_FLOAT(abs, fabsf(x), fabs(x))
+INTEGER_UNARY(abs, (int64_t)x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
+UNARY_SAME(square, x * x)
+INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
+UNARY_FLOAT(sqrt, sqrtf(x), sqrt(x))
+UNARY_FLOAT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
+UNARY_FLOAT(exp, m_exp_F32(x), m_exp_F64(x))
+UNARY_FLOAT(exp2, exp2f(x), exp2(x))
+UNARY_FLOAT(expm1, m_expm1_F32(x), m_expm1_F64(x))
+UNARY_FLOAT(log, m_log_F32(x), m_log_F64(x))
+UNARY_FLOAT(log2, log2f(x), log2(x))
+UNARY_FLOAT(log10, log10f(x), log10(x))
+UNARY_FLOAT(log1p, m_log1p_F32(x), m_log1p_F64(x))
+UNARY_FLOAT(tan, tanf(x), tan(x))
+UNARY_FLOAT(tanh, m_tanh_F32(x), m_tanh_F64(x))
+UNARY_FLOAT(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
+UNARY_SAME(relu, x < 0 ? 0 : x)
+INTEGER_UNARY(relu, x < 0 ? 0 : x)
+UNARY_FLOAT(floor, floorf(x), floor(x))
+UNARY_FLOAT(ceil, ceilf(x), ceil(x))
+UNARY_FLOAT(trunc, truncf(x), trunc(x))
+UNARY_FLOAT(rint, rintf(x), rint(x))
+UNARY_FLOAT(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
+INTEGER_UNARY(sign, (x > 0) - (x < 0))
+UNARY_FLOAT(erf, m_erf_F32(x), m_erf_F64(x))
+UNARY_FLOAT(erfc, erfcf(x), erfc(x))
+UNARY_FLOAT(asin, asinf(x), asin(x))
+UNARY_FLOAT(acos, acosf(x), acos(x))
+UNARY_FLOAT(atan, atanf(x), atan(x))
+UNARY_FLOAT(sinh, sinhf(x), sinh(x))
+UNARY_FLOAT(cosh, coshf(x), cosh(x))
+UNARY_FLOAT(asinh, asinhf(x), asinh(x))
+UNARY_FLOAT(acosh, acoshf(x), acosh(x))
+UNARY_FLOAT(atanh, atanhf(x), atanh(x))
+
+/* The reduction of huge angles is C's: blocks that hold one are done again. */
+#define CIRCULAR(name)                                                                                 \
+    UNARY_LOOP(name##_within, float, float, m_##name##_F32(x))                                           \
+    static void name##_loop_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) { \
+        float block[BLOCK];                                                                            \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
+            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
+            const char *from = args[0] + start * s[0];                                                 \
+            float largest = 0;                                                                         \
+            for (ptrdiff_t i = 0; i < count; i++) block[i] = AT(float, from, i, s[0]);                 \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                const float a = fabsf(block[i]);                                                       \
+                largest = a > largest ? a : largest;                                                   \
+            }                                                                                          \
+            char *ends[2] = {(char *)block, args[1] + start * s[1]};                                   \
+            const ptrdiff_t steps[2] = {sizeof(float), s[1]};                                          \
+            if (largest <= CIRCULAR_LIMIT) {                                                           \
+                name##_within(ends, steps, count, p);                                                  \
+            } else {                                                                                   \
+                for (ptrdiff_t i = 0; i < count; i++) TO(float, ends[1], i, s[1]) = name##f(block[i]); \
+            }                                                                                          \
+        }                                                                                              \
+    }                                                                                                  \
+    UNARY_LOOP(name##_loop_F64, double, double, name(x))                                               \
+    HALF_LOOP(name##_loop_F16, 1, F16, name##_loop_F32, TO_HALF)                                       \
+    HALF_LOOP(name##_loop_BF16, 1, BF16, name##_loop_F32, TO_HALF)
+CIRCULAR(sin)
+CIRCULAR(cos)
+
+/* --- activations, and the products of a gradient x with their derivatives at y -------------------------- */
+
+#define ACTIVATION(name, expression)                                                                   \
+    INLINE float name##_of_F32(float x, const double *p) { (void)p; return expression(F32, float); }   \
+    INLINE double name##_of_F64(double x, const double *p) { (void)p; return expression(F64, double); }\
+    UNARY_FLOAT(name, name##_of_F32(x, p), name##_of_F64(x, p))
+#define SLOPE(name, expression)                                                                        \
+    INLINE float name##_of_F32(float x, float y, const double *p) { (void)p; return expression(F32, float); }    \
+    INLINE double name##_of_F64(double x, double y, const double *p) { (void)p; return expression(F64, double); }\
+    BINARY_FLOAT(name, name##_of_F32(x, y, p), name##_of_F64(x, y, p))
+#define P(k, T) ((T)p[k])
+
+#define LEAKY_RELU(S, T) (x > 0 ? x : x * P(0, T))
+#define LEAKY_RELU_GRADIENT(S, T) (y > 0 ? x : x * P(0, T))
+/* alpha, scale, input_scale */
+#define ELU(S, T) (x > 0 ? x * P(1, T) : m_expm1_##S((x > 0 ? 0 : x) * P(2, T)) * (T)(p[0] * p[1]))
+#define ELU_GRADIENT(S, T)                                                                             \
+    (y > 0 ? x * P(1, T) : x * m_exp_##S((y > 0 ? 0 : y) * P(2, T)) * (T)(p[0] * p[1] * p[2]))
+#define ROOT_HALF 0.70710678118654752440
+#define GELU(S, T) (x * (T)0.5 * ((T)1 + m_erf_##S(x * (T)ROOT_HALF)))
+#define GELU_GRADIENT(S, T)                                                                            \
+    (x * ((T)0.5 * ((T)1 + m_erf_##S(y * (T)ROOT_HALF)) +                                                \
+          y * m_exp_##S(y * y * (T)-0.5) * (T)0.39894228040143267794))
+#define ROOT_TWO_OVER_PI 0.79788456080286535588
+#define GELU_INNER(S, T, x) ((T)ROOT_TWO_OVER_PI * (x + (T)0.044715 * x * x * x))
+#define GELU_TANH(S, T) ((T)0.5 * x * ((T)1 + m_tanh_##S(GELU_INNER(S, T, x))))
+#define SILU(S, T) (x * m_sigmoid_##S(x))
+#define SOFTPLUS(S, T)                                                                                 \
+    (x * P(0, T) > P(1, T) ? x : m_log1p_##S(m_exp_##S(x * P(0, T) > P(1, T) ? P(1, T) : x * P(0, T))) / P(0, T))
+#define SOFTPLUS_GRADIENT(S, T) (y * P(0, T) > P(1, T) ? x : x * m_sigmoid_##S(y * P(0, T)))
+#define LOG_SIGMOID(S, T) ((x > 0 ? (T)0 : x) - m_log1p_##S(m_exp_##S(-C_##S(fabs)(x))))
+#define LOG_SIGMOID_GRADIENT(S, T) (x * m_sigmoid_##S(-y))
+#define MISH(S, T) (x * m_tanh_##S(x > 20 ? x : m_log1p_##S(m_exp_##S(x > 20 ? (T)20 : x))))
+#define HARDTANH(S, T) (x < P(0, T) ? P(0, T) : x > P(1, T) ? P(1, T) : x)
+#define HARDTANH_GRADIENT(S, T) (y > P(0, T) && y < P(1, T) ? x : (T)0)
+#define SIXTH(T, x) ((x) < 0 ? (T)0 : (x) > 6 ? (T)6 : (x))
+#define HARDSIGMOID(S, T) (SIXTH(T, x + 3) / 6)
+#define HARDSIGMOID_GRADIENT(S, T) (y > -3 && y < 3 ? x * (T)(1.0 / 6) : (T)0)
+#define HARDSWISH(S, T) (x * SIXTH(T, x + 3) / 6)
+#define HARDSWISH_GRADIENT(S, T) (y <= -3 ? (T)0 : y < 3 ? x * (y / 3 + (T)0.5) : x)
+#define THRESHOLD(S, T) (x <= P(0, T) ? P(1, T) : x)
+#define THRESHOLD_GRADIENT(S, T) (y <= P(0, T) ? (T)0 : x)
+#define RELU_GRADIENT(S, T) (y <= 0 ? (T)0 : x)
+#define SIGMOID_GRADIENT(S, T) (x * (y * ((T)1 - y)))
+#define TANH_GRADIENT(S, T) (x * ((T)1 - y * y))
+
+ACTIVATION(leaky_relu, LEAKY_RELU)
+ACTIVATION(elu, ELU)
+ACTIVATION(gelu, GELU)
+ACTIVATION(gelu_tanh, GELU_TANH)
+ACTIVATION(silu, SILU)
+ACTIVATION(softplus, SOFTPLUS)
+ACTIVATION(log_sigmoid, LOG_SIGMOID)
+ACTIVATION(mish, MISH)
+ACTIVATION(hardtanh, HARDTANH)
+ACTIVATION(hardsigmoid, HARDSIGMOID)
+ACTIVATION(hardswish, HARDSWISH)
+ACTIVATION(threshold, THRESHOLD)
+SLOPE(relu_gradient, RELU_GRADIENT)
+SLOPE(sigmoid_gradient, SIGMOID_GRADIENT)
+SLOPE(tanh_gradient, TANH_GRADIENT)
+SLOPE(leaky_relu_gradient, LEAKY_RELU_GRADIENT)
+SLOPE(elu_gradient, ELU_GRADIENT)
+SLOPE(gelu_gradient, GELU_GRADIENT)
+SLOPE(softplus_gradient, SOFTPLUS_GRADIENT)
+SLOPE(log_sigmoid_gradient, LOG_SIGMOID_GRADIENT)
+SLOPE(hardtanh_gradient, HARDTANH_GRADIENT)
+SLOPE(hardsigmoid_gradient, HARDSIGMOID_GRADIENT)
+SLOPE(hardswish_gradient, HARDSWISH_GRADIENT)
+SLOPE(threshold_gradient, THRESHOLD_GRADIENT)
+
+#define LONGER_SLOPES(S, T)                                                                            \
+    INLINE T silu_gradient_of_##S(T x, T y) {                                                          \
+        const T s = m_sigmoid_##S(y);                                                                    \
+        return x * (s * ((T)1 + y * ((T)1 - s)));                                                      \
+    }                                                                                                  \
+    INLINE T gelu_tanh_gradient_of_##S(T x, T y) {                                                     \
+        const T t = m_tanh_##S(GELU_INNER(S, T, y));                                                     \
+        const T inner = (T)ROOT_TWO_OVER_PI * ((T)1 + (T)(3 * 0.044715) * y * y);                      \
+        return x * ((T)0.5 * ((T)1 + t) + (T)0.5 * y * ((T)1 - t * t) * inner);                        \
+    }                                                                                                  \
+    INLINE T mish_gradient_of_##S(T x, T y) {                                                          \
+        const T t = m_tanh_##S(y > 20 ? y : m_log1p_##S(m_exp_##S(y > 20 ? (T)20 : y)));                     \
+        return x * (t + y * ((T)1 - t * t) * m_sigmoid_##S(y));                                          \
+    }
+LONGER_SLOPES(F32, float)
+LONGER_SLOPES(F64, double)
+BINARY_FLOAT(silu_gradient, silu_gradient_of_F32(x, y), silu_gradient_of_F64(x, y))
+BINARY_FLOAT(gelu_tanh_gradient, gelu_tanh_gradient_of_F32(x, y), gelu_tanh_gradient_of_F64(x, y))
+BINARY_FLOAT(mish_gradient, mish_gradient_of_F32(x, y), mish_gradient_of_F64(x, y))
+
+/* --- selection and copies ------------------------------------------------------------------------------ */
+
+#define CHOOSE_LOOP(T)                                                                                 \
+    static void choose_##T(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
+        (void)p;                                                                                       \
+        const uint8_t *c = (const uint8_t *)args[0];                                                   \
+        const T *a = (const T *)args[1], *b = (const T *)args[2];                                      \
+        T *o = (T *)args[3];                                                                           \
+        if (s[0] == 1 && s[3] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {                \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], y = b[i];                                                            \
+                o[i] = c[i] ? x : y;                                                                   \
+            }                                                                                          \
+        } else if (s[0] == 1 && s[3] == sizeof(T) && s[1] == sizeof(T) && !s[2]) {                     \
+            const T y = *b;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = c[i] ? x : y; }   \
+        } else if (s[0] == 1 && s[3] == sizeof(T) && !s[1] && s[2] == sizeof(T)) {                     \
+            const T x = *a;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T y = b[i]; o[i] = c[i] ? x : y; }   \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++)                                                          \
+                TO(T, args[3], i, s[3]) = AT(uint8_t, args[0], i, s[0]) ? AT(T, args[1], i, s[1])      \
+                                                                        : AT(T, args[2], i, s[2]);     \
+        }                                                                                              \
+    }
+CHOOSE_LOOP(uint8_t)
+CHOOSE_LOOP(uint16_t)
+CHOOSE_LOOP(uint32_t)
+CHOOSE_LOOP(uint64_t)
+
+#define CLONE_LOOP(T) UNARY_LOOP(clone_##T, T, T, x)
+CLONE_LOOP(uint8_t)
+CLONE_LOOP(uint16_t)
+CLONE_LOOP(uint32_t)
+CLONE_LOOP(uint64_t)
+
+/* From each type to each other. A float out of the range of integers is as undefined here as in C. */
+#define CASTS_TO(R, type)                                                                              \
+    UNARY_LOOP(cast_F32_##R, float, type, x) UNARY_LOOP(cast_F64_##R, double, type, x)                 \
+    UNARY_LOOP(cast_I64_##R, int64_t, type, x) UNARY_LOOP(cast_I32_##R, int32_t, type, x)              \
+    UNARY_LOOP(cast_I16_##R, int16_t, type, x) UNARY_LOOP(cast_I8_##R, int8_t, type, x)                \
+    UNARY_LOOP(cast_U8_##R, uint8_t, type, x) UNARY_LOOP(cast_BOOL_##R, uint8_t, type, x)              \
+    UNARY_LOOP(cast_F16_##R, uint16_t, type, wide_F16(x)) UNARY_LOOP(cast_BF16_##R, uint16_t, type, wide_BF16(x))
+CASTS_TO(F32, float)
+CASTS_TO(F64, double)
+CASTS_TO(I64, int64_t)
+CASTS_TO(I32, int32_t)
+#define TRUTHS(S, T, R) UNARY_LOOP(cast_##S##_BOOL, T, uint8_t, x != 0)
+TRUTHS(F32, float, 0) TRUTHS(F64, double, 0) TRUTHS(I64, int64_t, 0) TRUTHS(I32, int32_t, 0)
+TRUTHS(I16, int16_t, 0) TRUTHS(I8, int8_t, 0) TRUTHS(U8, uint8_t, 0)
+UNARY_LOOP(cast_F16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
+UNARY_LOOP(cast_BF16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
+UNARY_LOOP(cast_F32_F16, float, uint16_t, narrow_F16(x))
+UNARY_LOOP(cast_F32_BF16, float, uint16_t, narrow_BF16(x))
+UNARY_LOOP(cast_BF16_F16, uint16_t, uint16_t, narrow_F16(wide_BF16(x)))
+UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+#define ENTRY(name, S) [TP_##S] = name##_##S
+#define FLOATING(name) ENTRY(name, F32), ENTRY(name, F64), ENTRY(name, F16), ENTRY(name, BF16)
+#define INTEGRAL(name) ENTRY(name, I64), ENTRY(name, I32), ENTRY(name, I16), ENTRY(name, I8), ENTRY(name, U8)
+#define REAL(name) FLOATING(name), INTEGRAL(name)
+#define TRUE_BYTES(name) [TP_BOOL] = name##_U8
+#define BY_SIZE(name)                                                                                  \
+    [TP_F32] = name##_uint32_t, [TP_F64] = name##_uint64_t, [TP_I64] = name##_uint64_t,                \
+    [TP_I32] = name##_uint32_t, [TP_I16] = name##_uint16_t, [TP_I8] = name##_uint8_t,                  \
+    [TP_U8] = name##_uint8_t, [TP_BOOL] = name##_uint8_t, [TP_F16] = name##_uint16_t,                  \
+    [TP_BF16] = name##_uint16_t
+#define B(name, ...) [TP_OP_##name] = {__VA_ARGS__}
+#define CAST_ROW(S)                                                                                    \
+    [TP_##S] = {[TP_F32] = cast_##S##_F32, [TP_F64] = cast_##S##_F64, [TP_I64] = cast_##S##_I64,       \
+                [TP_I32] = cast_##S##_I32, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
+#define CAST_MORE_F32 , [TP_F16] = cast_F32_F16, [TP_BF16] = cast_F32_BF16
+#define CAST_MORE_F64
+#define CAST_MORE_I64
+#define CAST_MORE_I32
+#define CAST_MORE_I16
+#define CAST_MORE_I8
+#define CAST_MORE_U8
+#define CAST_MORE_F16 , [TP_BF16] = cast_F16_BF16
+#define CAST_MORE_BF16 , [TP_F16] = cast_BF16_F16
+
+const tp_pointwise LEVEL(tp_pointwise_table) = {
+    .binary = {
+        B(add, REAL(add)), B(sub, REAL(sub)), B(mul, REAL(mul)), B(true_divide, FLOATING(true_divide)),
+        B(maximum, REAL(maximum), TRUE_BYTES(maximum)), B(minimum, REAL(minimum), TRUE_BYTES(minimum)),
+        B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
+        B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
+        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(power, FLOATING(power)),
+        B(atan2, FLOATING(atan2)), B(fmod, FLOATING(fmod)), B(remainder, FLOATING(remainder)),
+        B(floor_divide, FLOATING(floor_divide)),
+        B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
+        B(bitwise_or, INTEGRAL(bitwise_or), ENTRY(bitwise_or, BOOL)),
+        B(bitwise_xor, INTEGRAL(bitwise_xor), ENTRY(bitwise_xor, BOOL)),
+        B(relu_gradient, FLOATING(relu_gradient)), B(sigmoid_gradient, FLOATING(sigmoid_gradient)),
+        B(tanh_gradient, FLOATING(tanh_gradient)), B(silu_gradient, FLOATING(silu_gradient)),
+        B(gelu_gradient, FLOATING(gelu_gradient)), B(gelu_tanh_gradient, FLOATING(gelu_tanh_gradient)),
+        B(leaky_relu_gradient, FLOATING(leaky_relu_gradient)), B(elu_gradient, FLOATING(elu_gradient)),
+        B(softplus_gradient, FLOATING(softplus_gradient)),
+        B(log_sigmoid_gradient, FLOATING(log_sigmoid_gradient)),
+        B(hardtanh_gradient, FLOATING(hardtanh_gradient)),
+        B(hardsigmoid_gradient, FLOATING(hardsigmoid_gradient)),
+        B(hardswish_gradient, FLOATING(hardswish_gradient)),
+        B(threshold_gradient, FLOATING(threshold_gradient)), B(mish_gradient, FLOATING(mish_gradient)),
+    },
+    .unary = {
+        B(neg, FLOATING(neg), ENTRY(neg, I64), ENTRY(neg, I32), ENTRY(neg, I16), ENTRY(neg, I8), ENTRY(neg, U8)),
+        B(abs, REAL(abs)), B(square, REAL(square)), B(sqrt, FLOATING(sqrt)), B(rsqrt, FLOATING(rsqrt)),
+        B(exp, FLOATING(exp)), B(exp2, FLOATING(exp2)), B(expm1, FLOATING(expm1)), B(log, FLOATING(log)),
+        B(log2, FLOATING(log2)), B(log10, FLOATING(log10)), B(log1p, FLOATING(log1p)),
+        B(sin, FLOATING(sin_loop)), B(cos, FLOATING(cos_loop)), B(tan, FLOATING(tan)),
+        B(tanh, FLOATING(tanh)), B(sigmoid, FLOATING(sigmoid)), B(relu, REAL(relu)),
+        B(floor, FLOATING(floor)), B(ceil, FLOATING(ceil)), B(trunc, FLOATING(trunc)),
+        B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),
+        B(asin, FLOATING(asin)), B(acos, FLOATING(acos)), B(atan, FLOATING(atan)), B(sinh, FLOATING(sinh)),
+        B(cosh, FLOATING(cosh)), B(asinh, FLOATING(asinh)), B(acosh, FLOATING(acosh)),
+        B(atanh, FLOATING(atanh)), B(bitwise_not, INTEGRAL(bitwise_not), ENTRY(bitwise_not, BOOL)),
+        B(clone, BY_SIZE(clone)),
+        B(leaky_relu, FLOATING(leaky_relu)), B(elu, FLOATING(elu)), B(gelu, FLOATING(gelu)),
+        B(gelu_tanh, FLOATING(gelu_tanh)), B(silu, FLOATING(silu)), B(softplus, FLOATING(softplus)),
+        B(log_sigmoid, FLOATING(log_sigmoid)), B(mish, FLOATING(mish)), B(hardtanh, FLOATING(hardtanh)),
+        B(hardsigmoid, FLOATING(hardsigmoid)), B(hardswish, FLOATING(hardswish)),
+        B(threshold, FLOATING(threshold)),
+    },
+    .choose = {BY_SIZE(choose)},
+    .cast = {
+        CAST_ROW(F32), CAST_ROW(F64), CAST_ROW(I64), CAST_ROW(I32), CAST_ROW(I16), CAST_ROW(I8),
+        CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16),
+        [TP_BOOL] = {[TP_F32] = cast_BOOL_F32, [TP_F64] = cast_BOOL_F64, [TP_I64] = cast_BOOL_I64,
+                     [TP_I32] = cast_BOOL_I32},
+    },
+};

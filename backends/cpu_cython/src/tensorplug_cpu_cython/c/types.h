@@ -1,0 +1,52 @@
+/* The dtypes that the kernels know. Half precision is computed in float, block by block. */
+#ifndef TENSORPLUG_TYPES_H
+#define TENSORPLUG_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum tp_type { TP_F32, TP_F64, TP_I64, TP_I32, TP_I16, TP_I8, TP_U8, TP_BOOL, TP_F16, TP_BF16, TP_TYPES };
+
+#define TP_INTEGERS(X) X(I64, int64_t) X(I32, int32_t) X(I16, int16_t) X(I8, int8_t) X(U8, uint8_t)
+#define TP_FLOATS(X) X(F32, float) X(F64, double)
+
+typedef uint16_t half_F16, half_BF16;
+
+/* Round to nearest, ties to even; a NaN stays one. */
+static inline float wide_BF16(uint16_t h) {
+    union { uint32_t u; float f; } b = {.u = (uint32_t)h << 16};
+    return b.f;
+}
+static inline uint16_t narrow_BF16(float x) {
+    union { float f; uint32_t u; } b = {.f = x};
+    uint32_t rounded = (b.u + 0x7fff + (b.u >> 16 & 1)) >> 16;
+    return (uint16_t)(x != x ? (b.u >> 16 | 0x40) : rounded);
+}
+
+#if defined(__F16C__) || defined(__aarch64__)
+static inline float wide_F16(uint16_t h) { _Float16 x; memcpy(&x, &h, 2); return (float)x; }
+static inline uint16_t narrow_F16(float f) { _Float16 x = (_Float16)f; uint16_t h; memcpy(&h, &x, 2); return h; }
+#else
+static inline float wide_F16(uint16_t h) {
+    union { uint32_t u; float f; } b = {.u = (uint32_t)(h & 0x7fff) << 13};
+    b.f *= 0x1p112f; /* from half's bias to float's; subnormals become normal */
+    if ((h & 0x7c00) == 0x7c00) b.u = 0x7f800000 | (uint32_t)(h & 0x3ff) << 13;
+    b.u |= (uint32_t)(h & 0x8000) << 16;
+    return b.f;
+}
+static inline uint16_t narrow_F16(float x) {
+    union { float f; uint32_t u; } b = {.f = x}, m = {.f = 0.0f};
+    uint32_t sign = b.u >> 16 & 0x8000, a = b.u & 0x7fffffff;
+    uint32_t normal = (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13;
+    m.u = a;
+    m.f += 0.5f; /* the bits of a subnormal half end where those of 0.5 do */
+    uint32_t tiny = m.u - 0x3f000000;
+    uint32_t y = a < 0x38800000 ? tiny : normal;
+    y = a >= 0x47800000 ? 0x7c00 : y;
+    y = a > 0x7f800000 ? 0x7e00 : y;
+    return (uint16_t)(y | sign);
+}
+#endif
+
+#endif

@@ -1,0 +1,1 @@
+"""Which compiled kernel serves which op: one module per family, each with ``build(table)``."""

@@ -1,0 +1,38 @@
+"""Pointwise kernels of core's ops, copies and fills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import DType, KernelTable, Number, Shape
+
+from .. import pointwise
+from .._dtypes import NATIVES, NUMBERED
+from . import activations
+
+# What the loops of clone serve has a function of its own.
+_OTHERS = frozenset({"clone", *activations.NAMES})
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for sort, kernel_class in (("unary", pointwise.Unary), ("binary", pointwise.Binary)):
+        for name in pointwise.names(sort):
+            if name in _OTHERS:
+                continue
+            kernel: Any = kernel_class(name, getattr(np, name, None))
+            dtypes = [NUMBERED[number] for number in pointwise.types_of(sort, name)]
+            table.add(name, kernel.call, dtypes=dtypes, out=True)
+    table.add("choose", pointwise.choose, dtypes=NUMBERED)
+    table.add("clone", pointwise.clone)
+    table.add("copy", pointwise.copy, out=True)
+
+    @table.kernel()
+    def cast(input: Any, dtype: DType) -> Any:
+        return pointwise.cast(input, NATIVES[dtype])
+
+    @table.kernel()
+    def fill_new(shape: Shape, value: Number, dtype: DType) -> Any:
+        return pointwise.fill_new(tuple(shape), value, NATIVES[dtype])

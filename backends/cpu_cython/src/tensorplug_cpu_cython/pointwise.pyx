@@ -1,0 +1,423 @@
+"""Pointwise ops: small contiguous arrays on a short way, all others through a walk over strides."""
+
+import numpy
+
+cimport numpy as np
+from libc.string cimport memcmp, memset
+
+from .machine cimport (
+    TP_BOOL, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
+)
+
+np.import_array()
+
+cdef extern from "c/walk.h":
+    ctypedef void (*tp_loop)(char *const *, const Py_ssize_t *, Py_ssize_t, const double *) noexcept nogil
+    enum:
+        TP_BINARY_OPS, TP_UNARY_OPS, TP_OPERANDS, TP_DIMS
+    ctypedef struct tp_pointwise:
+        tp_loop binary[1][10]
+        tp_loop unary[1][10]
+        tp_loop choose[10]
+        tp_loop cast[10][10]
+    ctypedef struct tp_op_facts:
+        const char *name
+        int grain
+    ctypedef struct tp_walk:
+        int dims, operands
+        Py_ssize_t shape[64]
+        Py_ssize_t strides[4][64]
+        int axis[64]
+    const tp_op_facts tp_binary_ops[1]
+    const tp_op_facts tp_unary_ops[1]
+    void tp_walk_sort(tp_walk *) noexcept nogil
+    void tp_walk_lay_out(tp_walk *, int, Py_ssize_t) noexcept nogil
+    void tp_walk_merge(tp_walk *) noexcept nogil
+    void tp_walk_run(const tp_walk *, char *const *, tp_loop, const double *, int) noexcept nogil
+    const tp_pointwise *TP_CHOOSE(tp_pointwise, int)
+
+cdef extern from *:
+    """
+    #define tp_pointwise_kernels(level) TP_CHOOSE(tp_pointwise_table, level)
+    #define TP_READABLE (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)
+    #define tp_flat(array) ((PyArray_FLAGS(array) & TP_READABLE) == TP_READABLE)
+    """
+    const tp_pointwise *tp_pointwise_kernels(int)
+    bint tp_flat(np.ndarray)
+
+cdef const tp_pointwise *kernels = tp_pointwise_kernels(simd_level)
+
+# Below so many elements the interpreter's lock is kept: to give it up costs more than it helps.
+cdef enum:
+    HOLD = 8192
+
+_BINARY = {tp_binary_ops[i].name.decode(): i for i in range(TP_BINARY_OPS)}
+_UNARY = {tp_unary_ops[i].name.decode(): i for i in range(TP_UNARY_OPS)}
+_COMPARISONS = frozenset(["eq", "ne", "lt", "le", "gt", "ge"])
+
+
+cdef tp_loop *loops_of(str sort, str name) except NULL:
+    """Return the loops of an op by type."""
+    cdef int number
+    if sort == "unary":
+        number = _UNARY[name]
+        return (<tp_loop *> &kernels.unary[0][0]) + number * <int> TP_TYPES
+    number = _BINARY[name]
+    return (<tp_loop *> &kernels.binary[0][0]) + number * <int> TP_TYPES
+
+
+cdef void run_flat(
+    tp_loop loop, char *const *data, const Py_ssize_t *strides, int operands, Py_ssize_t count,
+    const double *parameters, Py_ssize_t grain,
+) noexcept nogil:
+    cdef tp_walk walk
+    cdef int k
+    cdef int threads = threads_for(count, grain)
+    if threads == 1:
+        loop(data, strides, count, parameters)
+        return
+    walk.dims = 1
+    walk.operands = operands
+    walk.shape[0] = count
+    for k in range(operands):
+        walk.strides[k][0] = strides[k]
+    tp_walk_run(&walk, data, loop, parameters, threads)
+
+
+cdef bint fill_shape(tp_walk *walk, np.ndarray array) noexcept:
+    """Widen the walk's shape, whose dims are set, to that of an array that is broadcast."""
+    cdef int dims = np.PyArray_NDIM(array), i
+    cdef Py_ssize_t size
+    for i in range(dims):
+        size = np.PyArray_DIM(array, i)
+        if size != 1:
+            if walk.shape[walk.dims - dims + i] not in (1, size):
+                return False
+            walk.shape[walk.dims - dims + i] = size
+    return True
+
+
+cdef void fill_strides(tp_walk *walk, int k, np.ndarray array) noexcept:
+    cdef int dims = np.PyArray_NDIM(array), i, lead = walk.dims - dims
+    for i in range(lead):
+        walk.strides[k][i] = 0
+    for i in range(dims):
+        walk.strides[k][lead + i] = 0 if np.PyArray_DIM(array, i) == 1 else np.PyArray_STRIDE(array, i)
+
+
+cdef bint overlaps(np.ndarray array, np.ndarray out) except -1:
+    """Return whether writing into `out` may change what is still to be read of `array`."""
+    if (
+        np.PyArray_DATA(array) == np.PyArray_DATA(out)
+        and np.PyArray_NDIM(array) == np.PyArray_NDIM(out)
+        and not memcmp(np.PyArray_DIMS(array), np.PyArray_DIMS(out), np.PyArray_NDIM(array) * sizeof(np.npy_intp))
+        and not memcmp(np.PyArray_STRIDES(array), np.PyArray_STRIDES(out), np.PyArray_NDIM(array) * sizeof(np.npy_intp))
+        and np.PyArray_ITEMSIZE(array) == np.PyArray_ITEMSIZE(out)
+    ):
+        return False
+    return numpy.may_share_memory(array, out)
+
+
+cdef object walk_over(
+    tuple inputs, tp_loop loop, np.dtype descriptor, object out, const double *parameters, Py_ssize_t grain,
+):
+    """Run a loop over arrays that broadcast against each other; return the result, or fill `out`."""
+    cdef tp_walk walk
+    cdef char *data[4]
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef np.ndarray array, result
+    cdef int count = <int> len(inputs), dims = 0, k, i
+    cdef Py_ssize_t total = 1
+    for k in range(count):
+        array = <np.ndarray> inputs[k]
+        dims = max(dims, np.PyArray_NDIM(array))
+        data[k] = <char *> np.PyArray_DATA(array)
+    if out is not None:
+        result = <np.ndarray> out
+        dims = max(dims, np.PyArray_NDIM(result))
+    walk.dims = dims
+    for i in range(dims):
+        walk.shape[i] = 1
+    if out is not None:
+        fill_shape(&walk, result)
+    for k in range(count):
+        if not fill_shape(&walk, <np.ndarray> inputs[k]):
+            raise ValueError(
+                "shapes do not broadcast: " + ", ".join([str(list(value.shape)) for value in inputs])
+            )
+    for i in range(dims):
+        shape[i] = walk.shape[i]
+        total *= walk.shape[i]
+    for k in range(count):
+        fill_strides(&walk, k, <np.ndarray> inputs[k])
+    walk.operands = count
+    if out is None:
+        tp_walk_sort(&walk)
+        tp_walk_lay_out(&walk, count, descriptor.itemsize)
+        for i in range(dims):
+            strides[walk.axis[i]] = walk.strides[count][i]
+        result = new_array(descriptor, dims, shape, strides)
+        walk.operands = count + 1
+    else:
+        if np.PyArray_NDIM(result) != dims or memcmp(np.PyArray_DIMS(result), shape, dims * sizeof(np.npy_intp)):
+            raise ValueError(f"out has shape {list(out.shape)}, the result {[shape[i] for i in range(dims)]}")
+        fill_strides(&walk, count, result)
+        walk.operands = count + 1
+        tp_walk_sort(&walk)
+    if not total:
+        return result
+    data[count] = <char *> np.PyArray_DATA(result)
+    tp_walk_merge(&walk)
+    if total < HOLD:
+        tp_walk_run(&walk, data, loop, parameters, 1)
+    else:
+        with nogil:
+            tp_walk_run(&walk, data, loop, parameters, threads_for(total, grain))
+    return result
+
+
+cdef object evaluate(
+    tuple values, tp_loop *loops, int output, object out, const double *parameters, Py_ssize_t grain,
+    object fallback, int first=0,
+):
+    """Run an op over any arrays of one dtype from the `first` on; `output` is a type, or -1 for the same."""
+    cdef tuple inputs = tuple([plain_array(value) for value in values])
+    cdef int number = type_of(<np.ndarray> inputs[first]), k
+    cdef np.dtype descriptor
+    cdef bint served = number >= 0 and loops[number] != NULL
+    for k in range(first + 1, len(inputs)):
+        served = served and type_of(<np.ndarray> inputs[k]) == number
+    if served:
+        descriptor = <np.dtype> descriptors[number if output < 0 else output]
+        if out is None:
+            return walk_over(inputs, loops[number], descriptor, None, parameters, grain)
+        if out.dtype == descriptor and np.PyArray_ISBEHAVED(out):
+            for value in inputs:
+                if overlaps(<np.ndarray> value, <np.ndarray> out):
+                    break
+            else:
+                return walk_over(inputs, loops[number], descriptor, out, parameters, grain)
+        out[...] = walk_over(inputs, loops[number], descriptor, None, parameters, grain)
+        return out
+    if fallback is None:
+        raise TypeError(f"no compiled kernel for arrays of {', '.join([str(a.dtype) for a in inputs])}")
+    return fallback(*inputs) if out is None else fallback(*inputs, out=out)
+
+
+cdef class Binary:
+    """A pointwise op of two arrays."""
+
+    cdef tp_loop loops[10]
+    cdef int output
+    cdef Py_ssize_t grain
+    cdef object fallback
+    cdef double parameters[4]
+
+    def __init__(self, str name, fallback=None, tuple parameters=()):
+        cdef int number = _BINARY[name], i
+        for i in range(TP_TYPES):
+            self.loops[i] = loops_of("binary", name)[i]
+        self.output = TP_BOOL if name in _COMPARISONS else -1
+        self.grain = tp_binary_ops[number].grain
+        self.fallback = fallback
+        for i in range(len(parameters)):
+            self.parameters[i] = parameters[i]
+
+    def call(self, input, other, out=None):
+        """Return the op's result, or write it into `out`."""
+        cdef np.ndarray a, b, result
+        cdef int number, dims
+        cdef Py_ssize_t count, size
+        cdef char *data[3]
+        cdef Py_ssize_t strides[3]
+        if out is None and np.PyArray_CheckExact(input) and np.PyArray_CheckExact(other):
+            a = <np.ndarray> input
+            b = <np.ndarray> other
+            number = type_of(a)
+            if (
+                number >= 0 and number == type_of(b) and self.loops[number] != NULL
+                and tp_flat(a) and tp_flat(b)
+            ):
+                dims = np.PyArray_NDIM(a)
+                size = np.PyArray_ITEMSIZE(a)
+                strides[0] = strides[1] = size
+                if dims == np.PyArray_NDIM(b) and not memcmp(
+                    np.PyArray_DIMS(a), np.PyArray_DIMS(b), dims * sizeof(np.npy_intp)
+                ):
+                    pass
+                elif not np.PyArray_NDIM(b):
+                    strides[1] = 0
+                elif not dims:
+                    strides[0] = 0
+                else:
+                    return evaluate(
+                        (input, other), self.loops, self.output, out, self.parameters, self.grain, self.fallback
+                    )
+                result = new_array(
+                    <np.dtype> descriptors[number if self.output < 0 else self.output],
+                    np.PyArray_NDIM(b) if not strides[0] else dims,
+                    np.PyArray_DIMS(b) if not strides[0] else np.PyArray_DIMS(a),
+                    NULL,
+                )
+                count = np.PyArray_SIZE(result)
+                strides[2] = np.PyArray_ITEMSIZE(result)
+                data[0] = <char *> np.PyArray_DATA(a)
+                data[1] = <char *> np.PyArray_DATA(b)
+                data[2] = <char *> np.PyArray_DATA(result)
+                if count < HOLD:
+                    self.loops[number](data, strides, count, self.parameters)
+                else:
+                    with nogil:
+                        run_flat(self.loops[number], data, strides, 3, count, self.parameters, self.grain)
+                return result
+        return evaluate((input, other), self.loops, self.output, out, self.parameters, self.grain, self.fallback)
+
+
+cdef class Unary:
+    """A pointwise op of one array, with up to four numbers."""
+
+    cdef tp_loop loops[10]
+    cdef Py_ssize_t grain
+    cdef object fallback
+    cdef double parameters[4]
+
+    def __init__(self, str name, fallback=None, tuple parameters=()):
+        cdef int number = _UNARY[name], i
+        for i in range(TP_TYPES):
+            self.loops[i] = loops_of("unary", name)[i]
+        self.grain = tp_unary_ops[number].grain
+        self.fallback = fallback
+        for i in range(len(parameters)):
+            self.parameters[i] = parameters[i]
+
+    def call(self, input, out=None):
+        """Return the op's result, or write it into `out`."""
+        cdef np.ndarray a, result
+        cdef int number
+        cdef Py_ssize_t count
+        cdef char *data[2]
+        cdef Py_ssize_t strides[2]
+        if out is None and np.PyArray_CheckExact(input):
+            a = <np.ndarray> input
+            number = type_of(a)
+            if number >= 0 and self.loops[number] != NULL and tp_flat(a):
+                result = new_array(
+                    <np.dtype> descriptors[number], np.PyArray_NDIM(a), np.PyArray_DIMS(a), NULL
+                )
+                count = np.PyArray_SIZE(result)
+                strides[0] = strides[1] = np.PyArray_ITEMSIZE(a)
+                data[0] = <char *> np.PyArray_DATA(a)
+                data[1] = <char *> np.PyArray_DATA(result)
+                if count < HOLD:
+                    self.loops[number](data, strides, count, self.parameters)
+                else:
+                    with nogil:
+                        run_flat(self.loops[number], data, strides, 2, count, self.parameters, self.grain)
+                return result
+        return evaluate((input,), self.loops, -1, out, self.parameters, self.grain, self.fallback)
+
+
+cdef tuple loop_types(tp_loop *loops):
+    return tuple([number for number in range(TP_TYPES) if loops[number] != NULL])
+
+
+def types_of(str sort, str name):
+    """Return the TP_ numbers of the types that an op has loops for."""
+    return loop_types(loops_of(sort, name))
+
+
+def names(str sort):
+    """Return the names of the ops that there are loops for."""
+    return list(_UNARY if sort == "unary" else _BINARY)
+
+
+cdef tp_loop choose_loops[10]
+cdef int _i
+for _i in range(TP_TYPES):
+    choose_loops[_i] = kernels.choose[_i]
+cdef tp_loop *clone_loops = loops_of("unary", "clone")
+cdef double none[4]
+memset(none, 0, sizeof(none))
+
+
+def choose(condition, input, other):
+    """Return `input` where the condition is true, else `other`."""
+    return evaluate((condition, input, other), choose_loops, -1, None, none, 16384, numpy.where, 1)
+
+
+def cast(input, np.dtype to):
+    """Return a C-contiguous copy, or one in the order of the input's memory, of another dtype."""
+    cdef np.ndarray array = plain_array(input), probe
+    cdef int number = type_of(array), target = -1, i
+    cdef tp_loop loop = NULL
+    for i in range(TP_TYPES):
+        if descriptors[i] is to or descriptors[i] == to:
+            target = i
+            break
+    if number >= 0 and target >= 0:
+        loop = kernels.cast[number][target]
+        if number == target:
+            loop = clone_loops[number]
+    if loop == NULL:
+        if input.dtype.kind == "c" and to.kind not in "cb":
+            input = input.real
+        return input.astype(to)
+    return walk_over((array,), loop, to, None, none, 16384)
+
+
+def clone(input):
+    """Return a C-contiguous copy."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef int number = type_of(array)
+    if number < 0:
+        return numpy.array(input, order="C", copy=True)
+    result = new_array(<np.dtype> descriptors[number], np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
+    walk_over((array,), clone_loops[number], <np.dtype> descriptors[number], result, none, 16384)
+    return result
+
+
+def copy(input, src, out=None):
+    """Return `src` broadcast to the shape of `input` and converted to its dtype, or write it into `out`."""
+    cdef np.ndarray array = plain_array(src), result
+    cdef np.ndarray like = plain_array(input)
+    cdef int number = type_of(array), target = type_of(like)
+    cdef tp_loop loop = NULL
+    if number >= 0 and target >= 0:
+        loop = clone_loops[number] if number == target else kernels.cast[number][target]
+    if out is None:
+        if loop == NULL:
+            return numpy.array(numpy.broadcast_to(src, (<object> like).shape), dtype=like.dtype, copy=True)
+        result = new_array(<np.dtype> descriptors[target], np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
+        return walk_over((broadcast(array, result),), loop, result.dtype, result, none, 16384)
+    if loop == NULL or type_of(out) != target or not np.PyArray_ISBEHAVED(out) or overlaps(array, out):
+        out[...] = src
+        return out
+    return walk_over((broadcast(array, out),), loop, (<np.ndarray> out).dtype, out, none, 16384)
+
+
+cdef np.ndarray broadcast(np.ndarray array, np.ndarray like):
+    """Return a view of `array` in the shape of `like`, unless a walk finds that by itself."""
+    if np.PyArray_NDIM(array) <= np.PyArray_NDIM(like):
+        return array
+    return numpy.broadcast_to(array, (<object> like).shape)
+
+
+def fill_new(tuple shape, value, np.dtype descriptor):
+    """Return a new array whose elements are all `value`."""
+    cdef np.npy_intp sizes[64]
+    cdef np.ndarray result, number
+    cdef int i, type_number
+    cdef tp_loop loop
+    for i in range(len(shape)):
+        sizes[i] = shape[i]
+    result = new_array(descriptor, <int> len(shape), sizes, NULL)
+    if not value and isinstance(value, (int, bool)):
+        memset(np.PyArray_DATA(result), 0, np.PyArray_NBYTES(result))
+        return result
+    type_number = type_of(result)
+    if type_number < 0:
+        result.fill(value)
+        return result
+    number = numpy.full((), value, descriptor)
+    return walk_over((number,), clone_loops[type_number], descriptor, result, none, 16384)
