@@ -144,6 +144,7 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
     plugins = dict(entries["tensorplug.v1"])
     assert plugins == {
         "cpu.numpy": "tensorplug_cpu_numpy:plugin",
+        "extension.amp": "tensorplug.amp.plugin:plugin",
         "extension.nn": "tensorplug.nn.plugin:plugin",
         "extension.nn.numpy": "tensorplug_cpu_numpy.networks:plugin",
         "extension.optim": "tensorplug.optim.plugin:plugin",
