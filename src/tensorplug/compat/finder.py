@@ -35,6 +35,9 @@ _FLAT = ("torch.nn.modules.", "torch.nn.utils.")
 _COMPILED = frozenset({"torchaudio", "torchtext", "torchvision"})
 
 
+_MISSING: Any = object()
+
+
 class Alias(types.ModuleType):
     """A module under torch's name; its attributes are those of a module, or object, of tensorplug."""
 
@@ -78,9 +81,6 @@ class Alias(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._target), *ADDITIONS.get(self.__name__, {})})
-
-
-_MISSING: Any = object()
 
 
 def _missing(name: str) -> str:

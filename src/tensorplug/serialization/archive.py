@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -235,13 +235,12 @@ def _sync_directory(path: Path) -> None:
     """Let the new name survive a power cut, too, where the system has a way to say so."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some file systems refuse it
-    finally:
-        os.close(handle)
+    with suppress(OSError):  # a directory may not be readable, and some file systems refuse it
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _give_usual_mode(name: str, path: Path) -> None:

@@ -18,6 +18,7 @@ from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
 Array = np.ndarray[Any, Any]
+Indexed = Any  # an array that takes tuples of slices and ints, which NumPy's types don't let in
 
 _PART = (
     1 << 18
@@ -87,7 +88,7 @@ def convolution_input(
         return convolution(gradient, swapped, None, stride, rest, dilation, groups)
     where = gradient.shape[2:]
     wide = [s + 2 * p for s, p in zip(size, padding, strict=True)]
-    padded = np.zeros((n, c, *wide), gradient.dtype)
+    padded: Indexed = np.zeros((n, c, *wide), gradient.dtype)
     windows = _windows(padded, kernel, stride, dilation, where)
     places = [(slice(None), *at) for at in itertools.product(*map(range, kernel))]
     rows = weight.reshape(groups, o // groups, math.prod(weight.shape[1:])).swapaxes(1, 2)
@@ -120,7 +121,7 @@ def convolution_weight(
     where = gradient.shape[2:]
     windows = _windows(_padded(input, padding), kernel, stride, dilation, where)
     if c == groups == o:
-        weight = np.empty((o, 1, *kernel), input.dtype)
+        weight: Indexed = np.empty((o, 1, *kernel), input.dtype)
         letters = "nc" + "xyz"[: len(kernel)]
         for at in itertools.product(*map(range, kernel)):
             weight[(slice(None), 0, *at)] = np.einsum(
@@ -147,14 +148,14 @@ def _padded(input: Array, padding: Shape) -> Array:
         return input
     size = input.shape[2:]
     wide = [s + 2 * p for s, p in zip(size, padding, strict=True)]
-    padded = np.zeros((*input.shape[:2], *wide), input.dtype)
+    padded: Indexed = np.zeros((*input.shape[:2], *wide), input.dtype)
     padded[(..., *[slice(p, p + s) for p, s in zip(padding, size, strict=True)])] = input
     return padded
 
 
 def _windows(
     padded: Array, kernel: Shape, stride: Shape, dilation: Shape, where: Shape | None = None
-) -> Array:
+) -> Indexed:
     """Return a view of all windows, or of the first ones, as (N, C, *kernel, *positions)."""
     if where is None:
         spans = zip(padded.shape[2:], kernel, stride, dilation, strict=True)
@@ -188,7 +189,7 @@ def _parts(windows: Array, dims: int) -> Iterator[tuple[slice, slice]]:
                 yield slice(sample, sample + 1), slice(start, start + count)
 
 
-def _part(array: Array, samples: slice, first: slice, dims: int) -> Array:
+def _part(array: Indexed, samples: slice, first: slice, dims: int) -> Array:
     """Return some samples, and some of the first of the last `dims` dimensions, of an array."""
     return array[(samples, ..., first, *[slice(None)] * (dims - 1))]
 
@@ -201,12 +202,12 @@ def _columns(windows: Array, groups: int, dims: int) -> Array:
     return columns.reshape(groups, width, math.prod(columns.shape[-1 - dims :]))
 
 
-def _by_channel(windows: Array, weight: Array, output: Array) -> None:
+def _by_channel(windows: Indexed, weight: Array, output: Indexed) -> None:
     """Write the convolution of each channel by itself into `output`, without columns."""
     n, c = output.shape[:2]
     kernel, where = weight.shape[2:], output.shape[2:]
     count = max(1, _PART // 4 // max(math.prod(where), 1))  # as many channels as stay in the cache
-    factors = weight.reshape(*weight.shape, *[1] * len(where))
+    factors: Indexed = weight.reshape(*weight.shape, *[1] * len(where))
     product = np.empty((count, *where), output.dtype)
     for sample, start in itertools.product(range(n), range(0, c, count)):
         channels = slice(start, start + count)
