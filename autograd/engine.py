@@ -13,7 +13,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core import dispatch, layers, operators
+from tensorplug.core import layers, operators
+from tensorplug.core.current import current
 from tensorplug.core.kinds import Kind
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
@@ -88,7 +89,7 @@ class Pass:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.raw = not create_graph and not (
-            dispatch.interposed and (dispatch.preferences or layers.active_layers())
+            current.interposed and (current.preferences or layers.active_layers())
         )
         self.targets = targets
         self.captured: dict[Any, Any] = {}

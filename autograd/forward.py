@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core import dispatch, operators
+from tensorplug.core import operators, writing
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op, Spec
 from tensorplug.core.ops.creation import zeros_like
@@ -341,7 +341,7 @@ def _by_differentiation(
 def _inplace_source(op: Op) -> Op | None:
     if not op.name.endswith("_"):
         return None
-    for source, variant in dispatch._INPLACE_OPS.items():
+    for source, variant in writing.inplace_ops.items():
         if variant is op:
             return source
     return None
@@ -362,8 +362,8 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    dispatch._check_out(op.name, target, result._kind.dtype, result._kind)
-    dispatch.inplace(COPY, "copy_", target, (result,), {})
+    writing.check_out(op.name, target, result._kind.dtype, result._kind)
+    writing.inplace(COPY, "copy_", target, (result,), {})
     return target
 
 
@@ -371,13 +371,13 @@ def _copy(target: Any, source: Any) -> Any:
     number = _innermost((target, source))
     if number is None:
         with Within((), ()):
-            dispatch.inplace(COPY, "copy_", target, (source,), {})
+            writing.inplace(COPY, "copy_", target, (source,), {})
         return target
     level = state.tangents[number]
     with Within((), state.tangents[:number]):
         pushed = tangent_at(source, level) if isinstance(source, Tensor) else None
         own = tangent_at(target, level)
-        dispatch.inplace(COPY, "copy_", target, (source,), {})
+        writing.inplace(COPY, "copy_", target, (source,), {})
         if not target._kind.is_differentiable:
             return target
         if own is None:
@@ -388,7 +388,7 @@ def _copy(target: Any, source: Any) -> Any:
         if pushed is None:
             own.zero_()
         else:
-            dispatch.inplace(COPY, "copy_", own, (pushed,), {})
+            writing.inplace(COPY, "copy_", own, (pushed,), {})
         _share(target, 0)
     return target
 
@@ -401,7 +401,7 @@ def _relayout(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             if known is not None:
                 set_tangent(target, level, op.call(known, *args[1:], **kwargs))
     with Within((), ()):
-        return dispatch.inplace(op, name, target, args[1:], kwargs)
+        return writing.inplace(op, name, target, args[1:], kwargs)
 
 
 levels.call_dual = call_dual

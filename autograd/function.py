@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import dispatch
+from tensorplug.core.current import current
 from tensorplug.core.layers import gradient_off, recording
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TRACKED, TensorBase, extra_of, new_tensor, version_of
@@ -241,7 +241,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, _contexts: list[Any] | None = None, **kwargs: Any) -> Any:
         """Call the function and record the call."""
-        if dispatch.interposed and _contexts is None:
+        if current.interposed and _contexts is None:
             from .function_transforms import apply
 
             result = apply(cls, args, kwargs)
@@ -251,7 +251,7 @@ class Function:
         if _contexts is not None:
             _contexts.append(ctx)
         tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
-        recorded = any(tracked) and (not dispatch.paused or recording.enabled)
+        recorded = any(tracked) and (not current.paused or recording.enabled)
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
         with gradient_off():
             if cls.setup_context is Function.setup_context:

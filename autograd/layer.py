@@ -6,8 +6,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import dispatch, operators
+from tensorplug.core import operators
+from tensorplug.core.current import current
 from tensorplug.core.errors import DerivativeNotFoundError
+from tensorplug.core.gradient import GradientLayer
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op
 from tensorplug.core.plugins import plugin_label
@@ -28,14 +30,11 @@ from .hooks import RemovableHandle
 from .nodes import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
 from .views import edge_of, refresh, requires_grad
 
-_new = object.__new__
-
-
 CLONE = operators.handle("clone")
 
 
-class Recorder:
-    """Implements :class:`tensorplug.core.dispatch.GradientLayer`."""
+class Recorder(GradientLayer):
+    """Records what a backward pass needs."""
 
     # --- recording ---
 
@@ -164,7 +163,7 @@ class Recorder:
         views.note_view(op, source, values, output)
         if not output._kind.is_differentiable:
             return
-        if source._state and (not dispatch.paused or recording.enabled) and requires_grad(source):
+        if source._state and (not current.paused or recording.enabled) and requires_grad(source):
             node = build(op, values, (output,))
             if node is not None:
                 output._node = node
@@ -183,7 +182,7 @@ class Recorder:
                 f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
                 "allowed. You can make a clone to get a normal tensor before doing inplace update."
             )
-        if dispatch.paused and not recording.enabled:
+        if current.paused and not recording.enabled:
             return None
         own = requires_grad(target)
         view = None if target._extra is None else target._extra.view
@@ -241,7 +240,7 @@ class Recorder:
 
     def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
         """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
-        if (not dispatch.paused or recording.enabled) and requires_grad(target):
+        if (not current.paused or recording.enabled) and requires_grad(target):
             if target._node is None:
                 raise RuntimeError(
                     f"{name}(): a leaf Variable that requires grad is being used in an in-place "
@@ -419,17 +418,9 @@ def shared(output: Any) -> Any:
     """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
     storage = output._storage
     if storage is None:
-        storage = output._storage = _new(Storage)
-        storage.version = output._writes
-    kept = _new(Tensor)
-    kept._array = output._array
-    kept._kind = output._kind
-    kept._shape = output._shape
-    kept._state = 0
-    kept._node = None
-    kept._writes = 0
+        storage = output._storage = Storage(output._writes)
+    kept: Any = new_tensor(output._array, output._kind, output._shape)
     kept._storage = storage
-    kept._extra = None
     return kept
 
 
@@ -553,4 +544,4 @@ def mark_inference(tensor: Any) -> None:
     extra_of(tensor).inference = True
 
 
-dispatch.set_gradient_layer(Recorder())
+current.set_gradient(Recorder())

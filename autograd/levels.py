@@ -18,7 +18,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorplug.core import dispatch, layers
+from tensorplug.core import execution, layers
+from tensorplug.core.current import current
 from tensorplug.core.layers import Layer
 from tensorplug.core.operators import Op, Spec
 from tensorplug.core.tensor import Tensor
@@ -107,7 +108,7 @@ def enter(level: Level, *, batch: bool) -> None:
     stack = layers._local.stack
     if TRANSFORMS not in stack:
         layers._local.stack = tuple(sorted((*stack, TRANSFORMS), key=lambda layer: layer.order))
-    dispatch.add_interposed(1)
+    current.add_interposed(1)
 
 
 def leave(level: Level, *, batch: bool) -> None:
@@ -116,7 +117,7 @@ def leave(level: Level, *, batch: bool) -> None:
         state.batches = tuple([other for other in state.batches if other is not level])
     else:
         state.tangents = tuple([other for other in state.tangents if other is not level])
-    dispatch.add_interposed(-1)
+    current.add_interposed(-1)
     if not (state.batches or state.tangents):
         layers._local.stack = tuple(
             [layer for layer in layers._local.stack if layer is not TRANSFORMS]
@@ -189,12 +190,12 @@ def _base(op: Op, spec: Spec) -> Any:
     stack = layers._local.stack
     below = tuple([layer for layer in stack if layer.order < TRANSFORMS.order])
     if not below:
-        return dispatch.execute(op, spec)
+        return execution.execute(op, spec)
     stand_in = Op(op.name)
     stand_in.sort = "composite"
     stand_in.parameters = op.parameters
     stand_in.owner = op.owner
-    stand_in.function = lambda *_: dispatch.execute(op, spec)
+    stand_in.function = lambda *_: execution.execute(op, spec)
     return layers._enter(below, len(below) - 1, stand_in, spec.values, {})
 
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
-from tensorplug.core import dispatch
+from tensorplug.core.current import current
 from tensorplug.core.layers import recording
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,10 +22,10 @@ class _Mode:
     def __enter__(self) -> None:
         self.previous = recording.enabled, recording.inference
         recording.enabled, recording.inference = self.enabled, self.inference
-        dispatch.add_paused(1)
+        current.add_paused(1)
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.add_paused(-1)
+        current.add_paused(-1)
         recording.enabled, recording.inference = self.previous
 
     def _again(self) -> _Mode:
@@ -132,12 +132,12 @@ class set_grad_enabled(_Mode):
         recording.enabled = self.enabled
         # The call alone may leave a thread that does not record: look at it from now on.
         if not self.enabled:
-            dispatch.add_paused(1)
+            current.add_paused(1)
 
     def __enter__(self) -> None:
         # The mode is on since the construction.
         if self.enabled:
-            dispatch.add_paused(1)
+            current.add_paused(1)
 
     def _again(self) -> _Mode:
         return _Fixed(self.enabled)
@@ -147,7 +147,7 @@ class set_grad_enabled(_Mode):
         # Used as a decorator, the construction itself must not have changed the mode.
         recording.enabled, recording.inference = self.previous
         if not self.enabled:
-            dispatch.add_paused(-1)
+            current.add_paused(-1)
         return super().__call__(function)
 
 

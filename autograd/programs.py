@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tensorplug.core import dispatch, layers, operators
+from tensorplug.core import execution, layers, operators, pointwise
+from tensorplug.core.current import current
 from tensorplug.core.devices import META
 from tensorplug.core.kinds import Kind, kind_of
 from tensorplug.core.layers import Layer
@@ -154,7 +155,7 @@ class _Tracer(Layer):
         if any(shape is None for shape, _ in spec.outputs):
             raise Untraceable(op.name)
         kind = kind_of(self.device, spec.kind.dtype)
-        raw, _ = dispatch.unwrap(op, spec.values, spec.kind)
+        raw, _ = execution.unwrap(op, spec.values, spec.kind)
         arrays = results(op, spec, raw)
         outputs = [
             new_tensor(array, kind_of(META, dtype), array.shape)
@@ -172,7 +173,7 @@ class _Tracer(Layer):
         return (
             op.overridden
             and first is not None
-            and dispatch.native_kernel(op, kind_of(self.device, first._kind.dtype))
+            and current.native_kernel(op, kind_of(self.device, first._kind.dtype))
         )
 
     def _note_composite(
@@ -329,7 +330,7 @@ def evaluate(
             if version != (value._writes if storage is None else storage.version):
                 raise node.modified(value, version)
             arrays.append(value._array)
-        elif isinstance(value, _NUMBERS) and dispatch.fits(value, kind.dtype):
+        elif isinstance(value, _NUMBERS) and pointwise.fits(value, kind.dtype):
             arrays.append(kind.scalar(value))
         else:
             if not isinstance(value, _NUMBERS) and not hasattr(value, "unpack"):

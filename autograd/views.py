@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import dispatch, operators
+from tensorplug.core import execution, operators
+from tensorplug.core.current import current
 from tensorplug.core.layers import gradient_off, recording
 from tensorplug.core.operators import Op
 from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
@@ -76,12 +77,12 @@ def replay(steps: Steps, tensor: Any) -> Any:
             )
         shape, dtype = _result_of(op, tensor, values)
         spec = Spec((tensor, *values), shape, dtype)
-        if dispatch.interposed:
+        if current.interposed:
             from .levels import run_spec
 
             tensor = run_spec(op, spec)
         else:
-            tensor = dispatch.execute(op, spec)
+            tensor = execution.execute(op, spec)
     return tensor
 
 

@@ -13,7 +13,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import dispatch, kinds
+from . import kinds
+from .current import current
 from .dtypes import DType
 from .errors import KernelContractError
 from .kinds import Kind
@@ -29,7 +30,7 @@ def check_every_call(on: bool = True) -> None:
     """Check the result of every kernel call, or only of the first call of each kernel."""
     global every_call
     every_call = on
-    dispatch.set_verify(on)
+    current.verify = on
     kinds.reset_tables()
 
 
@@ -136,4 +137,4 @@ def _short(value: Any) -> str:
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-dispatch.set_verify(every_call)
+current.verify = every_call

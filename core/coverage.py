@@ -9,7 +9,7 @@ from typing import Literal
 from . import kinds, operators, resolution
 from .devices import META
 from .dtypes import ALL_DTYPES, DType
-from .operators import Op, Sort
+from .op import Op, Sort
 from .plugins import registered
 
 Way = Literal["kernel", "composite", "missing"]

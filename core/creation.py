@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import dispatch, host, operators
+from . import execution, host, operators
 from .devices import CPU, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .host import from_dlpack, from_numpy
@@ -253,7 +253,7 @@ def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     if kind.is_meta:
         array = view_of(op, memory._array, (shape, strides, offset))
     else:
-        array = dispatch.kernel_of(op, kind)(memory._array, shape, strides, offset)
+        array = execution.kernel_of(op, kind)(memory._array, shape, strides, offset)
     result = new_tensor(array, kind, shape)
     result._storage = storage_of(memory)
     return result

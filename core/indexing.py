@@ -11,13 +11,14 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
-from . import operators, tensor
-from .dispatch import inplace, show
+from . import operators, tensor_operators
 from .dtypes import bool_, int32, int64, uint8
+from .execution import show
 from .kinds import kind_of
 from .ops.indexing import sliced_shape
 from .shapes import Shape
 from .tensor_base import TensorBase, new_tensor
+from .writing import inplace
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -334,5 +335,5 @@ def _depth(item: Any) -> int:
     return 1 if item._kind.dtype in (bool_, uint8) else len(item._shape)
 
 
-tensor.get_item = get_item
-tensor.set_item = set_item
+tensor_operators.get_item = get_item
+tensor_operators.set_item = set_item

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, cast
 
 from . import dispatch
+from .current import current
 from .operators import Op
 
 
@@ -65,11 +66,11 @@ class Layer:
         previous = _local.stack
         # A layer entered again, or of equal order, goes above what is there already.
         _local.stack = tuple(sorted((*previous, self), key=lambda layer: layer.order))
-        dispatch.add_interposed(1)
+        current.add_interposed(1)
         try:
             yield self
         finally:
-            dispatch.add_interposed(-1)
+            current.add_interposed(-1)
             _local.stack = previous
 
 
@@ -162,10 +163,10 @@ class _GradientOff:
     def __enter__(self) -> None:
         self.previous = recording.enabled
         recording.enabled = False
-        dispatch.add_paused(1)
+        current.add_paused(1)
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.add_paused(-1)
+        current.add_paused(-1)
         recording.enabled = self.previous
 
 
@@ -180,5 +181,5 @@ recording = Recording()
 
 gradient_off: Callable[[], AbstractContextManager[None]] = _GradientOff
 
-dispatch.through_layers = _through_layers
-dispatch.gradient_off = gradient_off
+current.through_layers = _through_layers
+current.gradient_off = gradient_off

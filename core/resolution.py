@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from . import contracts, dispatch, kinds, operators
+from . import calls, contracts, kinds, operators, pointwise
+from .current import current
 from .devices import CPU
 from .dtypes import ALL_DTYPES, DType, on_default_dtype_change
 from .errors import FallbackWarning, KernelNotFoundError, RegistrationError, warn
@@ -21,6 +22,8 @@ from .kinds import Kind, lock
 from .operators import Op
 from .runtime import RemovedRuntime
 from .tensor_base import TensorBase, wrap
+
+CAST = operators.handle("cast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +276,7 @@ def make_stub(index: int, kind: Kind) -> Callable[..., Any]:
         if outcome is not None and contracts.is_uniform(kind, raw):
             contracts.check_pointwise(op, kind, raw, result, outcome.dtype)
         else:
-            dispatch.set_verify(True)  # the caller knows what the declaration says
+            current.verify = True  # the caller knows what the declaration says
         return result
 
     return stub
@@ -320,13 +323,13 @@ def pointwise_kinds(op: Op, kind: Kind) -> tuple[Kind, Kind]:
 
 def _converting(kernel: Callable[..., Any], kind: Kind, compute: Kind) -> Callable[..., Any]:
     """Return `kernel` behind a conversion of its inputs from one kind to another."""
-    cast = dispatch.CAST.index
+    cast = CAST.index
     dtype = compute.dtype
 
     def convert(*raw: Any) -> Any:
         if len(raw) > 1 and () in [array.shape for array in raw]:
             # It may be a number, which `kind` need not be able to hold.
-            raise dispatch.NeedsRule
+            raise pointwise.NeedsRule
         return kernel(*[kind.kernels[cast](array, dtype) for array in raw])
 
     return convert
@@ -379,7 +382,7 @@ def _decomposed(op: Op, kind: Kind) -> Callable[..., Any]:
     """Return the composite's body as a callable over raw arrays."""
 
     def run(*raw: Any) -> Any:
-        with dispatch.gradient_off():
+        with current.gradient_off():
             args, kwargs = op.unbind([_tensors(value, kind) for value in raw])
             return _raw(op.function(*args, **kwargs))
 
@@ -457,11 +460,11 @@ def prefer(*backends: str) -> Generator[None]:
     require_names(backends)
     previous = _preferred.names
     _preferred.names = (*backends, *previous)
-    dispatch.add_preferences(1)
+    current.add_preferences(1)
     try:
         yield
     finally:
-        dispatch.add_preferences(-1)
+        current.add_preferences(-1)
         _preferred.names = previous
 
 
@@ -575,8 +578,8 @@ def _from_host(value: Any, host: Kind, kind: Kind, count: FallbackCount) -> Any:
 
 # What integers become decides slots and specs.
 on_default_dtype_change(kinds.reset_tables)
-on_default_dtype_change(dispatch.forget_specs)
+on_default_dtype_change(calls.forget_specs)
 kinds.make_stub = make_stub
 kinds.on_reset(_reset)
-dispatch.native_kernel = native_kernel
-dispatch.preferred_kernel = _preferred_kernel
+current.native_kernel = native_kernel
+current.preferred_kernel = _preferred_kernel

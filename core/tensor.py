@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from . import dispatch, operators, tensor_base
+from . import execution, operators, tensor_base
 from .conversions import Conversions
+from .current import current
 from .devices import Device
-from .dispatch import as_operand, is_operand, make_binary, make_unary
 from .dtypes import DType, as_dtype
 from .kinds import canonical_device
+from .pointwise import is_operand
 from .shapes import Size, as_shape, is_contiguous
 from .tensor_base import (
     TRACKED,
@@ -29,53 +30,19 @@ from .tensor_base import (
 T = TypeVar("T")
 
 _handle = operators.handle
-ABS = _handle("abs")
-ADD = _handle("add")
 ADJOINT = _handle("adjoint")
-AND = _handle("bitwise_and")
 CAST = _handle("cast")
-COPY = _handle("copy")
-DIV = _handle("true_divide")
-EQ = _handle("eq")
-FLOOR_DIVIDE = _handle("floor_divide")
-GE = _handle("ge")
-GT = _handle("gt")
-INVERT = _handle("bitwise_not")
-LE = _handle("le")
-LSHIFT = _handle("bitwise_left_shift")
-LT = _handle("lt")
-MATMUL = _handle("matmul")
 MATRIX_H = _handle("matrix_H")
-MUL = _handle("mul")
-NE = _handle("ne")
 REAL = _handle("real")
 IMAG = _handle("imag")
-NEG = _handle("neg")
-OR = _handle("bitwise_or")
 PERMUTE = _handle("permute")
-POW = _handle("pow")
-REMAINDER = _handle("remainder")
-RSHIFT = _handle("bitwise_right_shift")
-SUB = _handle("sub")
 TO_DEVICE = _handle("to_device")
 TRANSPOSE = _handle("transpose")
 VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
-XOR = _handle("bitwise_xor")
 
 # Set by the facade: the namespace of the array API standard lies above this package.
 find_array_namespace: Callable[[str | None], Any]
-# Set by .indexing, which needs the declared ops.
-get_item: Callable[[Any, Any], Tensor]
-set_item: Callable[[Any, Any, Any], None]
-
-
-def _operator(op: operators.Op) -> Callable[[Tensor, Any], Tensor]:
-    return make_binary(op, operator=True)
-
-
-def _unary_operator(op: operators.Op) -> Callable[[Tensor], Tensor]:
-    return make_unary(op)
 
 
 class Tensor(Conversions):
@@ -248,7 +215,7 @@ class Tensor(Conversions):
         """A view with all dimensions in reverse order."""
         shape = self._shape
         order = tuple(range(len(shape) - 1, -1, -1))
-        return dispatch.show(PERMUTE, self, (order,), shape[::-1])
+        return execution.show(PERMUTE, self, (order,), shape[::-1])
 
     @property
     def mT(self) -> Tensor:
@@ -296,7 +263,7 @@ class Tensor(Conversions):
     def requires_grad(self) -> bool:
         """Whether operations on the tensor are recorded for differentiation."""
         state = self._state
-        return dispatch.gradient.requires_grad(self) if state > TRACKED else bool(state)
+        return current.gradient.requires_grad(self) if state > TRACKED else bool(state)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -304,13 +271,13 @@ class Tensor(Conversions):
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Make a leaf require grad or not; return the tensor."""
-        dispatch.gradient.set_requires_grad(self, bool(requires_grad))
+        current.gradient.set_requires_grad(self, bool(requires_grad))
         return self
 
     @property
     def grad_fn(self) -> Any:
         """The node of the graph that made this tensor, or None for a leaf."""
-        return dispatch.gradient.grad_fn(self)
+        return current.gradient.grad_fn(self)
 
     @property
     def output_nr(self) -> int:
@@ -371,11 +338,11 @@ class Tensor(Conversions):
         inputs : sequence of Tensor, optional
             Accumulate into these only.
         """
-        dispatch.gradient.backward(self, gradient, retain_graph, create_graph, inputs)
+        current.gradient.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
-        dispatch.gradient.retain_grad(self)
+        current.gradient.retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
@@ -384,11 +351,11 @@ class Tensor(Conversions):
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient is known; what it returns replaces the gradient."""
-        return dispatch.gradient.register_hook(self, hook)
+        return current.gradient.register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(tensor)` after the gradient of a leaf was accumulated."""
-        return dispatch.gradient.register_post_accumulate_grad_hook(self, hook)
+        return current.gradient.register_post_accumulate_grad_hook(self, hook)
 
     def detach(self) -> Tensor:
         """Return a tensor over the same memory that requires no grad."""
@@ -398,7 +365,7 @@ class Tensor(Conversions):
 
     def detach_(self) -> Self:
         """Take the tensor out of the graph that made it; return it."""
-        dispatch.gradient.detach_(self)
+        current.gradient.detach_(self)
         return self
 
     @property
@@ -429,101 +396,6 @@ class Tensor(Conversions):
         """Return whether the tensor was made in inference mode."""
         return self._extra is not None and self._extra.inference
 
-    # --- operators ---
-
-    __add__ = _operator(ADD)
-    __sub__ = _operator(SUB)
-    __mul__ = _operator(MUL)
-    __truediv__ = _operator(DIV)
-    __floordiv__ = _operator(FLOOR_DIVIDE)
-    __mod__ = _operator(REMAINDER)
-    __and__ = __rand__ = _operator(AND)
-    __or__ = __ror__ = _operator(OR)
-    __xor__ = __rxor__ = _operator(XOR)
-    __lshift__ = _operator(LSHIFT)
-    __rshift__ = _operator(RSHIFT)
-    __radd__ = __add__
-    __rmul__ = __mul__
-    __lt__ = _operator(LT)
-    __le__ = _operator(LE)
-    __gt__ = _operator(GT)
-    __ge__ = _operator(GE)
-    # Declared, else type checkers take what `object` has.
-    __eq__: ClassVar[Callable[[Tensor, Any], Tensor]] = _operator(EQ)  # type: ignore[assignment]
-    __ne__: ClassVar[Callable[[Tensor, Any], Tensor]] = _operator(NE)  # type: ignore[assignment]
-    __hash__ = object.__hash__
-    __neg__ = _unary_operator(NEG)
-    __abs__ = _unary_operator(ABS)
-    __invert__ = _unary_operator(INVERT)
-
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __pow__(self, other: Any) -> Tensor:
-        return POW.call(self, as_operand(other)) if is_operand(other) else NotImplemented
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return _reflected(POW, self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _reflected(SUB, self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _reflected(DIV, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return _reflected(FLOOR_DIVIDE, self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return _reflected(REMAINDER, self, other)
-
-    def __rlshift__(self, other: Any) -> Tensor:
-        return _reflected(LSHIFT, self, other)
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return _reflected(RSHIFT, self, other)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        if not isinstance(other, TensorBase):
-            return NotImplemented
-        return MATMUL.call(self, other)
-
-    def __iadd__(self, other: Any) -> Self:
-        return _in_place(ADD, self, other)
-
-    def __isub__(self, other: Any) -> Self:
-        return _in_place(SUB, self, other)
-
-    def __imul__(self, other: Any) -> Self:
-        return _in_place(MUL, self, other)
-
-    def __itruediv__(self, other: Any) -> Self:
-        return _in_place(DIV, self, other)
-
-    def __ifloordiv__(self, other: Any) -> Self:
-        return _in_place(FLOOR_DIVIDE, self, other)
-
-    def __imod__(self, other: Any) -> Self:
-        return _in_place(REMAINDER, self, other)
-
-    def __ipow__(self, other: Any) -> Self:
-        return _in_place(POW, self, other)
-
-    def __iand__(self, other: Any) -> Self:
-        return _in_place(AND, self, other)
-
-    def __ior__(self, other: Any) -> Self:
-        return _in_place(OR, self, other)
-
-    def __ixor__(self, other: Any) -> Self:
-        return _in_place(XOR, self, other)
-
-    def __ilshift__(self, other: Any) -> Self:
-        return _in_place(LSHIFT, self, other)
-
-    def __irshift__(self, other: Any) -> Self:
-        return _in_place(RSHIFT, self, other)
-
     # --- container ---
 
     def __len__(self) -> int:
@@ -542,12 +414,6 @@ class Tensor(Conversions):
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
         return bool((self == element).any().item())
-
-    def __getitem__(self, key: Any) -> Tensor:
-        return get_item(self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        set_item(self, key, value)
 
     # --- Python values ---
 
@@ -693,7 +559,7 @@ class Tensor(Conversions):
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
         if not issubclass(cls, Tensor):
             raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
-        result = object.__new__(cls)
+        result = TensorBase.__new__(cls)
         for name in TensorBase.__slots__:
             setattr(result, name, getattr(self, name))
         return result
@@ -730,20 +596,6 @@ class Tensor(Conversions):
         from .host import reduce_tensor
 
         return reduce_tensor(self)
-
-
-def _reflected(op: operators.Op, input: Tensor, other: Any) -> Tensor:
-    if not is_operand(other):
-        return NotImplemented
-    result: Tensor = op.call(as_operand(other), input)
-    return result
-
-
-def _in_place(op: operators.Op, target: T, other: Any) -> T:
-    if not is_operand(other):
-        return NotImplemented
-    dispatch.inplace(op, f"{op.name}_", target, (as_operand(other),), {})
-    return target
 
 
 def _parse_to(
@@ -796,6 +648,7 @@ def _remove_method(name: str, function: Callable[..., Any]) -> None:
         delattr(Tensor, name)
 
 
-tensor_base.tensor_class = dispatch.tensor_class = Tensor
+tensor_base.set_tensor_class(Tensor)
+tensor_base.blank = TensorBase.__new__
 operators.add_method = _add_method
 operators.remove_method = _remove_method

@@ -6,6 +6,7 @@ Every attribute that an op reads or writes on the hot path is a slot here; what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .kinds import Kind
@@ -64,14 +65,21 @@ class TensorBase:
     _extra: Extra | None
 
 
-# The class that ops return; the module of Tensor sets it.
+# The class that ops return.
 tensor_class: type[Any] = TensorBase
-_new = object.__new__
+# Makes an object of a class without calling its __new__; compiled, a C function, see tensor_base.pxd.
+blank: Callable[[type[Any]], Any]
+
+
+def set_tensor_class(made: type[Any]) -> None:
+    """Have ops return objects of this class."""
+    global tensor_class
+    tensor_class = made
 
 
 def new_tensor(array: Any, kind: Kind, shape: Shape) -> Any:
     """Return a tensor over `array`, which must be of `kind.array_type` and of `shape`."""
-    tensor = _new(tensor_class)
+    tensor = blank(tensor_class)
     tensor._array = array
     tensor._kind = kind
     tensor._shape = shape

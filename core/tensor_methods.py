@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .tensor_base import TensorBase
+from .tensor_operators import Operators
 
 # What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an
 # order in which imports below TYPE_CHECKING count least, and the ops have to come before this.
@@ -67,7 +67,7 @@ if _FOR_TYPES:
     )
 
 
-class TensorMethods(TensorBase):
+class TensorMethods(Operators):
     """Base of Tensor that names the methods which op declarations supply."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorplug.core import dispatch, operators
+from tensorplug.core import operators, writing
 from tensorplug.core.operators import Op, Spec
 from tensorplug.core.tensor_base import TensorBase
 
@@ -137,7 +137,7 @@ def _inplace_source(op: Op) -> Op | None:
     """Return the op whose in-place variant this is, or None."""
     if not op.name.endswith("_"):
         return None
-    for source, variant in dispatch._INPLACE_OPS.items():
+    for source, variant in writing.inplace_ops.items():
         if variant is op:
             return source
     return None
@@ -160,8 +160,8 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    dispatch._check_out(name, target, result._kind.dtype, result._kind)
-    dispatch.inplace(COPY, "copy_", target, (result,), {})
+    writing.check_out(name, target, result._kind.dtype, result._kind)
+    writing.inplace(COPY, "copy_", target, (result,), {})
     return target
 
 
@@ -191,7 +191,7 @@ def _copy(target: Any, source: Any) -> None:
         whole = moved(target.value, target.bdim, 0)
         if isinstance(source, BatchedTensor) and source.level is level:
             source = rules.padded(front(source, level), len(shape))
-        dispatch.inplace(COPY, "copy_", whole, (source,), {})
+        writing.inplace(COPY, "copy_", whole, (source,), {})
 
 
 levels.call_batched = call_batched

@@ -179,7 +179,7 @@ class BatchedTensor(Tensor):
 def wrap(value: Any, bdim: int, level: BatchLevel) -> BatchedTensor:
     """Return a tensor that hides dimension `bdim` of `value`."""
     shape = value._shape
-    tensor: Any = object.__new__(BatchedTensor)
+    tensor: Any = TensorBase.__new__(BatchedTensor)
     kind = value._kind
     shown = shape[:bdim] + shape[bdim + 1 :]
     if kind.is_meta:

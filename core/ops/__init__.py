@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType as _ModuleType
 
 from .. import (
+    calls,  # what is declared below becomes callable there
     operators as _operators,
     plugins as _plugins,  # the tables ask it for runtimes
     tensor as _tensor,  # Tensor receives the methods

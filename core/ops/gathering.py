@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
-from ..dispatch import inplace
 from ..dtypes import Number, bool_, int32, int64
 from ..operators import Spec, composite, in_place, primitive
 from ..shapes import Shape, broadcast_shapes, normalize_dim
 from ..tensor_base import TensorBase, new_tensor
+from ..writing import inplace
 from .indexing import at, index, index_put, index_vector, part
 from .rules import cast, check_tensor
 from .shape import expand, reshape, shown_as

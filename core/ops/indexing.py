@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
-from ..dispatch import show
 from ..dtypes import bool_, int32, int64, uint8
+from ..execution import show
 from ..operators import Spec, composite, primitive
 from ..queries import is_tensor
 from ..shapes import Shape, broadcast_shapes, normalize_dim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import dispatch, operators
+from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype, uint8
 from ..operators import Spec, composite, handle, primitive
 from ..tensor_base import TensorBase
@@ -306,7 +306,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     tensor([7., 7.])
     """
     check_tensor(input, "fill_")
-    return dispatch.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
+    return writing.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
 def zero_(input: Tensor) -> Tensor:

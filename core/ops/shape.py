@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import dispatch
-from ..dispatch import show
+from ..current import current
+from ..execution import show
 from ..operators import Spec, composite, handle, in_place, primitive
 from ..shapes import (
     Shape,
@@ -655,7 +655,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 def _relayout(name: str, input: Any, function: Any, *args: Any) -> Any:
     """Apply a view op in place: the tensor shows its memory in the new way, other views stay."""
     check_tensor(input, name)
-    dispatch.gradient.relayout(name, input, lambda source: function(source, *args))
+    current.gradient.relayout(name, input, lambda source: function(source, *args))
     return input
 
 

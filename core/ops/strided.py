@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
-from ..dispatch import inplace, show
 from ..dtypes import DType, as_dtype, float32, float64
+from ..execution import show
 from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim
+from ..writing import inplace
 from .copying import clone
 from .creation import fill_new
 from .indexing import select, sliced_shape

@@ -1,0 +1,248 @@
+"""What users call: the functions made of declared ops, and what they remember of earlier calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import operators
+from .current import current
+from .dispatch import general
+from .execution import call_kernel, contract, execute, verify
+from .kinds import Kind
+from .op import Op, Spec, first_tensor
+from .pointwise import binary, unary
+from .tensor_base import TensorBase, new_tensor
+from .writing import inplace
+
+
+class Known:
+    """What a rule came to for one combination of kinds, shapes and plain values.
+
+    A rule sees nothing else of its arguments, so for the same ones the spec is the same but for the tensors
+    in it.
+
+    Attributes
+    ----------
+    template, raw : list
+        The arguments of the op and those of its kernel, None in place of tensors.
+    places, positions : tuple of int
+        Where the tensors go in the template, and where they stand among the call's arguments.
+    kind, outputs : Kind, tuple
+        As in the spec.
+    result, shape : Kind or None, tuple of int or None
+        Of a single output whose shape is known.
+    """
+
+    __slots__ = (
+        "kind", "outputs", "places", "positions", "raw", "result", "shape", "template",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, spec: Spec, places: tuple[int, ...], positions: tuple[int, ...]
+    ) -> None:
+        self.template: list[Any] = [
+            None if isinstance(value, TensorBase) else value for value in spec.values
+        ]
+        self.raw = self.template
+        if op.pointwise:  # numbers become arrays
+            self.raw = [
+                spec.kind.scalar(value) if place not in places else None
+                for place, value in enumerate(self.template)
+            ]
+        self.places = places
+        self.positions = positions
+        self.kind = spec.kind
+        self.outputs = spec.outputs
+        self.result: Kind | None = None
+        self.shape, dtype = spec.outputs[0]
+        if len(spec.outputs) == 1 and self.shape is not None:
+            self.result = spec.kind.with_dtype(dtype)
+
+    def fill(self, args: tuple[Any, ...]) -> list[Any]:
+        """Return the kernel's arguments with the tensors of a call."""
+        values = self.template.copy()
+        for place, position in zip(self.places, self.positions, strict=True):
+            values[place] = args[position]
+        return values
+
+
+class Memory:
+    """What an op's rule came to in the latest calls."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Known] = {}
+        _memories.append(self)
+
+
+_memories: list[Memory] = []
+_KEPT = 512
+
+
+def forget_specs() -> None:
+    """Forget what rules came to; a default that they depend on has changed."""
+    for memory in _memories:
+        memory.known.clear()
+
+
+def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a primitive that is no view, by its rule or by what the rule is known to come to."""
+    parts: list[Any] = []
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            tensor = arg
+            parts.append(tensor._kind)
+            parts.append(tensor._shape)
+        else:
+            parts.append(type(arg))
+            parts.append(arg)
+    if kwargs:
+        for name, value in kwargs.items():
+            parts.append((name, type(value), value))
+    key = tuple(parts)
+    try:
+        known = memory.known.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return execute(op, op.function(*args, **kwargs))
+    if known is None:
+        spec = op.function(*args, **kwargs)
+        _remember(op, memory, key, args, kwargs, spec)
+        return execute(op, spec)
+    result = known.result
+    if result is None:
+        spec = Spec.__new__(Spec)
+        spec.values = tuple(known.fill(args))
+        spec.kind = known.kind
+        spec.outputs = known.outputs
+        return execute(op, spec)
+    raw = known.raw.copy()
+    state = 0
+    number = 0
+    for place in known.places:
+        tensor = args[known.positions[number]]
+        number += 1
+        raw[place] = tensor._array
+        state |= tensor._state
+    kind = known.kind
+    try:
+        array = kind.kernels[op.index](*raw)
+    except Warning:  # where warnings are errors
+        array = call_kernel(op, kind, raw)
+    if current.verify:
+        verify(op, kind, array, known.outputs)
+    if type(array) is not result.array_type:
+        array = result.as_array(array)
+    if array.shape != known.shape:
+        raise contract(op, kind, f"shape {list(array.shape)}", f"{list(known.shape or ())}")
+    output = new_tensor(array, result, known.shape or ())
+    if state and (not current.paused or current.gradient.enabled()):
+        current.gradient.record(op, tuple(known.fill(args)), (output,))
+    if current.paused:
+        current.gradient.note_unrecorded(output)
+    return output
+
+
+def _remember(
+    op: Op,
+    memory: Memory,
+    key: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    spec: Spec,
+) -> None:
+    """Keep a spec whose tensors are the call's own arguments, each of them."""
+    if any([isinstance(arg, (float, complex)) and not arg for arg in (*args, *kwargs.values())]):
+        return  # as keys 0.0 and -0.0 are one
+    tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
+    given = {id(args[position]): position for position in tensors}
+    if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+        return
+    if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
+        return
+    places = []
+    positions = []
+    for place, value in enumerate(spec.values):
+        if isinstance(value, TensorBase):
+            position = given.get(id(value))
+            if position is None:  # a tensor that the rule made, by a conversion say
+                return
+            if value._kind is not spec.kind and value._kind.device is not spec.kind.device:
+                return  # to be refused
+            places.append(place)
+            positions.append(position)
+        elif isinstance(value, (list, tuple)) and first_tensor(value) is not None:
+            return
+    if set(positions) != set(given.values()) or spec.kind.is_meta:
+        return  # the rule read a tensor's value
+    if len(memory.known) >= _KEPT:
+        memory.known.clear()
+    memory.known[key] = Known(op, spec, tuple(places), tuple(positions))
+
+
+def _build_call(op: Op) -> Callable[..., Any]:
+    """Return the callable of an op, of the arity that suits it."""
+    if op.pointwise and op.arity == 1:
+
+        def call_unary(input: Any, **options: Any) -> Any:
+            if options:
+                return general(op, (input,), options)
+            return unary(op, input)
+
+        return call_unary
+
+    if op.pointwise and op.arity == 2:
+
+        def call_binary(input: Any, other: Any, **options: Any) -> Any:
+            if options:
+                return general(op, (input, other), options)
+            return binary(op, input, other)
+
+        return call_binary
+
+    # NumPy's names of two arguments, which torch takes as well.
+    parameters = op.names
+    renamed = {
+        theirs: ours
+        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim"))
+        if ours in parameters and theirs not in parameters
+    }
+
+    if op.sort == "composite":
+
+        def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+            if current.interposed or op.overridden or "out" in kwargs:
+                return general(op, args, kwargs)
+            return op.function(*args, **kwargs)
+
+        return call_composite
+
+    forgetful = op.view  # whether memory can be shown in a shape depends on more than shapes
+    memory = Memory()
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+            kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+        if current.interposed or "out" in kwargs:
+            return general(op, args, kwargs)
+        if forgetful:
+            return execute(op, op.function(*args, **kwargs))
+        return call_primitive(op, memory, args, kwargs)
+
+    return call
+
+
+def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
+    def call_inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return inplace(op, name, self, args, kwargs)
+
+    call_inplace.__name__ = call_inplace.__qualname__ = name
+    call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."
+    return call_inplace
+
+
+operators.build_call = _build_call
+operators.build_inplace = _build_inplace

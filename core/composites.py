@@ -1,0 +1,107 @@
+"""Composites with a kernel or a derivative of their own, which stand in for the body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .current import current
+from .dtypes import FLOATING
+from .execution import call_kernel, kernel_of, overlaps, unwrap
+from .kinds import Kind
+from .op import Op, first_tensor
+from .tensor_base import TRACKED, TensorBase, bump_version, wrap
+
+
+def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite that a kernel or a derivative may stand in for."""
+    if type(op.index) is not int:
+        op.index.__index__()  # loads the extension that registers the op
+    values = op.bind(args, kwargs)
+    first = first_tensor(values)
+    if first is None:
+        return op.function(*args, **kwargs)
+    kind = first._kind
+    tracked = (not current.paused or current.gradient.enabled()) and any_tracked(values)
+    if tracked and op.rule is None:
+        return op.function(*args, **kwargs)
+    if not tracked:
+        return _run_kernel_or_body(op, values, kind, args, kwargs)
+    with current.gradient_off():
+        results = _run_kernel_or_body(op, values, kind, args, kwargs)
+    current.gradient.record(op, values, results if isinstance(results, tuple) else (results,))
+    return results
+
+
+def _run_kernel_or_body(
+    op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if kind.is_meta or not current.native_kernel(op, kind) or not _same_kind(values, kind):
+        return op.function(*args, **kwargs)
+    if op.writes:
+        return _run_writing(op, values, kind)
+    raw, _ = unwrap(op, values, kind)
+    results = call_kernel(op, kind, raw)
+    if current.verify:
+        _verify_composite(op, kind, results, args, kwargs)
+    runtime = kind.runtime
+    if len(op.outputs) == 1:
+        results = kind.as_array(results) if type(results) is not kind.array_type else results
+        return wrap(results, kind.with_dtype(runtime.dtype(results)))
+    arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
+    return tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
+
+
+def _verify_composite(
+    op: Op, kind: Kind, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    from . import contracts
+
+    current.verify = contracts.every_call
+    contracts.check_composite(op, kind, results, args, kwargs)
+
+
+def _run_writing(op: Op, values: tuple[Any, ...], kind: Kind) -> None:
+    """Call the kernel of a composite that changes its arguments."""
+    targets: list[Any] = []
+    for place in op.writes:
+        value = values[place]
+        targets += value if isinstance(value, (list, tuple)) else [value]
+    for target in targets:
+        current.gradient.before_inplace(op, target, ())
+        if overlaps(target):
+            raise RuntimeError(
+                f"{op.name}(): more than one element of a written-to tensor of shape "
+                f"{list(target._shape)} refers to a single memory location; clone() it first"
+            )
+    raw, _ = unwrap(op, values, kind)
+    with kind.runtime.quiet():  # once: what is written half cannot be tried again
+        kernel_of(op, kind)(*raw)
+    for target in targets:
+        bump_version(target)
+
+
+def any_tracked(values: tuple[Any, ...]) -> bool:
+    """Return whether any tensor among values and lists of values requires grad."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            # A view has to ask: it requires grad if its base has come to by now.
+            state = value._state
+            if state and (state == TRACKED or current.gradient.requires_grad(value)):
+                return True
+        elif isinstance(value, (list, tuple)) and any_tracked(tuple(value)):
+            return True
+    return False
+
+
+def _same_kind(values: tuple[Any, ...], kind: Kind) -> bool:
+    """Return whether all floating-point tensors are of one dtype, and all tensors of one device."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            other = value._kind
+            if other is not kind and (
+                other.device is not kind.device or other.dtype.category >= FLOATING
+            ):
+                return False
+        elif isinstance(value, (list, tuple)) and not _same_kind(tuple(value), kind):
+            return False
+    return True

@@ -1,0 +1,186 @@
+"""From a spec to a kernel and back to tensors.
+
+:func:`execute` is the way of every call that a rule has made a :class:`~.op.Spec` for; :func:`show` is the
+short way of views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .current import current
+from .dtypes import DType
+from .errors import DeviceNotAvailableError, KernelContractError
+from .kinds import Kind
+from .op import Op, Spec
+from .runtime import RemovedRuntime
+from .shapes import Shape
+from .tensor_base import TensorBase, new_tensor, storage_of
+
+
+def kernel_of(op: Op, kind: Kind) -> Callable[..., Any]:
+    """Return the kernel for an op on a kind, as this thread's preferences have it."""
+    if current.preferences:
+        return current.preferred_kernel(op, kind)
+    return kind.kernels[op.index]
+
+
+def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+    """Call a view op that keeps the dtype, with canonical arguments whose result has `shape`."""
+    kind = input._kind
+    if current.interposed:
+        return current.through_layers(op, (input, *values), {})
+    if kind.is_meta:
+        return execute(op, op.function(input, *values))
+    return _show(op, kind, input, values, shape)
+
+
+def _show(op: Op, kind: Kind, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+    array = kernel_of(op, kind)(input._array, *values)
+    if array.shape != shape:
+        raise contract(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
+    output = new_tensor(array, kind, shape)
+    output._storage = storage_of(input)
+    current.gradient.record_view(op, (input, *values), output)
+    return output
+
+
+def execute(op: Op, spec: Spec) -> Any:
+    """Call the kernel that a spec asks for; wrap and record what it returns."""
+    kind = spec.kind
+    if op.view and not (current.verify or kind.is_meta):
+        shape, dtype = spec.outputs[0]
+        if dtype is kind.dtype and shape is not None:
+            return _show(op, kind, spec.values[0], spec.values[1:], shape)
+    raw, state = unwrap(op, spec.values, kind)
+    if kind.is_meta:
+        results = meta_results(op, spec, raw)
+    else:
+        results = call_kernel(op, kind, raw)
+        if current.verify:
+            verify(op, kind, results, spec.outputs)
+    outputs = spec.outputs
+    if len(outputs) == 1:
+        output = _wrap_checked(op, kind, results, *outputs[0])
+        if op.view:
+            output._storage = storage_of(spec.values[0])
+            current.gradient.record_view(op, spec.values, output)
+        elif state and (not current.paused or current.gradient.enabled()):
+            current.gradient.record(op, spec.values, (output,))
+        if current.paused:
+            current.gradient.note_unrecorded(output)
+        return output
+    if len(results) != len(outputs):
+        raise contract(op, kind, f"{len(results)} outputs", f"{len(outputs)}")
+    wrapped = tuple(
+        [
+            _wrap_checked(op, kind, array, shape, dtype)
+            for array, (shape, dtype) in zip(results, outputs, strict=True)
+        ]
+    )
+    if state and (not current.paused or current.gradient.enabled()):
+        current.gradient.record(op, spec.values, wrapped)
+    if current.paused:
+        for output in wrapped:
+            current.gradient.note_unrecorded(output)
+    return wrapped
+
+
+def call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:
+    """Call the kernel of an op, which may warn as it likes."""
+    kernel = kernel_of(op, kind)
+    try:
+        return kernel(*raw)
+    except Warning:  # where warnings are errors; what an array library warns of is none to tensors
+        with kind.runtime.quiet():
+            return kernel(*raw)
+
+
+def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]:
+    """Return the kernel's arguments, and whether any tensor among them may require grad.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensors are on different devices.
+    """
+    raw: list[Any] = []
+    state = 0
+    device = kind.device
+    numbers = op.pointwise
+    for value in values:
+        if isinstance(value, TensorBase):
+            if value._kind is not kind and value._kind.device is not device:
+                raise _devices_differ(op, values)
+            state |= value._state
+            raw.append(value._array)
+        elif (
+            isinstance(value, (list, tuple))
+            and value
+            and type(value[0]) is not int
+            and any([isinstance(item, TensorBase) for item in value])
+        ):
+            arrays, inner = unwrap(op, tuple(value), kind)
+            state |= inner
+            raw.append(arrays)
+        else:
+            raw.append(kind.scalar(value) if numbers else value)
+    return raw, state
+
+
+def _wrap_checked(op: Op, kind: Kind, array: Any, shape: Shape | None, dtype: DType) -> Any:
+    result = kind if dtype is kind.dtype else kind.with_dtype(dtype)
+    if type(array) is not result.array_type:
+        array = result.as_array(array)
+    if shape is None:
+        shape = tuple(array.shape)
+    elif array.shape != shape:
+        raise contract(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
+    return new_tensor(array, result, shape)
+
+
+def contract(op: Op, kind: Kind, got: str, expected: str) -> KernelContractError:
+    """Return the error for a kernel whose result is not what the op's declaration says."""
+    from .contracts import violation
+
+    return violation(op, kind, got, expected)
+
+
+def verify(op: Op, kind: Kind, results: Any, outputs: Any) -> None:
+    """Check what the first call of a kernel returned."""
+    from . import contracts
+
+    current.verify = contracts.every_call
+    contracts.check_outputs(op, kind, results, outputs)
+
+
+def overlaps(tensor: Any) -> bool:
+    """Return whether elements of a tensor share memory, as those of an expanded one do."""
+    strides = tensor._kind.runtime.strides(tensor._array)
+    if 0 not in strides:
+        return False
+    pairs = zip(tensor._shape, strides, strict=True)
+    return any([size > 1 and not stride for size, stride in pairs])
+
+
+def _devices_differ(op: Op, values: tuple[Any, ...]) -> RuntimeError:
+    devices: dict[str, None] = {}
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, TensorBase):
+                if isinstance(item._kind.runtime, RemovedRuntime):
+                    return DeviceNotAvailableError(item._kind.runtime.reason)
+                devices[str(item._kind.device)] = None
+    found = " and ".join(devices)
+    return RuntimeError(
+        f"{op.name}: expected all tensors to be on the same device, but found {found}; move one of "
+        "them with .to(device)"
+    )
+
+
+def meta_results(op: Op, spec: Spec, raw: list[Any]) -> Any:
+    """Return what a kernel would on the meta device: shapes and strides without data."""
+    from .meta import results
+
+    return results(op, spec, raw)

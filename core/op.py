@@ -1,0 +1,210 @@
+"""Op, one declared operator, and Spec, what one call of a primitive comes to."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from .dtypes import DType
+from .errors import RegistrationError
+from .kinds import Kind, kind_of
+from .shapes import Shape
+from .tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from .devices import Device
+
+
+class Spec:
+    """What one call of a primitive comes to: canonical kernel arguments and the outputs' metadata.
+
+    Parameters
+    ----------
+    values : tuple
+        The kernel's arguments in the declared order: tensors, lists of tensors, None, plain values.
+    shape : tuple of int or None
+        The output's shape; None where only the data decides (``nonzero``).
+    dtype : DType
+        The output's dtype.
+    key : DType, optional
+        The dtype under which the kernel is looked up; by default that of the first tensor.
+    device : Device, optional
+        Where the kernel runs; by default the device of the first tensor.
+    outputs : tuple of (shape, dtype), optional
+        For an op with several outputs, instead of `shape` and `dtype`.
+    """
+
+    __slots__ = ("kind", "outputs", "values")
+
+    def __init__(
+        self,
+        values: tuple[Any, ...],
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+        *,
+        key: DType | None = None,
+        device: Device | None = None,
+        outputs: tuple[tuple[Shape | None, DType], ...] | None = None,
+    ) -> None:
+        self.values = values
+        self.outputs = ((shape, cast(DType, dtype)),) if outputs is None else outputs
+        if device is None or key is None:
+            first: Any = values[0] if values else None
+            if not isinstance(first, TensorBase):
+                first = first_tensor(values)
+            if first is None:
+                raise TypeError(f"no tensor among the arguments {values!r}")
+            kind = first._kind
+            self.kind: Kind = kind if key is None or key is kind.dtype else kind.with_dtype(key)
+        else:
+            self.kind = kind_of(device, key)
+
+
+def first_tensor(values: Iterable[Any]) -> TensorBase | None:
+    """Return the first tensor among values and lists of values."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            return value
+        if isinstance(value, (tuple, list)):
+            found = first_tensor(value)
+            if found is not None:
+                return found
+    return None
+
+
+class Unregistered:
+    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __index__(self) -> int:
+        # Whoever imports an extension's package may call its ops before anything else loads it.
+        from . import operators
+
+        operators.find_missing(self.name)
+        if operators.has_op(self.name):
+            index = operators.get_op(self.name).index
+            if type(index) is int:
+                return index
+        raise RegistrationError(
+            f"op {self.name!r} is declared but not registered; return it from the "
+            "tensorplug_ops hook of a plugin, and register that plugin"
+        )
+
+
+#: How an op comes to its result.
+Sort = Literal["primitive", "composite"]
+
+
+class Op:
+    """A declared operator.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry; ``"package.name"`` for an extension's op.
+    sort : {"primitive", "composite"}
+        Whether a backend must supply a kernel or may.
+    function : callable
+        The declared Python function: rule or decomposition.
+    call : callable
+        What users call.
+    parameters : tuple of str
+        The names of the kernel's arguments; formulas refer to the same names.
+    names : tuple of str
+        The names of the declared function's parameters.
+    pointwise : bool
+        Whether each output element depends on the broadcast inputs' elements of its own place only.
+    view : bool
+        Whether the output shares the input's memory.
+    outputs : tuple of str
+        Names of the outputs; ``("result",)`` for a single one.
+    writes : tuple of int
+        The places of the arguments that a call changes; such an op has no outputs.
+    owner : str
+        The plugin that registered the op.
+    """
+
+    __slots__ = (
+        "_signature", "aliases", "arity", "call", "declared", "defaults", "function", "index",
+        "inplace", "inplace_body", "method", "name", "names", "optional", "outputs", "overridden",
+        "owner", "parameters", "pointwise", "rule", "sort", "view", "writes",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.index: int = cast(int, Unregistered(name))
+        self.declared = False
+        self.sort: Sort = "primitive"
+        self.function: Callable[..., Any] = _undeclared
+        self.call: Callable[..., Any] = _undeclared
+        self.parameters: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        # For a quick bind(): the parameters' defaults, and how many have one; None where some parameter
+        # collects the rest of the arguments.
+        self.defaults: tuple[Any, ...] | None = None
+        self.optional = 0
+        self.arity = 0
+        self.pointwise = False
+        self.view = False
+        self.outputs: tuple[str, ...] = ("result",)
+        self.inplace: str | None = None
+        # The places of the arguments that a call writes into; such an op returns nothing.
+        self.writes: tuple[int, ...] = ()
+        # Of a composite: writes into its first argument, where that is better than computing aside.
+        self.inplace_body: Callable[..., Any] | None = None
+        self.method: str | None = None
+        self.aliases: tuple[str, ...] = ()
+        self.owner = ""
+        # The derivative, as the autograd layer stores it; None until one is registered.
+        self.rule: Any = None
+        self._signature: inspect.Signature | None = None
+        # Of a composite: whether a kernel or a derivative may stand in for its body.
+        self.overridden = False
+
+    def __repr__(self) -> str:
+        return f"<{self.sort} op {self.name}({', '.join(self.parameters)})>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        from .operators import get_op
+
+        return get_op, (self.name,)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The declared function's signature."""
+        if self._signature is None:
+            self._signature = inspect.signature(self.function)
+        return self._signature
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the call's arguments in the order of the parameters, defaults filled in.
+
+        Raises
+        ------
+        TypeError
+            As Python does for a call that does not fit the signature.
+        """
+        defaults = self.defaults
+        if defaults is not None and not kwargs:
+            missing = len(defaults) - len(args)
+            if 0 <= missing <= self.optional:
+                return args + defaults[len(args) :]
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def unbind(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return (args, kwargs) with which the declared function takes values from :meth:`bind`."""
+        bound = inspect.BoundArguments(
+            self.signature,
+            OrderedDict(zip(self.signature.parameters, values, strict=True)),
+        )
+        return bound.args, bound.kwargs
+
+
+def _undeclared(*args: Any, **kwargs: Any) -> Any:
+    raise RegistrationError("this op was only named, never declared")

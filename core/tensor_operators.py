@@ -1,0 +1,218 @@
+"""The operators of a tensor, and its indexing: what Python calls by a sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from .op import Op
+from .operators import handle
+from .pointwise import as_operand, binary, is_operand, unary
+from .tensor_base import TensorBase
+from .writing import inplace
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+T = TypeVar("T")
+
+ABS = handle("abs")
+ADD = handle("add")
+AND = handle("bitwise_and")
+DIV = handle("true_divide")
+EQ = handle("eq")
+FLOOR_DIVIDE = handle("floor_divide")
+GE = handle("ge")
+GT = handle("gt")
+INVERT = handle("bitwise_not")
+LE = handle("le")
+LSHIFT = handle("bitwise_left_shift")
+LT = handle("lt")
+MATMUL = handle("matmul")
+MUL = handle("mul")
+NE = handle("ne")
+NEG = handle("neg")
+OR = handle("bitwise_or")
+POW = handle("pow")
+REMAINDER = handle("remainder")
+RSHIFT = handle("bitwise_right_shift")
+SUB = handle("sub")
+XOR = handle("bitwise_xor")
+
+# Set by .indexing, which needs the declared ops.
+get_item: Callable[[Any, Any], Tensor]
+set_item: Callable[[Any, Any, Any], None]
+
+
+class Operators(TensorBase):
+    """Base of Tensor with its operators; compiled, they are slots of the type."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Tensor:
+        return binary(ADD, self, other, True)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return binary(ADD, self, other, True)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return binary(SUB, self, other, True)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return binary(MUL, self, other, True)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return binary(MUL, self, other, True)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return binary(DIV, self, other, True)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return binary(FLOOR_DIVIDE, self, other, True)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return binary(REMAINDER, self, other, True)
+
+    def __and__(self, other: Any) -> Tensor:
+        return binary(AND, self, other, True)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return binary(AND, self, other, True)
+
+    def __or__(self, other: Any) -> Tensor:
+        return binary(OR, self, other, True)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return binary(OR, self, other, True)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return binary(XOR, self, other, True)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return binary(XOR, self, other, True)
+
+    def __lshift__(self, other: Any) -> Tensor:
+        return binary(LSHIFT, self, other, True)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return binary(RSHIFT, self, other, True)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return binary(LT, self, other, True)
+
+    def __le__(self, other: Any) -> Tensor:
+        return binary(LE, self, other, True)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return binary(GT, self, other, True)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return binary(GE, self, other, True)
+
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return binary(EQ, self, other, True)
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        return binary(NE, self, other, True)
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __neg__(self) -> Tensor:
+        return unary(NEG, self)
+
+    def __abs__(self) -> Tensor:
+        return unary(ABS, self)
+
+    def __invert__(self) -> Tensor:
+        return unary(INVERT, self)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __pow__(self, other: Any) -> Tensor:
+        return POW.call(self, as_operand(other)) if is_operand(other) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _reflected(POW, self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _reflected(SUB, self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _reflected(DIV, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _reflected(FLOOR_DIVIDE, self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _reflected(REMAINDER, self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return _reflected(LSHIFT, self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return _reflected(RSHIFT, self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        if not isinstance(other, TensorBase):
+            return NotImplemented
+        return MATMUL.call(self, other)
+
+    def __iadd__(self, other: Any) -> Self:
+        return _in_place(ADD, self, other)
+
+    def __isub__(self, other: Any) -> Self:
+        return _in_place(SUB, self, other)
+
+    def __imul__(self, other: Any) -> Self:
+        return _in_place(MUL, self, other)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return _in_place(DIV, self, other)
+
+    def __ifloordiv__(self, other: Any) -> Self:
+        return _in_place(FLOOR_DIVIDE, self, other)
+
+    def __imod__(self, other: Any) -> Self:
+        return _in_place(REMAINDER, self, other)
+
+    def __ipow__(self, other: Any) -> Self:
+        return _in_place(POW, self, other)
+
+    def __iand__(self, other: Any) -> Self:
+        return _in_place(AND, self, other)
+
+    def __ior__(self, other: Any) -> Self:
+        return _in_place(OR, self, other)
+
+    def __ixor__(self, other: Any) -> Self:
+        return _in_place(XOR, self, other)
+
+    def __ilshift__(self, other: Any) -> Self:
+        return _in_place(LSHIFT, self, other)
+
+    def __irshift__(self, other: Any) -> Self:
+        return _in_place(RSHIFT, self, other)
+
+    # --- indexing ---
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        set_item(self, key, value)
+
+
+def _reflected(op: Op, input: Any, other: Any) -> Tensor:
+    if not is_operand(other):
+        return NotImplemented
+    result: Tensor = op.call(as_operand(other), input)
+    return result
+
+
+def _in_place(op: Op, target: T, other: Any) -> T:
+    if not is_operand(other):
+        return NotImplemented
+    inplace(op, f"{op.name}_", target, (as_operand(other),), {})
+    return target

@@ -1,0 +1,252 @@
+"""Results that go into memory that is there: ``out=`` and the in-place variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dispatch, operators
+from .composites import any_tracked
+from .current import current
+from .dtypes import DType, can_cast
+from .execution import execute, kernel_of, overlaps, unwrap
+from .kinds import Kind
+from .op import Op, Spec
+from .pointwise import fits
+from .shapes import Shape
+from .tensor_base import TensorBase, bump_version
+
+
+def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    """Call an op, below all interposed layers, and write its results into the tensors `out`."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for target in targets:
+        if not isinstance(target, TensorBase):
+            raise TypeError(f"{op.name}(): out= takes a tensor, got {type(target).__name__}")
+    if (any_tracked((args, tuple(kwargs.values()))) or any_tracked((targets,))) and (
+        not current.paused or current.gradient.enabled()
+    ):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad"
+        )
+    if op.pointwise and len(targets) == 1:
+        spec = op.function(*args, **kwargs)
+        check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
+        if targets[0]._shape == spec.outputs[0][0]:
+            write(op, spec, targets[0])
+            return out
+        results = execute(op, spec)
+    else:
+        results = dispatch.run(op, args, kwargs)
+    computed = results if isinstance(results, tuple) else (results,)
+    if len(computed) != len(targets):
+        raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
+    for target, result in zip(targets, computed, strict=True):
+        check_out(op.name, target, result._kind.dtype, result._kind)
+    for target, result in zip(targets, computed, strict=True):
+        if target._shape != result._shape:
+            resize_out(op, target, result._shape)
+        store(target, result._array, result._kind)
+        bump_version(target)
+    # A named tuple names the tensors that were given.
+    named: Any = type(results)
+    return named._make(targets) if hasattr(named, "_make") else out
+
+
+def check_out(name: str, target: Any, dtype: DType, kind: Kind) -> None:
+    """Refuse to write a result of some dtype and kind into a tensor that can't take it."""
+    if target._kind.device is not kind.device:
+        raise RuntimeError(
+            f"{name}(): expected out= on {kind.device}, got a tensor on {target._kind.device}"
+        )
+    if not can_cast(dtype, target._kind.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {dtype.name} can't be cast to the desired output type "
+            f"{target._kind.dtype.name}"
+        )
+    if target._storage is not None and overlaps(target):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def resize_out(op: Op, target: Any, shape: Shape) -> None:
+    """Give an ``out=`` tensor of another shape new memory, as torch does.
+
+    A tensor that has elements gets a warning, because its old memory is left behind.
+    """
+    import math
+    import warnings
+
+    if math.prod(target._shape):
+        warnings.warn(
+            f"{op.name}(): an output with shape {list(target._shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor, or one of that shape",
+            UserWarning,
+            stacklevel=5,
+        )
+    kind = target._kind
+    target._array = kind.runtime.empty(shape, kind.dtype, kind.device.index or 0)
+    target._shape = shape
+    target._storage = None
+
+
+def write(op: Op, spec: Spec, target: Any) -> None:
+    """Compute a pointwise op into the memory of `target`, whose shape must be the result's."""
+    kind = spec.kind
+    raw, _ = unwrap(op, spec.values, kind)
+    if kind.is_meta:
+        bump_version(target)
+        return
+    kernel = kernel_of(op, kind)
+    result = kind.with_dtype(spec.outputs[0][1])
+    if target._kind is result:
+        writer = None if current.preferences else kind.writers[op.index]
+        if writer is not None:
+            with kind.runtime.quiet():
+                writer(*raw, out=target._array)
+            bump_version(target)
+            return
+    with kind.runtime.quiet():
+        array = kernel(*raw)
+    store(target, array, result)
+    bump_version(target)
+
+
+def store(target: Any, array: Any, kind: Kind) -> None:
+    """Copy a kernel's result of `kind` into the memory of `target`, converting the dtype."""
+    own = target._kind
+    if type(array) is not kind.array_type:
+        array = kind.as_array(array)
+    if own is not kind:
+        array = kind.kernels[CAST.index](array, own.dtype)
+        if type(array) is not own.array_type:
+            array = own.as_array(array)
+    own.runtime.copy_into(target._array, array)
+
+
+CAST = operators.handle("cast")
+
+
+def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the in-place variant of an op: compute it and write the result into `target`."""
+    if current.interposed:
+        return current.through_layers(_inplace_op(op, name), (target, *args), kwargs)
+    return run_inplace(op, name, target, args, kwargs)
+
+
+def run_inplace(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the in-place variant of an op, below all interposed layers."""
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
+    if not kwargs and op.pointwise and _inplace_plain(op, target, args):
+        return target
+    if op.sort == "composite":
+        if op.inplace_body is not None:
+            return op.inplace_body(target, *args, **kwargs)
+        return _inplace_composite(op, name, target, args, kwargs)
+    spec = op.function(target, *args, **kwargs)
+    shape, dtype = spec.outputs[0]
+    if shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(shape or ())}"
+        )
+    check_out(name, target, dtype, spec.kind)
+    if spec.values[0] is not target or spec.kind.with_dtype(dtype) is not target._kind:
+        return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
+    recorded = current.gradient.before_inplace(op, target, spec.values)
+    storage = target._storage
+    version = target._writes if storage is None else storage.version
+    write(op, spec, target)
+    if recorded is not None:
+        current.gradient.record_inplace(op, target, recorded, version)
+    return target
+
+
+def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
+    """Write the op's result into `target` if that takes neither conversion nor recording.
+
+    That is the common case of optimizers: tensors of one kind and shape, and numbers.
+    """
+    kind = target._kind
+    index = op.index
+    writer = kind.writers[index]
+    if writer is None or target._state or kind.results[index] is not kind:
+        return False
+    storage = target._storage
+    if storage is not None and overlaps(target):
+        return False  # to be refused
+    if target._extra is not None and target._extra.inference:
+        return False
+    raw = [target._array]
+    shape = target._shape
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            if arg._kind is not kind or arg._state or (arg._shape and arg._shape != shape):
+                return False
+            raw.append(arg._array)
+        elif fits(arg, kind.dtype):
+            raw.append(kind.scalar(arg))
+        else:
+            return False
+    if len(raw) != op.arity:
+        return False
+    try:
+        writer(*raw, out=target._array)
+    except Warning:
+        with kind.runtime.quiet():
+            writer(*raw, out=target._array)
+    if storage is None:
+        target._writes += 1
+    else:
+        storage.version += 1
+    return True
+
+
+def _inplace_composite(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Compute the composite aside, then copy it in, which records as an in-place copy."""
+    operand = target
+    if (
+        target._state
+        and current.gradient.requires_grad(target)
+        and (not current.paused or current.gradient.enabled())
+    ):
+        # What the ops inside save has to outlast the write.
+        operand = dispatch.run(CLONE, (target,), {})
+        args = tuple([operand if arg is target else arg for arg in args])
+    result = dispatch.run(op, (operand, *args), kwargs)
+    if result._shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(result._shape)}"
+        )
+    check_out(name, target, result._kind.dtype, result._kind)
+    return inplace(COPY, "copy_", target, (result,), {})
+
+
+CLONE = operators.handle("clone")
+COPY = operators.handle("copy")
+
+
+def _inplace_op(op: Op, name: str) -> Op:
+    """Return the op that layers see for an in-place call."""
+    known = inplace_ops.get(op)
+    if known is None:
+        known = Op(name)
+        known.declared = True
+        known.sort = "composite"
+        known.parameters = op.parameters
+        known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
+        known.owner = op.owner
+        inplace_ops[op] = known
+    return known
+
+
+#: The op that layers see for each in-place variant.
+inplace_ops: dict[Op, Op] = {}
