@@ -119,10 +119,8 @@ def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[s
         return execute(op, spec)
     raw = known.raw.copy()
     state = 0
-    number = 0
-    for place in known.places:
+    for number, place in enumerate(known.places):
         tensor = args[known.positions[number]]
-        number += 1
         raw[place] = tensor._array
         state |= tensor._state
     kind = known.kind
