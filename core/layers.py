@@ -135,7 +135,7 @@ def seen_by_layers(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if dispatch.interposed:
+        if current.interposed:
             for layer in reversed(_local.stack):
                 if layer.functions:
                     return layer(op, args, kwargs, function)

@@ -47,7 +47,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(
             f"linear(): expected bias of shape {list(other[:-1])}, got {list(bias._shape)}"
         )
-    if input.dtype is not weight.dtype and not dispatch.interposed:  # else autocast may see to it
+    if input.dtype is not weight.dtype and not current.interposed:  # else autocast may see to it
         raise RuntimeError(
             f"linear(): expected input and weight to have the same dtype, but got: {input.dtype} != "
             f"{weight.dtype}"

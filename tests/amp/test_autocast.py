@@ -8,7 +8,7 @@ import pytest
 import tensorplug as tp
 from tensorplug import nn
 from tensorplug.amp.layer import layer, state
-from tensorplug.core import dispatch
+from tensorplug.core.current import current
 
 
 def product(dtype=tp.float32):
@@ -16,11 +16,11 @@ def product(dtype=tp.float32):
 
 
 def test_it_is_off_before_and_after():
-    assert dispatch.interposed == 0
+    assert current.interposed == 0
     with tp.autocast("cpu"):
-        assert dispatch.interposed == 1
+        assert current.interposed == 1
         assert product() is tp.bfloat16
-    assert dispatch.interposed == 0
+    assert current.interposed == 0
     assert product() is tp.float32
     assert tp.plugins.layers()["autocast"] is layer
 
@@ -51,7 +51,7 @@ def test_an_error_leaves_it():
     with pytest.raises(ZeroDivisionError), tp.autocast("cpu"):
         raise ZeroDivisionError
     assert product() is tp.float32
-    assert dispatch.interposed == 0
+    assert current.interposed == 0
 
 
 def test_an_error_in_an_op_leaves_the_layer_ready():
