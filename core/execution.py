@@ -62,7 +62,8 @@ def execute(op: Op, spec: Spec) -> Any:
             verify(op, kind, results, spec.outputs)
     outputs = spec.outputs
     if len(outputs) == 1:
-        output = _wrap_checked(op, kind, results, *outputs[0])
+        shape, dtype = outputs[0]
+        output = _wrap_checked(op, kind, results, shape, dtype)
         if op.view:
             output._storage = storage_of(spec.values[0])
             current.gradient.record_view(op, spec.values, output)

@@ -21,6 +21,7 @@ from .shapes import Size, as_shape, is_contiguous
 from .tensor_base import (
     TRACKED,
     TensorBase,
+    bare_tensor,
     extra_of,
     new_tensor,
     storage_of,
@@ -559,7 +560,7 @@ class Tensor(Conversions):
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
         if not issubclass(cls, Tensor):
             raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
-        result = TensorBase.__new__(cls)
+        result = bare_tensor(cls)
         for name in TensorBase.__slots__:
             setattr(result, name, getattr(self, name))
         return result

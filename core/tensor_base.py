@@ -77,6 +77,11 @@ def set_tensor_class(made: type[Any]) -> None:
     tensor_class = made
 
 
+def bare_tensor(cls: type[Any]) -> Any:
+    """Return a tensor of a class whose slots are still to be set."""
+    return blank(cls)
+
+
 def new_tensor(array: Any, kind: Kind, shape: Shape) -> Any:
     """Return a tensor over `array`, which must be of `kind.array_type` and of `shape`."""
     tensor = blank(tensor_class)

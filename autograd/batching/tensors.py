@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeGuard
 from tensorplug.core import operators
 from tensorplug.core.meta import MetaArray
 from tensorplug.core.tensor import Tensor
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor_base import TensorBase, bare_tensor
 
 from ..levels import Level, state
 
@@ -179,7 +179,7 @@ class BatchedTensor(Tensor):
 def wrap(value: Any, bdim: int, level: BatchLevel) -> BatchedTensor:
     """Return a tensor that hides dimension `bdim` of `value`."""
     shape = value._shape
-    tensor: Any = TensorBase.__new__(BatchedTensor)
+    tensor: Any = bare_tensor(BatchedTensor)
     kind = value._kind
     shown = shape[:bdim] + shape[bdim + 1 :]
     if kind.is_meta:

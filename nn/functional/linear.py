@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorplug.core import Tensor, dispatch
+from tensorplug.core import Tensor
+from tensorplug.core.current import current
 from tensorplug.core.dtypes import INTEGER, int64
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import einsum, zeros

@@ -1,0 +1,31 @@
+cimport cython
+
+from .current cimport Current
+from .dispatch cimport general
+from .execution cimport call_kernel, execute
+from .kinds cimport Kind
+from .op cimport Op, Spec, first_tensor
+from .pointwise cimport binary, unary
+from .tensor_base cimport TensorBase, new_tensor
+
+cdef Current current
+
+
+cdef class Known:
+    cdef public list template, raw
+    cdef public tuple places, positions, outputs
+    cdef public Kind kind, result
+    cdef public object shape
+
+    cpdef list fill(self, tuple args)
+
+
+cdef class Memory:
+    cdef public dict known
+
+
+@cython.locals(
+    parts=list, key=tuple, known=Known, tensor=TensorBase, result=Kind, raw=list, state=int,
+    number=Py_ssize_t, position=Py_ssize_t, place=Py_ssize_t, kind=Kind, output=TensorBase, spec=Spec,
+)
+cpdef call_primitive(Op op, Memory memory, tuple args, dict kwargs)

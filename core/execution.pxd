@@ -1,0 +1,29 @@
+cimport cython
+
+from .current cimport Current
+from .kinds cimport Kind
+from .op cimport Op, Spec
+from .tensor_base cimport TensorBase, new_tensor, storage_of
+
+cdef Current current
+
+cpdef kernel_of(Op op, Kind kind)
+
+@cython.locals(tensor=TensorBase, kind=Kind)
+cpdef show(Op op, object input, tuple values, object shape)
+
+@cython.locals(output=TensorBase, source=TensorBase)
+cdef _show(Op op, Kind kind, object input, tuple values, object shape)
+
+@cython.locals(kind=Kind, raw=list, state=int, outputs=tuple, output=TensorBase, pair=tuple)
+cpdef execute(Op op, Spec spec)
+
+cpdef call_kernel(Op op, Kind kind, list raw)
+
+@cython.locals(raw=list, state=int, numbers=bint, tensor=TensorBase, inner=int, arrays=list)
+cpdef tuple unwrap(Op op, tuple values, Kind kind)
+
+@cython.locals(result=Kind)
+cdef TensorBase _wrap_checked(Op op, Kind kind, object array, object shape, object dtype)
+
+cpdef bint overlaps(object tensor)

@@ -1,0 +1,14 @@
+from .op cimport Op
+from .tensor_base cimport TensorBase
+
+
+cdef class GradientLayer:
+    cpdef bint enabled(self)
+    cpdef record_unary(self, Op op, TensorBase output, TensorBase input)
+    cpdef record_binary(
+        self, Op op, TensorBase output, object input, object other, int left, int right, bint broadcast
+    )
+    cpdef record(self, Op op, tuple values, tuple outputs)
+    cpdef note_unrecorded(self, TensorBase output)
+    cpdef record_view(self, Op op, tuple values, TensorBase output)
+    cpdef bint requires_grad(self, object tensor)

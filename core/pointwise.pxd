@@ -1,0 +1,25 @@
+cimport cython
+
+from .current cimport Current
+from .execution cimport execute
+from .kinds cimport Kind
+from .op cimport Op, Spec
+from .tensor_base cimport TensorBase, new_tensor
+
+cdef Current current
+
+@cython.locals(source=TensorBase, kind=Kind, result=Kind, output=TensorBase)
+cpdef unary(Op op, object input)
+
+@cython.locals(
+    first=TensorBase, second=TensorBase, kind=Kind, result=Kind, output=TensorBase, left=int, right=int
+)
+cpdef binary(Op op, object input, object other, bint operator=*)
+
+cdef _unusual(Op op, object input, object other, bint operator)
+cpdef bint is_operand(object value)
+cpdef as_operand(object value)
+cpdef bint fits(object value, object dtype)
+
+@cython.locals(spec=Spec)
+cdef _again(Op op, tuple args, object error)

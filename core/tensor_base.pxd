@@ -1,0 +1,45 @@
+cimport cython
+
+from .kinds cimport Kind
+
+
+cdef extern from *:
+    """
+    /* The tp_new of the class that has the slots, for any class below it: their __new__ is not called. */
+    #define tensorplug_blank(cls) \
+        __pyx_tp_new_10tensorplug_4core_11tensor_base_TensorBase((PyTypeObject *)(cls), NULL, NULL)
+    """
+    object blank "tensorplug_blank"(object cls)
+
+
+cdef class Storage:
+    cdef public Py_ssize_t version
+
+
+cdef class Extra:
+    cdef public object grad, view, backward_hooks, post_accumulate_hooks, name
+    cdef public bint retains_grad, inference
+    cdef public Py_ssize_t output_nr
+
+
+cdef class TensorBase:
+    cdef public object _array, _shape, _node
+    cdef public Kind _kind
+    cdef public int _state
+    cdef public Py_ssize_t _writes
+    cdef public Storage _storage
+    cdef public Extra _extra
+
+
+cdef type tensor_class
+
+cpdef bare_tensor(object cls)
+
+@cython.locals(tensor=TensorBase)
+cpdef TensorBase new_tensor(object array, Kind kind, object shape)
+
+cpdef TensorBase wrap(object array, Kind kind)
+cpdef Extra extra_of(TensorBase tensor)
+cpdef Storage storage_of(TensorBase tensor)
+cpdef Py_ssize_t version_of(TensorBase tensor)
+cpdef bump_version(TensorBase tensor)

@@ -1,0 +1,70 @@
+"""Compiles the hot path where Cython and a C compiler are; without them the same sources run as they are.
+
+An editable installation runs the sources. ``TENSORPLUG_PURE=1`` in the environment leaves compiling out,
+``TENSORPLUG_PURE=0`` makes a build that cannot compile fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+# A module is compiled if a .pxd beside it types what its source leaves untyped.
+FOLDERS = {"tensorplug.core": "core", "tensorplug.autograd": "autograd"}
+
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,  # the types are in the .pxd files; annotations are for people
+    "auto_pickle": False,
+    "binding": True,  # functions keep their signature, and bind as methods
+}
+
+# What each folder is called as a package: Cython finds cimported modules by their place.
+STAGE = Path("build", "sources")
+
+
+def compiled() -> list[Extension]:
+    """Return the extension modules, none where they cannot be built or are not wanted."""
+    wish = os.environ.get("TENSORPLUG_PURE", "")
+    if wish not in ("", "0") or not {"bdist_wheel", "build_ext"} & set(sys.argv):
+        return []
+    try:
+        from Cython.Build import cythonize
+        from Cython.Compiler import Options
+    except ImportError:
+        if wish == "0":
+            raise
+        return []
+    Options.error_on_unknown_names = False  # some names are set by a module that is imported later
+    modules = []
+    (STAGE / "tensorplug").mkdir(parents=True, exist_ok=True)
+    (STAGE / "tensorplug" / "__init__.py").touch()
+    for package, folder in FOLDERS.items():
+        stage = STAGE.joinpath(*package.split("."))
+        stage.mkdir(parents=True, exist_ok=True)
+        (stage / "__init__.py").touch()
+        for types in sorted(Path(folder).glob("*.pxd")):
+            source = types.with_suffix(".py")
+            shutil.copy2(types, stage)
+            shutil.copy2(source, stage)
+            place = (stage / source.name).as_posix()
+            modules.append(
+                Extension(
+                    f"{package}.{types.stem}",
+                    [place],
+                    extra_compile_args=[] if os.name == "nt" else ["-g0"],
+                )
+            )
+    extensions: list[Extension] = cythonize(
+        modules, compiler_directives=DIRECTIVES, include_path=[STAGE.as_posix()]
+    )
+    for extension in extensions:
+        extension.optional = wish != "0"  # a compiler that fails leaves a pure wheel
+    return extensions
+
+
+setup(ext_modules=compiled(), options={"build_ext": {"parallel": os.cpu_count() or 1}})
