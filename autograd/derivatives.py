@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from tensorplug.core import operators, resolution
 from tensorplug.core.errors import RegistrationError
-from tensorplug.core.operators import Op
+from tensorplug.core.op import Op
 from tensorplug.core.plugins import manager
 
 FormulaFunction: TypeAlias = Callable[..., Any]

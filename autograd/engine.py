@@ -22,6 +22,7 @@ from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 from . import backward_ranges, programs, saving
 from .modes import _Fixed
 from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
+from .programs import add, evaluate, normal
 from .views import edge_of, requires_grad
 
 CAST = operators.handle("cast")
@@ -121,21 +122,24 @@ class Pass:
         leaves = self.leaves
         needed = self.needed
         while stack:
-            for edge in stack.pop().edges:
+            node = stack.pop()
+            for edge in node.edges:
                 if edge is None or (needed is not None and edge not in needed):
                     continue
-                if isinstance(edge, Tensor):
+                if isinstance(edge, TensorBase):
                     entry = leaves.get(edge)
                     if entry is None:
                         leaves[edge] = [1, None, False]
                     else:
                         entry[0] += 1
-                elif edge.pending:
-                    edge.pending += 1
+                    continue
+                after = edge
+                if after.pending:
+                    after.pending += 1
                 else:
-                    edge.pending = 1
-                    edge.gradient = None
-                    stack.append(edge)
+                    after.pending = 1
+                    after.gradient = None
+                    stack.append(after)
         for root in roots:
             root.pending -= 1
 
@@ -224,25 +228,28 @@ class Pass:
 
     def _run_plain(self, ready: list[Node]) -> None:
         """Run nodes; the common case, an op with one edge and nothing hooked or broadcast, inline."""
-        deliver = self._deliver
         retain_graph = self.retain_graph
         while ready:
             node = ready.pop()
             if type(node) is not OpNode or node.extra is not None or len(node.edges) != 1:
                 self._step(node, ready)
                 continue
-            gradient = node.gradient
-            node.gradient = None
-            edge = node.edges[0]
-            if gradient is None:
-                deliver(edge, None, False, ready)
+            simple = node
+            if simple.sizes is not None:
+                self._step(node, ready)
                 continue
-            saved = node.saved
+            gradient = simple.gradient
+            simple.gradient = None
+            edge = simple.edges[0]
+            if gradient is None:
+                self._deliver(edge, None, False, ready)
+                continue
+            saved = simple.saved
             if saved is None:
                 raise RuntimeError(FREED)
-            plan = node.plan
+            plan = simple.plan
             formula = plan.formulas[0]
-            kind = node.kind
+            kind = simple.kind
             program = formula.programs.get(kind)
             value = None
             fresh = False
@@ -250,39 +257,37 @@ class Pass:
                 if program.identity:
                     value = gradient
                 elif program.kernels is not None and len(saved) == 1:
-                    kept = saved[0]
-                    if isinstance(kept, Tensor) and kept._kind is kind:
+                    if isinstance(saved[0], TensorBase) and saved[0]._kind is kind:
+                        kept = saved[0]
                         storage = kept._storage
                         version = kept._writes if storage is None else storage.version
-                        if node.versions[0] != version:
-                            raise node.modified(kept, node.versions[0])
+                        if simple.versions[0] != version:
+                            raise simple.modified(kept, simple.versions[0])
                         if program.swap is (plan.gradients[0][0] < 0):
                             value = program.kernels[program.index](kept._array, gradient)
                         else:
                             value = program.kernels[program.index](gradient, kept._array)
                         fresh = program.fresh
             if value is None:
-                value, fresh = programs.evaluate(node, formula, plan.gradients[0], (gradient,))
+                value, fresh = evaluate(simple, formula, plan.gradients[0], (gradient,))
                 if type(value) is list:
                     value, fresh = value[0], False
             if not retain_graph:
-                node.saved = None
-            if value is None or isinstance(edge, Tensor):
-                deliver(edge, value, fresh, ready)
+                simple.saved = None
+            if value is None or isinstance(edge, TensorBase):
+                self._deliver(edge, value, fresh, ready)
                 gradient = saved = kept = value = None
                 continue
-            pending = edge.pending - 1
-            edge.pending = pending
-            if edge.gradient is None:
-                edge.gradient = value
-                edge.fresh = fresh
+            after = edge
+            after.pending -= 1
+            if after.gradient is None:
+                after.gradient = value
+                after.fresh = fresh
             else:
-                edge.gradient = programs.add(
-                    edge.gradient, value, edge.kind, True, edge.fresh, fresh
-                )
-                edge.fresh = True
-            if not pending:
-                ready.append(edge)
+                after.gradient = add(after.gradient, value, after.kind, True, after.fresh, fresh)
+                after.fresh = True
+            if not after.pending:
+                ready.append(after)
             # What this round worked on must not outlast it while the next one needs memory.
             gradient = saved = kept = value = None
 
@@ -319,19 +324,20 @@ class Pass:
 
     def _deliver(self, edge: Any, value: Any, fresh: bool, ready: list[Node]) -> None:
         """Add a gradient to what has arrived at an edge's end; schedule it if that was the last."""
-        if isinstance(edge, Tensor):
-            entry = self.leaves[edge]
+        if isinstance(edge, TensorBase):
+            leaf = edge
+            entry = self.leaves[leaf]
             entry[0] -= 1
             if value is not None:
                 if entry[1] is None:
                     entry[1], entry[2] = value, fresh
                 else:
-                    entry[1] = programs.add(entry[1], value, edge._kind, self.raw, entry[2], fresh)
+                    entry[1] = add(entry[1], value, leaf._kind, self.raw, entry[2], fresh)
                     entry[2] = True
             if not entry[0]:
-                del self.leaves[edge]
+                del self.leaves[leaf]
                 if entry[1] is not None:
-                    self._finish_leaf(edge, entry[1], entry[2])
+                    self._finish_leaf(leaf, entry[1], entry[2])
             return
         state = edge if self.alone else self.states[edge]
         state.pending -= 1
@@ -343,7 +349,7 @@ class Pass:
             elif isinstance(edge, MultiNode):
                 self._merge(edge, known, value)
             else:
-                state.gradient = programs.add(known, value, edge.kind, self.raw, state.fresh, fresh)
+                state.gradient = add(known, value, edge.kind, self.raw, state.fresh, fresh)
                 state.fresh = True
         if not state.pending:
             ready.append(edge)
@@ -353,9 +359,7 @@ class Pass:
             if known.get(number) is None:
                 known[number] = gradient
             elif gradient is not None:
-                known[number] = programs.add(
-                    known[number], gradient, node.outputs[number][0], self.raw
-                )
+                known[number] = add(known[number], gradient, node.outputs[number][0], self.raw)
 
     # --- leaves ---
 
@@ -363,7 +367,7 @@ class Pass:
         extra = leaf._extra
         kind: Kind = leaf._kind
         if self.raw:
-            array = programs.normal(gradient, kind)
+            array = normal(gradient, kind)
             tensor = new_tensor(array, kind, array.shape)
         else:
             tensor = gradient
@@ -392,9 +396,7 @@ class Pass:
                 elif fresh and tensor.is_contiguous():
                     extra.grad = tensor
                 else:
-                    array = programs.normal(
-                        tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind
-                    )
+                    array = normal(tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind)
                     extra.grad = new_tensor(array, tensor._kind, tensor._shape)
             elif self.create_graph or known.requires_grad:
                 extra.grad = known + tensor
@@ -409,7 +411,7 @@ class Pass:
     def _tensor(self, gradient: Any, kind: Kind) -> Any:
         if not self.raw or gradient is None:
             return gradient
-        array = programs.normal(gradient, kind)
+        array = normal(gradient, kind)
         return new_tensor(array, kind, array.shape)
 
     def _value(self, tensor: Any) -> Any:
@@ -535,7 +537,7 @@ def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list
             kind = output._kind
             if output._shape:
                 array = kind.kernels[programs.FILL_NEW.index](output._shape, 1, kind.dtype)
-                array = programs.normal(array, kind)
+                array = normal(array, kind)
             else:
                 array = kind.scalar(1.0)  # shared: gradients that arrive are never written to
             gradient = new_tensor(array, kind, output._shape)

@@ -11,9 +11,8 @@ from tensorplug.core.current import current
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.gradient import GradientLayer
 from tensorplug.core.layers import recording
-from tensorplug.core.operators import Op
+from tensorplug.core.op import Op
 from tensorplug.core.plugins import plugin_label
-from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import (
     TRACKED,
     VIEW,
@@ -27,7 +26,7 @@ from tensorplug.core.tensor_base import (
 from . import saving, views
 from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
 from .hooks import RemovableHandle
-from .nodes import BroadcastNode, MultiNode, Node, OpNode, OutputNode, node_extra
+from .nodes import MultiNode, Node, OpNode, OutputNode, node_extra
 from .views import edge_of, refresh, requires_grad
 
 CLONE = operators.handle("clone")
@@ -48,8 +47,9 @@ class Recorder(GradientLayer):
         if not kind.is_differentiable or not (input._state == TRACKED or requires_grad(input)):
             return
         try:
-            plan = op.rule.plans[1]
-        except (AttributeError, KeyError):
+            rule = op.rule
+            plan = rule.plans[1]
+        except (AttributeError, KeyError, TypeError):
             plan = (op.rule or missing(op)).plan(1)
         if plan.partial:
             return
@@ -68,6 +68,7 @@ class Recorder(GradientLayer):
         if extra is not None and extra.view is not None:
             refresh(input)
         node = OpNode()
+        node.sizes = None
         node.edges = (input._node or input,)
         node.kind = output._kind
         node.shape = output._shape
@@ -88,20 +89,23 @@ class Recorder(GradientLayer):
         mask = 0
         edges: Any = ()
         if left and (left == TRACKED or requires_grad(input)):
-            extra = input._extra
+            first = input
+            extra = first._extra
             if extra is not None and extra.view is not None:
-                refresh(input)
+                refresh(first)
             mask = 1
-            edges = (input._node or input,)
+            edges = (first._node or first,)
         if right and (right == TRACKED or requires_grad(other)):
-            extra = other._extra
+            second = other
+            extra = second._extra
             if extra is not None and extra.view is not None:
-                refresh(other)
+                refresh(second)
             mask |= 2
-            edges += (other._node or other,)
+            edges += (second._node or second,)
         try:
-            plan = op.rule.plans[mask]
-        except (AttributeError, KeyError):
+            rule = op.rule
+            plan = rule.plans[mask]
+        except (AttributeError, KeyError, TypeError):
             plan = (op.rule or missing(op)).plan(mask)
         if plan.partial or not edges:
             edges = tuple([edge_of((input, other)[f.position]) for f in plan.formulas])
@@ -111,24 +115,23 @@ class Recorder(GradientLayer):
         if only >= 0:
             kept = other if only else input
             saved: Any = (kept,)
-            if isinstance(kept, Tensor):
-                if kept._extra is not None and kept._extra.inference:
+            if isinstance(kept, TensorBase):
+                tensor = kept
+                if tensor._extra is not None and tensor._extra.inference:
                     raise inference_saved()
-                storage = kept._storage
-                versions: Any = (kept._writes if storage is None else storage.version,)
+                storage = tensor._storage
+                versions: Any = (tensor._writes if storage is None else storage.version,)
             else:
                 versions = (None,)
         elif only == -1:
             saved = versions = ()
         else:
             saved, versions = save_all(plan, (input, other), (output,))
+        node = OpNode()
+        node.sizes = None
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
-            broadcast_node = BroadcastNode()
-            broadcast_node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
-            node: OpNode = broadcast_node
-        else:
-            node = OpNode()
+            node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
         node.edges = edges
         node.kind = output._kind
         node.shape = output._shape
@@ -405,9 +408,10 @@ def save(
     value = values[position]
     if origin == ARGUMENT:
         if isinstance(value, TensorBase):
-            if value._extra is not None and value._extra.inference:
+            tensor = value
+            if tensor._extra is not None and tensor._extra.inference:
                 raise inference_saved()
-            return value, version_of(value)
+            return tensor, version_of(tensor)
         if isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
             return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
         return value, None
@@ -467,7 +471,8 @@ def build(
     tracked = []
     for position, value in enumerate(values):
         if isinstance(value, TensorBase):
-            if value._state and requires_grad(value):
+            tensor = value
+            if tensor._state and requires_grad(tensor):
                 tracked.append(position)
         elif isinstance(value, (list, tuple)) and _any_requires(value):
             tracked.append(position)
@@ -485,9 +490,10 @@ def build(
     for formula in plan.formulas:
         value = values[formula.position]
         if isinstance(value, TensorBase):
-            edges.append(edge_of(value))
+            tensor = value
+            edges.append(edge_of(tensor))
             if sizes is not None:
-                sizes.append(value._shape)
+                sizes.append(tensor._shape)
         else:
             edges.extend(
                 [
@@ -503,15 +509,15 @@ def build(
         sizes = None
     node: OpNode
     if len(outputs) > 1:
-        node = MultiNode()
-        node.outputs = tuple([(output._kind, output._shape) for output in outputs])
-    elif sizes is None:
-        node = OpNode()
+        several = MultiNode()
+        several.outputs = tuple([(output._kind, output._shape) for output in outputs])
+        node = several
     else:
-        node = BroadcastNode()
-        node.sizes = tuple(sizes)
+        node = OpNode()
     node.begin(tuple(edges), first._kind, first._shape)
     node.keep(plan, kept_all, versions_all)
+    if sizes is not None:
+        node.sizes = tuple(sizes)
     if saving.watched:
         saving.watch(node)
     return node

@@ -165,19 +165,20 @@ class AccumulateGrad:
 class OpNode(Node):
     """A recorded op: its rule's formulas over what they saved."""
 
-    __slots__ = ("plan", "saved", "versions")
+    __slots__ = ("plan", "saved", "sizes", "versions")
 
     plan: Plan
     saved: tuple[Any, ...] | None
     versions: tuple[Any, ...]
-    # The shapes of the inputs, where broadcasting has to be undone: see BroadcastNode.
-    sizes: tuple[Shape, ...] | None = None
+    # The shapes of the inputs, where broadcasting has to be undone.
+    sizes: tuple[Shape, ...] | None
 
     def keep(self, plan: Plan, saved: tuple[Any, ...], versions: tuple[Any, ...]) -> None:
         """Set the plan and what it saves."""
         self.plan = plan
         self.saved = saved
         self.versions = versions
+        self.sizes = None
 
     def name(self) -> str:
         """Return the op's name in the form of a class, such as ``"MulBackward0"``."""
@@ -204,29 +205,19 @@ class OpNode(Node):
         """Evaluate the formulas; undo broadcasting."""
         if self.saved is None:
             raise RuntimeError(FREED)
+        if raw:
+            return programs.evaluate_all(self, gradient)
         plan = self.plan
-        formulas = plan.formulas
         sizes = self.sizes
         results: list[tuple[Any, bool]] = []
-        for place, formula in enumerate(formulas):
-            if raw:
-                value, fresh = programs.evaluate(self, formula, plan.gradients[place], (gradient,))
-            else:
-                value, fresh = (
-                    formula.function(*self.arguments(plan.gradients[place], (gradient,))),
-                    False,
-                )
+        for place, formula in enumerate(plan.formulas):
+            value = formula.function(*self.arguments(plan.gradients[place], (gradient,)))
             if sizes is not None and sizes[place] != self.shape and value is not None:
-                value = (
-                    programs.sum_to_shape(value, sizes[place], self.kind)
-                    if raw
-                    else value.sum_to_size(sizes[place])
-                )
-                fresh = raw
+                value = value.sum_to_size(sizes[place])
             if type(value) is list:
                 results.extend([(item, False) for item in value])
             else:
-                results.append((value, fresh))
+                results.append((value, False))
         return results
 
     def arguments(self, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
@@ -288,12 +279,6 @@ class OpNode(Node):
             "enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tp.autograd.set_detect_anomaly(True).{trace}"
         )
-
-
-class BroadcastNode(OpNode):
-    """A recorded pointwise op whose inputs had different shapes."""
-
-    __slots__ = ("sizes",)
 
 
 class MultiNode(OpNode):

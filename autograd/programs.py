@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tensorplug.core import execution, layers, operators, pointwise
+from tensorplug.core import execution, layers, operators
 from tensorplug.core.current import current
 from tensorplug.core.devices import META
 from tensorplug.core.kinds import Kind, kind_of
 from tensorplug.core.layers import Layer
 from tensorplug.core.meta import MetaArray, results
-from tensorplug.core.operators import Op
+from tensorplug.core.op import Op
+from tensorplug.core.pointwise import fits
 from tensorplug.core.shapes import Shape
 from tensorplug.core.tensor_base import TensorBase, new_tensor
 
@@ -89,7 +90,8 @@ class Program:
             return kernel(b, a) if self.swap else kernel(a, b)
         values = [*inputs, *self.constants]
         append = values.append
-        for kind, index, operands in self.steps:
+        for step in self.steps:
+            kind, index, operands = step
             kernel = kind.kernels[index]
             if len(operands) == 2:
                 a, b = operands
@@ -301,6 +303,23 @@ def _settle(program: Program, inputs: int) -> None:
 # --- evaluation -------------------------------------------------------------------------------
 
 
+def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
+    """Return (gradient, fresh) of each differentiable argument, as raw arrays; undo broadcasting."""
+    plan = node.plan
+    sizes = node.sizes
+    results: list[tuple[Any, bool]] = []
+    gradients = (gradient,)
+    for place, formula in enumerate(plan.formulas):
+        value, fresh = evaluate(node, formula, plan.gradients[place], gradients)
+        if sizes is not None and value is not None and sizes[place] != node.shape:
+            value, fresh = sum_to_shape(value, sizes[place], node.kind), True
+        if type(value) is list:
+            results.extend([(item, False) for item in value])
+        else:
+            results.append((value, fresh))
+    return results
+
+
 def evaluate(
     node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
 ) -> tuple[Any, bool]:
@@ -322,15 +341,16 @@ def evaluate(
         assert node.saved is not None
         value = node.saved[reference]
         if isinstance(value, TensorBase):
-            if value._kind is not kind:
+            tensor = value
+            if tensor._kind is not kind:
                 uniform = False
                 break
             version = node.versions[reference]
-            storage = value._storage
-            if version != (value._writes if storage is None else storage.version):
+            storage = tensor._storage
+            if version != (tensor._writes if storage is None else storage.version):
                 raise node.modified(value, version)
-            arrays.append(value._array)
-        elif isinstance(value, _NUMBERS) and pointwise.fits(value, kind.dtype):
+            arrays.append(tensor._array)
+        elif isinstance(value, _NUMBERS) and fits(value, kind.dtype):
             arrays.append(kind.scalar(value))
         else:
             if not isinstance(value, _NUMBERS) and not hasattr(value, "unpack"):

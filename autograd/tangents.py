@@ -19,7 +19,7 @@ from typing import Any
 
 from tensorplug.core import operators
 from tensorplug.core.errors import RegistrationError
-from tensorplug.core.operators import Op
+from tensorplug.core.op import Op
 
 from .derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT, _origin, _parameters
 

@@ -13,7 +13,7 @@ from typing import Any
 from tensorplug.core import execution, operators
 from tensorplug.core.current import current
 from tensorplug.core.layers import gradient_off, recording
-from tensorplug.core.operators import Op
+from tensorplug.core.op import Op
 from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
 
 from .modes import enable_grad

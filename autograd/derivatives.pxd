@@ -1,0 +1,22 @@
+cdef class Formula:
+    cdef public object argument, function
+    cdef public int position
+    cdef public tuple slots
+    cdef public dict programs
+    cdef public bint keyed, untraceable
+
+
+cdef class Plan:
+    cdef public tuple formulas, gradients, saves
+    cdef public int only
+    cdef public bint partial
+    cdef public Rule rule
+
+
+cdef class Rule:
+    cdef public object op, name, owner, priority, declared
+    cdef public list sources
+    cdef public tuple formulas
+    cdef public dict plans
+
+    cpdef Plan plan(self, object mask)

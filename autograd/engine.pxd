@@ -1,0 +1,43 @@
+cimport cython
+
+from tensorplug.core.current cimport Current
+from tensorplug.core.kinds cimport Kind
+from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, extra_of, new_tensor
+
+from .derivatives cimport Formula, Plan
+from .nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
+from .programs cimport Program, add, evaluate, normal
+from .views cimport edge_of, requires_grad
+
+cdef Current current
+
+
+cdef class _State:
+    cdef public object gradient
+    cdef public bint fresh
+    cdef public Py_ssize_t pending
+
+
+cdef class Pass:
+    cdef public bint create_graph, retain_graph, raw, alone
+    cdef public object targets
+    cdef public dict captured, leaves, states
+    cdef public set needed
+
+    @cython.locals(stack=list, root=Node, leaves=dict, node=Node, after=Node, entry=list)
+    cpdef _count_in_slots(self, list roots)
+
+    @cython.locals(
+        node=Node, simple=OpNode, saved=tuple, plan=Plan, formula=Formula, kind=Kind, program=Program,
+        kept=TensorBase, storage=Storage, fresh=bint, after=Node, pending=Py_ssize_t,
+    )
+    cpdef _run_plain(self, list ready)
+
+    @cython.locals(extra=NodeExtra, edges=tuple, results=list, position=Py_ssize_t, fresh=bint)
+    cpdef _step(self, Node node, list ready)
+
+    @cython.locals(entry=list, node=Node, leaf=TensorBase)
+    cpdef _deliver(self, object edge, object value, bint fresh, list ready)
+
+    cpdef _finish_leaf(self, TensorBase leaf, object gradient, bint fresh)
+    cpdef accumulate(self, TensorBase leaf, TensorBase tensor, bint fresh)
