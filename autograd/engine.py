@@ -256,18 +256,22 @@ class Pass:
             if program is not None:
                 if program.identity:
                     value = gradient
-                elif program.kernels is not None and len(saved) == 1:
-                    if isinstance(saved[0], TensorBase) and saved[0]._kind is kind:
-                        kept = saved[0]
-                        storage = kept._storage
-                        version = kept._writes if storage is None else storage.version
-                        if simple.versions[0] != version:
-                            raise simple.modified(kept, simple.versions[0])
-                        if program.swap is (plan.gradients[0][0] < 0):
-                            value = program.kernels[program.index](kept._array, gradient)
-                        else:
-                            value = program.kernels[program.index](gradient, kept._array)
-                        fresh = program.fresh
+                elif (
+                    program.kernels is not None
+                    and len(saved) == 1
+                    and isinstance(saved[0], TensorBase)
+                    and saved[0]._kind is kind
+                ):
+                    kept = saved[0]
+                    storage = kept._storage
+                    version = kept._writes if storage is None else storage.version
+                    if simple.versions[0] != version:
+                        raise simple.modified(kept, simple.versions[0])
+                    if program.swap is (plan.gradients[0][0] < 0):
+                        value = program.kernels[program.index](kept._array, gradient)
+                    else:
+                        value = program.kernels[program.index](gradient, kept._array)
+                    fresh = program.fresh
             if value is None:
                 value, fresh = evaluate(simple, formula, plan.gradients[0], (gradient,))
                 if type(value) is list:

@@ -28,7 +28,7 @@ COMPILED = {".so", ".pyd"}
 NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
 
 # What the source distribution holds beside the packages.
-ABOUT = ["CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"]
+ABOUT = ["CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"]
 ABOUT += ["PKG-INFO", "setup.cfg"]  # written by the build
 
 SMOKE_TEST = """
