@@ -262,7 +262,7 @@ class Pass:
                     and isinstance(saved[0], TensorBase)
                     and saved[0]._kind is kind
                 ):
-                    kept = saved[0]
+                    kept: Any = saved[0]
                     storage = kept._storage
                     version = kept._writes if storage is None else storage.version
                     if simple.versions[0] != version:
