@@ -8,22 +8,25 @@ MODELS ?= --quick
 
 VENV := .venv
 BENCH := .venv-bench
+COMPILED := .venv-compiled
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
-SOURCES := pyproject.toml README.md $(shell find $(FOLDERS) -name '*.py')
+SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test doctest fuzz check format bench docs clean distclean
+.PHONY: help demo test test-compiled doctest fuzz check format bench instructions instructions-renew docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
+	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench              measure against torch, in an environment of its own'
 	@echo '                        (MODELS="--threads 2": whole networks at their published sizes)'
+	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make docs               write the pages of docs/ that the code tells'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
@@ -34,6 +37,12 @@ demo: $(VENV)/.demo
 test doctest: export OMP_NUM_THREADS = 1
 test: doctest
 	$(VENV)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
+
+# The tests of what is compiled, against the installed wheel: `make test` runs the sources.
+test-compiled: export OMP_NUM_THREADS = 1
+test-compiled: $(COMPILED)/.compiled
+	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
+	$(COMPILED)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
@@ -56,6 +65,15 @@ bench: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.overhead
 	$(BENCH)/bin/python -m benchmarks.models $(MODELS)
 
+# Of both variants; both skip where there is no valgrind.
+instructions: $(VENV)/.dev $(COMPILED)/.compiled
+	$(VENV)/bin/python -m benchmarks.instructions
+	$(COMPILED)/bin/python -m benchmarks.instructions
+
+instructions-renew: $(VENV)/.dev $(COMPILED)/.compiled
+	$(VENV)/bin/python -m benchmarks.instructions --renew
+	$(COMPILED)/bin/python -m benchmarks.instructions --renew
+
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
 
@@ -65,7 +83,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH)
+	rm -rf $(VENV) $(BENCH) $(COMPILED)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -87,6 +105,11 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 
 $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
 	rm -rf build && $(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) '.[demo]'
+	@touch $@
+
+# TENSORPLUG_PURE=0: fail where nothing can be compiled.
+$(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
+	rm -rf build && TENSORPLUG_PURE=0 $(COMPILED)/bin/python $(PIP_INSTALL) . build hypothesis pytest pytest-xdist 'setuptools>=77'
 	@touch $@
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.

@@ -123,6 +123,7 @@ from tensorplug.core.shapes import (
 from . import _namespaces, autograd as autograd
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compiled as compiled,
     get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
     get_num_interop_threads as get_num_interop_threads,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tensorplug.core import plugins
+from tensorplug.core import plugins, pointwise
 from tensorplug.core.plugins.manager import device_listeners
 
 _deterministic: list[bool] = [False, False]  # on, and warnings only
@@ -15,6 +15,18 @@ _threads = [
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 ]
 _limited = [False]
+
+
+def compiled() -> bool:
+    """Return whether the hot path was compiled when tensorplug was built; it runs uncompiled else.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.compiled() in (True, False)
+    True
+    """
+    return not str(pointwise.__file__).endswith(".py")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
