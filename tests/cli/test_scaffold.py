@@ -43,6 +43,21 @@ def test_extension(tmp_path, capsys):
     assert "kernel of abacus" in run_in(package, site, "tensorplug", "explain", "abacus._softcap")
 
 
+@pytest.mark.xdist_group("distribution")
+def test_backend(tmp_path, capsys):
+    assert main(["new-backend", "abacus", "--into", str(tmp_path)]) == 0
+    assert "next:" in capsys.readouterr().out
+    package = tmp_path / "tensorplug-abacus"
+    site = installed(tmp_path, package)
+    # Every 60th case: the device computes as the adapter does, which tests/plugins has at length.
+    out = run_in(package, site, "pytest", "-q", "-p", "no:cacheprovider", "--every", "60")
+    assert "conformance of 'abacus'" in out
+    assert " failed" not in out
+    assert "kernel of abacus" in run_in(
+        package, site, "tensorplug", "explain", "square", "--device", "abacus"
+    )
+
+
 @pytest.mark.parametrize("kind", ["backend", "extension"])
 class TestRefusals:
     @pytest.mark.parametrize("name", ["Cuda", "my-device", "1st", "class", "cpu", "meta", ""])
