@@ -20,6 +20,8 @@ SOURCE = Path("src", PACKAGE)
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
+    "reductions": ([], ["reductions.c"]),
+    "rows": ([], ["rows.c"]),
 }
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")

@@ -10,9 +10,9 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 
 from . import machine
 from ._dtypes import PRIORITY
-from .families import pointwise
+from .families import pointwise, reductions, softmaxes
 
-FAMILIES = (pointwise,)
+FAMILIES = (pointwise, reductions, softmaxes)
 
 
 class CompiledRuntime(RuntimeExtension):

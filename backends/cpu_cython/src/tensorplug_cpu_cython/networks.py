@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
 from ._dtypes import PRIORITY
-from .families import activations
+from .families import activations, normalization
 
-FAMILIES = (activations,)
+FAMILIES = (activations, normalization)
 
 
 class CythonNetworksPlugin:

@@ -8,30 +8,30 @@
 #include <omp.h>
 #endif
 
-/* Run `body` with `begin` and `end` set to this thread's share of `count` items. */
+/* Run the block that follows with `begin` and `end` set to this thread's share of `count` items. */
 #ifdef _OPENMP
-#define TP_PARALLEL(count, threads, begin, end, body)                                                  \
+#define TP_PARALLEL(count, threads, begin, end, ...)                                                  \
     do {                                                                                               \
         const ptrdiff_t tp_count = (count);                                                            \
         const int tp_threads = (threads);                                                              \
         if (tp_threads <= 1) {                                                                         \
             const ptrdiff_t begin = 0, end = tp_count;                                                 \
-            body                                                                                       \
+            __VA_ARGS__                                                                                       \
         } else {                                                                                       \
             _Pragma("omp parallel num_threads(tp_threads)") {                                          \
                 const ptrdiff_t tp_team = omp_get_num_threads(), tp_me = omp_get_thread_num();         \
                 const ptrdiff_t begin = tp_count * tp_me / tp_team;                                    \
                 const ptrdiff_t end = tp_count * (tp_me + 1) / tp_team;                                \
-                body                                                                                   \
+                __VA_ARGS__                                                                                   \
             }                                                                                          \
         }                                                                                              \
     } while (0)
 #else
-#define TP_PARALLEL(count, threads, begin, end, body)                                                  \
+#define TP_PARALLEL(count, threads, begin, end, ...)                                                  \
     do {                                                                                               \
         const ptrdiff_t begin = 0, end = (count);                                                      \
         (void)(threads);                                                                               \
-        body                                                                                           \
+        __VA_ARGS__                                                                                           \
     } while (0)
 #endif
 

@@ -1,0 +1,219 @@
+/* A float is added up in lanes of float for some thousand elements, and these sums in double: as exact as
+   pairwise summation, and as fast as memory. */
+#include "reductions.h"
+
+#include <math.h>
+
+#include "parallel.h"
+
+enum { LANES = 32, RUN = 4096, WIDTH = 256 };
+
+#define SUM_OF(a, b) ((a) + (b))
+#define PRODUCT_OF(a, b) ((a) * (b))
+#define LARGER_OF(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#define SMALLER_OF(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+
+/* name, element type, type of short and of long accumulators, neutral element, combination */
+#define REDUCTION(name, T, SHORT, LONG, neutral, of)                                                   \
+    static LONG name##_row(const T *x, ptrdiff_t n) {                                                  \
+        LONG total = neutral;                                                                          \
+        while (n >= LANES) {                                                                           \
+            const ptrdiff_t run = (n < RUN ? n : RUN) / LANES * LANES;                                 \
+            SHORT lanes[LANES];                                                                        \
+            for (int l = 0; l < LANES; l++) lanes[l] = neutral;                                        \
+            for (ptrdiff_t i = 0; i < run; i += LANES)                                                 \
+                for (int l = 0; l < LANES; l++) lanes[l] = of(lanes[l], (SHORT)x[i + l]);              \
+            for (int half = LANES / 2; half; half /= 2)                                                \
+                for (int l = 0; l < half; l++) lanes[l] = of(lanes[l], lanes[l + half]);               \
+            total = of(total, (LONG)lanes[0]);                                                         \
+            x += run;                                                                                  \
+            n -= run;                                                                                  \
+        }                                                                                              \
+        for (ptrdiff_t i = 0; i < n; i++) total = of(total, (LONG)x[i]);                               \
+        return total;                                                                                  \
+    }                                                                                                  \
+    /* The kept elements from `begin` to `end`, over part of the slower reduced dimension. */          \
+    static void name##_part(const char *in, LONG *out, const tp_reduction *s, ptrdiff_t begin,         \
+                            ptrdiff_t end, ptrdiff_t low, ptrdiff_t high) {                            \
+        const ptrdiff_t r1 = s->reduced[1], step = s->reduced_strides[1], k1 = s->kept[1];             \
+        if (step == sizeof(T) || s->kept_strides[1] != sizeof(T) || k1 == 1) {                         \
+            for (ptrdiff_t k = begin; k < end; k++) {                                                  \
+                const char *from = in + k / k1 * s->kept_strides[0] + k % k1 * s->kept_strides[1];     \
+                LONG total = neutral;                                                                  \
+                for (ptrdiff_t r = low; r < high; r++) {                                               \
+                    const char *row = from + r * s->reduced_strides[0];                                \
+                    if (step == sizeof(T)) {                                                           \
+                        total = of(total, name##_row((const T *)row, r1));                             \
+                    } else {                                                                           \
+                        for (ptrdiff_t i = 0; i < r1; i++)                                             \
+                            total = of(total, (LONG) * (const T *)(row + i * step));                   \
+                    }                                                                                  \
+                }                                                                                      \
+                out[k - begin] = total;                                                                      \
+            }                                                                                          \
+            return;                                                                                    \
+        }                                                                                              \
+        for (ptrdiff_t k = begin; k < end;) { /* columns, a block of them at a time */                 \
+            ptrdiff_t width = k1 - k % k1;                                                             \
+            if (width > end - k) width = end - k;                                                      \
+            if (width > WIDTH) width = WIDTH;                                                          \
+            const char *from = in + k / k1 * s->kept_strides[0] + k % k1 * s->kept_strides[1];         \
+            LONG total[WIDTH];                                                                         \
+            for (ptrdiff_t j = 0; j < width; j++) total[j] = neutral;                                  \
+            for (ptrdiff_t r = low; r < high; r++) {                                                   \
+                const char *row = from + r * s->reduced_strides[0];                                    \
+                ptrdiff_t i = 0;                                                                       \
+                for (; i + 4 <= r1; i += 4) {                                                          \
+                    const T *a = (const T *)(row + i * step), *b = (const T *)(row + (i + 1) * step);  \
+                    const T *c = (const T *)(row + (i + 2) * step);                                    \
+                    const T *d = (const T *)(row + (i + 3) * step);                                    \
+                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
+                        const SHORT ab = of((SHORT)a[j], (SHORT)b[j]), cd = of((SHORT)c[j], (SHORT)d[j]); \
+                        const SHORT all = of(ab, cd);                                                  \
+                        total[j] = of(total[j], (LONG)all);                                            \
+                    }                                                                                  \
+                }                                                                                      \
+                for (; i < r1; i++) {                                                                  \
+                    const T *a = (const T *)(row + i * step);                                          \
+                    for (ptrdiff_t j = 0; j < width; j++) total[j] = of(total[j], (LONG)a[j]);         \
+                }                                                                                      \
+            }                                                                                          \
+            for (ptrdiff_t j = 0; j < width; j++) out[k - begin + j] = total[j];                             \
+            k += width;                                                                                \
+        }                                                                                              \
+    }                                                                                                  \
+    static void name(const char *in, char *out, const tp_reduction *shape, char *partial, int threads) {\
+        tp_reduction s = *shape;                                                                       \
+        T *result = (T *)out;                                                                          \
+        LONG *totals = (LONG *)partial;                                                                \
+        const ptrdiff_t kept = s.kept[0] * s.kept[1];                                                  \
+        if (kept >= 4 * threads) {                                                                     \
+            TP_PARALLEL(kept, threads, begin, end, {                                                   \
+                for (ptrdiff_t k = begin; k < end; k += WIDTH) {                                       \
+                    const ptrdiff_t stop = end - k < WIDTH ? end : k + WIDTH;                          \
+                    LONG some[WIDTH];                                                                  \
+                    name##_part(in, some, &s, k, stop, 0, s.reduced[0]);                               \
+                    for (ptrdiff_t j = k; j < stop; j++) result[j] = (T)(some[j - k] / (LONG)s.divisor); \
+                }                                                                                      \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        /* Few results: the threads share what is reduced. */                                          \
+        if (s.reduced[0] == 1) {                                                                       \
+            const ptrdiff_t pieces = threads < s.reduced[1] ? threads : 1, piece = s.reduced[1] / pieces; \
+            const ptrdiff_t rest = s.reduced[1] - piece * pieces;                                      \
+            s.reduced[0] = pieces;                                                                     \
+            s.reduced[1] = piece;                                                                      \
+            s.reduced_strides[0] = piece * s.reduced_strides[1];                                       \
+            if (rest) { /* too few to be worth a thread */                                             \
+                tp_reduction tail = s;                                                                 \
+                tail.reduced[0] = 1;                                                                   \
+                tail.reduced[1] = rest;                                                                \
+                name##_part(in + pieces * s.reduced_strides[0], totals + kept * threads, &tail, 0, kept, 0, 1); \
+            } else {                                                                                   \
+                for (ptrdiff_t k = 0; k < kept; k++) totals[kept * threads + k] = neutral;             \
+            }                                                                                          \
+        } else {                                                                                       \
+            for (ptrdiff_t k = 0; k < kept; k++) totals[kept * threads + k] = neutral;                 \
+        }                                                                                              \
+        const ptrdiff_t all = s.reduced[0];                                                            \
+        TP_PARALLEL(threads, threads, begin, end, {                                                    \
+            for (ptrdiff_t t = begin; t < end; t++)                                                    \
+                name##_part(in, totals + kept * t, &s, 0, kept, all * t / threads, all * (t + 1) / threads); \
+        });                                                                                            \
+        for (ptrdiff_t k = 0; k < kept; k++) {                                                         \
+            LONG total = totals[k];                                                                    \
+            for (int t = 1; t <= threads; t++) total = of(total, totals[kept * t + k]);                \
+            result[k] = (T)(total / (LONG)s.divisor);                                                  \
+        }                                                                                              \
+    }
+
+REDUCTION(sum_F32, float, float, double, 0, SUM_OF)
+REDUCTION(sum_F64, double, double, double, 0, SUM_OF)
+REDUCTION(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
+REDUCTION(prod_F32, float, double, double, 1, PRODUCT_OF)
+REDUCTION(prod_F64, double, double, double, 1, PRODUCT_OF)
+REDUCTION(max_F32, float, float, float, -INFINITY, LARGER_OF)
+REDUCTION(max_F64, double, double, double, -INFINITY, LARGER_OF)
+REDUCTION(max_I64, int64_t, int64_t, int64_t, INT64_MIN, LARGER_OF)
+REDUCTION(max_I32, int32_t, int32_t, int32_t, INT32_MIN, LARGER_OF)
+REDUCTION(max_U8, uint8_t, uint8_t, uint8_t, 0, LARGER_OF)
+REDUCTION(min_F32, float, float, float, INFINITY, SMALLER_OF)
+REDUCTION(min_F64, double, double, double, INFINITY, SMALLER_OF)
+REDUCTION(min_I64, int64_t, int64_t, int64_t, INT64_MAX, SMALLER_OF)
+REDUCTION(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
+REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
+
+/* The extreme first, which is vectorised, and then where it is. */
+#define ARG(name, T, extreme, neutral, of)                                                             \
+    static void name(const char *in, int64_t *out, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after,     \
+                     int threads) {                                                                    \
+        const T *x = (const T *)in;                                                                    \
+        if (after == 1) {                                                                              \
+            TP_PARALLEL(before, threads, begin, end, {                                                 \
+                for (ptrdiff_t k = begin; k < end; k++) {                                              \
+                    const T *row = x + k * n;                                                          \
+                    const T best = extreme##_row(row, n);                                              \
+                    ptrdiff_t i = 0;                                                                   \
+                    if (best == best) {                                                                \
+                        enum { AHEAD = 64 };                                                           \
+                        for (; i + AHEAD <= n; i += AHEAD) {                                           \
+                            int found = 0;                                                             \
+                            for (int j = 0; j < AHEAD; j++) found |= row[i + j] == best;               \
+                            if (found) break;                                                          \
+                        }                                                                              \
+                        while (i < n - 1 && row[i] != best) i++;                                       \
+                    } else {                                                                           \
+                        while (i < n - 1 && row[i] == row[i]) i++;                                     \
+                    }                                                                                  \
+                    out[k] = i;                                                                        \
+                }                                                                                      \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL(before * after, threads, begin, end, {                                             \
+            for (ptrdiff_t k = begin; k < end;) {                                                      \
+                ptrdiff_t width = after - k % after;                                                   \
+                if (width > end - k) width = end - k;                                                  \
+                if (width > WIDTH) width = WIDTH;                                                      \
+                const T *from = x + k / after * n * after + k % after;                                 \
+                T best[WIDTH];                                                                         \
+                int64_t at[WIDTH];                                                                     \
+                for (ptrdiff_t j = 0; j < width; j++) { best[j] = from[j]; at[j] = 0; }                \
+                for (ptrdiff_t i = 1; i < n; i++) {                                                    \
+                    const T *row = from + i * after;                                                   \
+                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
+                        const T y = row[j];                                                            \
+                        const int better = of(best[j], y) && best[j] == best[j];                       \
+                        best[j] = better ? y : best[j];                                                \
+                        at[j] = better ? i : at[j];                                                    \
+                    }                                                                                  \
+                }                                                                                      \
+                for (ptrdiff_t j = 0; j < width; j++) out[k + j] = at[j];                              \
+                k += width;                                                                            \
+            }                                                                                          \
+        });                                                                                            \
+    }
+#define LARGER(a, b) ((b) > (a) || (b) != (b))
+#define SMALLER(a, b) ((b) < (a) || (b) != (b))
+ARG(argmax_F32, float, max_F32, 0, LARGER)
+ARG(argmax_F64, double, max_F64, 0, LARGER)
+ARG(argmax_I64, int64_t, max_I64, 0, LARGER)
+ARG(argmax_I32, int32_t, max_I32, 0, LARGER)
+ARG(argmin_F32, float, min_F32, 0, SMALLER)
+ARG(argmin_F64, double, min_F64, 0, SMALLER)
+ARG(argmin_I64, int64_t, min_I64, 0, SMALLER)
+ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
+
+const tp_reductions LEVEL(tp_reductions_table) = {
+    .reduce = {
+        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
+        [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64},
+        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8},
+        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8},
+    },
+    .arg = {
+        {[TP_F32] = argmax_F32, [TP_F64] = argmax_F64, [TP_I64] = argmax_I64, [TP_I32] = argmax_I32},
+        {[TP_F32] = argmin_F32, [TP_F64] = argmin_F64, [TP_I64] = argmin_I64, [TP_I32] = argmin_I32},
+    },
+};

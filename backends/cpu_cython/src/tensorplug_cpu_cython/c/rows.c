@@ -1,0 +1,251 @@
+#include "rows.h"
+
+#include <math.h>
+
+#include "parallel.h"
+#include "vmath.h"
+
+enum { LANES = 32, WIDTH = 128 };
+
+#define FOLD(lanes, total)                                                                             \
+    for (int half = LANES / 2; half; half /= 2)                                                        \
+        for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                    \
+    total += lanes[0];
+
+/* Sum an expression of i over a row: in lanes, so that it is vectorised, and in short runs, so that it is
+   exact. */
+#define SUM_ROW(T, n, total, expression)                                                               \
+    double total = 0;                                                                                  \
+    for (ptrdiff_t from_ = 0; from_ < (n); from_ += 4096) {                                            \
+        const ptrdiff_t to_ = (n) - from_ < 4096 ? (n) : from_ + 4096;                                 \
+        T lanes_[LANES] = {0};                                                                         \
+        ptrdiff_t base_ = from_;                                                                       \
+        for (; base_ + LANES <= to_; base_ += LANES)                                                   \
+            for (int l = 0; l < LANES; l++) { const ptrdiff_t i = base_ + l; lanes_[l] += (expression); } \
+        for (ptrdiff_t i = base_; i < to_; i++) lanes_[0] += (expression);                             \
+        FOLD(lanes_, total)                                                                            \
+    }
+
+#define ROWS(S, T)                                                                                     \
+    static T largest_##S(const T *x, ptrdiff_t n) {                                                    \
+        T lanes[LANES];                                                                                \
+        for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                       \
+        ptrdiff_t i = 0;                                                                               \
+        for (; i + LANES <= n; i += LANES)                                                             \
+            for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] || x[i + l] != x[i + l] ? x[i + l] : lanes[l]; \
+        for (; i < n; i++) lanes[0] = x[i] > lanes[0] || x[i] != x[i] ? x[i] : lanes[0];               \
+        for (int l = 1; l < LANES; l++) lanes[0] = lanes[l] > lanes[0] || lanes[l] != lanes[l] ? lanes[l] : lanes[0]; \
+        return lanes[0];                                                                               \
+    }                                                                                                  \
+    static void softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                       \
+        const T peak = largest_##S(x, n);                                                              \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = m_exp_##S(x[i] - peak);                   \
+        SUM_ROW(T, n, total, o[i])                                                                     \
+        const T scale = (T)(1 / total);                                                                \
+        for (ptrdiff_t i = 0; i < n; i++) o[i] *= scale;                                               \
+    }                                                                                                  \
+    static void log_softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                   \
+        const T peak = largest_##S(x, n);                                                              \
+        SUM_ROW(T, n, total, m_exp_##S(x[i] - peak))                                                   \
+        const T shift = (T)log(total);                                                                 \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = (x[i] - peak) - shift;                    \
+    }                                                                                                  \
+    static void softmax_gradient_row_##S(const T *g, const T *y, T *o, ptrdiff_t n) {                  \
+        SUM_ROW(T, n, total, g[i] * y[i])                                                              \
+        const T along = (T)total;                                                                      \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = y[i] * (g[i] - along);                    \
+    }                                                                                                  \
+    static void log_softmax_gradient_row_##S(const T *g, const T *y, T *o, ptrdiff_t n) {              \
+        SUM_ROW(T, n, total, g[i])                                                                     \
+        const T along = (T)total;                                                                      \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = g[i] - m_exp_##S(y[i]) * along;           \
+    }                                                                                                  \
+    /* The same for a block of columns. */                                                             \
+    static void softmax_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width, int logarithm) { \
+        T peak[WIDTH], total[WIDTH];                                                                   \
+        for (ptrdiff_t j = 0; j < width; j++) { peak[j] = -(T)INFINITY; total[j] = 0; }                \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
+                const T v = x[i * step + j];                                                           \
+                peak[j] = v > peak[j] || v != v ? v : peak[j];                                         \
+            }                                                                                          \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                const T shifted = x[i * step + j] - peak[j], e = m_exp_##S(shifted);                   \
+                total[j] += e;                                                                         \
+                o[i * step + j] = logarithm ? shifted : e;                                             \
+            }                                                                                          \
+        for (ptrdiff_t j = 0; j < width; j++) total[j] = logarithm ? m_log_##S(total[j]) : 1 / total[j]; \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                          \
+                o[i * step + j] = logarithm ? o[i * step + j] - total[j] : o[i * step + j] * total[j]; \
+    }                                                                                                  \
+    static void gradient_columns_##S(const T *g, const T *y, T *o, ptrdiff_t n, ptrdiff_t step,        \
+                                     ptrdiff_t width, int logarithm) {                                 \
+        T total[WIDTH] = {0};                                                                          \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < width; j++)                                                      \
+                total[j] += logarithm ? g[i * step + j] : g[i * step + j] * y[i * step + j];           \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                const T a = g[i * step + j], b = y[i * step + j];                                      \
+                o[i * step + j] = logarithm ? a - m_exp_##S(b) * total[j] : b * (a - total[j]);        \
+            }                                                                                          \
+    }
+
+/* Share rows, or blocks of columns, among threads. */
+#define DRIVER(name, S, T, by_row, by_columns)                                                         \
+    static void name##_##S(const void *a_, const void *b_, void *o_, ptrdiff_t before, ptrdiff_t n,    \
+                           ptrdiff_t after, int threads) {                                             \
+        const T *a = a_, *b = b_;                                                                      \
+        T *o = o_;                                                                                     \
+        (void)b;                                                                                       \
+        if (after == 1) {                                                                              \
+            TP_PARALLEL(before, threads, begin, end, {                                                 \
+                for (ptrdiff_t k = begin; k < end; k++) { const ptrdiff_t at = k * n; by_row; }        \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        const ptrdiff_t blocks = (after + WIDTH - 1) / WIDTH;                                          \
+        TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
+            for (ptrdiff_t k = begin; k < end; k++) {                                                  \
+                const ptrdiff_t first = k % blocks * WIDTH, at = k / blocks * n * after + first;       \
+                const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
+                by_columns;                                                                            \
+            }                                                                                          \
+        });                                                                                            \
+    }
+
+#define NORMS(S, T)                                                                                    \
+    static void standardize_##S(const void *x_, void *o_, void *mean_, void *rstd_, double eps,        \
+                                ptrdiff_t before, ptrdiff_t kept, ptrdiff_t after, int threads) {      \
+        const T *x = x_;                                                                               \
+        T *o = o_, *mean = mean_, *rstd = rstd_;                                                       \
+        const double count = (double)(before * after);                                                 \
+        if (after > 1 || before == 1) {                                                                \
+            TP_PARALLEL(kept, threads, begin, end, {                                                   \
+                for (ptrdiff_t k = begin; k < end; k++) {                                              \
+                    double sum = 0;                                                                    \
+                    double squares = 0;                                                                \
+                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
+                        const T *row = x + (b * kept + k) * after;                                     \
+                        SUM_ROW(T, after, total, row[i])                                               \
+                        sum += total;                                                                  \
+                    }                                                                                  \
+                    const T middle = (T)(sum / count);                                                 \
+                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
+                        const T *row = x + (b * kept + k) * after;                                     \
+                        SUM_ROW(T, after, total, (row[i] - middle) * (row[i] - middle))                \
+                        squares += total;                                                              \
+                    }                                                                                  \
+                    const T scale = (T)(1 / sqrt(squares / count + eps));                              \
+                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
+                        const ptrdiff_t at = (b * kept + k) * after;                                   \
+                        INDEPENDENT for (ptrdiff_t i = 0; i < after; i++) o[at + i] = (x[at + i] - middle) * scale; \
+                    }                                                                                  \
+                    mean[k] = middle;                                                                  \
+                    rstd[k] = scale;                                                                   \
+                }                                                                                      \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL((kept + WIDTH - 1) / WIDTH, threads, begin, end, {                                 \
+            for (ptrdiff_t block = begin; block < end; block++) {                                      \
+                const ptrdiff_t k = block * WIDTH;                                                     \
+                const ptrdiff_t width = kept - k < WIDTH ? kept - k : WIDTH;                           \
+                double sum[WIDTH] = {0};                                                               \
+                double squares[WIDTH] = {0};                                                           \
+                for (ptrdiff_t b = 0; b < before; b++)                                                 \
+                    for (ptrdiff_t j = 0; j < width; j++) sum[j] += x[b * kept + k + j];               \
+                for (ptrdiff_t j = 0; j < width; j++) mean[k + j] = (T)(sum[j] / count);               \
+                for (ptrdiff_t b = 0; b < before; b++)                                                 \
+                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
+                        const T d = x[b * kept + k + j] - mean[k + j];                                 \
+                        squares[j] += d * d;                                                           \
+                    }                                                                                  \
+                for (ptrdiff_t j = 0; j < width; j++) rstd[k + j] = (T)(1 / sqrt(squares[j] / count + eps)); \
+                for (ptrdiff_t b = 0; b < before; b++)                                                 \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
+                        o[b * kept + k + j] = (x[b * kept + k + j] - mean[k + j]) * rstd[k + j];       \
+            }                                                                                          \
+        });                                                                                            \
+    }                                                                                                  \
+    static void standardize_gradient_##S(const void *g_, const void *g_mean_, const void *g_rstd_,     \
+                                         const void *y_, const void *rstd_, void *o_, ptrdiff_t before, \
+                                         ptrdiff_t kept, ptrdiff_t after, int threads) {               \
+        const T *g = g_, *g_mean = g_mean_, *g_rstd = g_rstd_, *y = y_, *rstd = rstd_;                 \
+        T *o = o_;                                                                                     \
+        const double count = (double)(before * after);                                                 \
+        if (after > 1 || before == 1) {                                                                \
+            TP_PARALLEL(kept, threads, begin, end, {                                                   \
+                for (ptrdiff_t k = begin; k < end; k++) {                                              \
+                    double sum = 0;                                                                    \
+                    double products = 0;                                                               \
+                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
+                        const T *p = g + (b * kept + k) * after;                                       \
+                        const T *q = y + (b * kept + k) * after;                                       \
+                        SUM_ROW(T, after, total, p[i])                                                 \
+                        SUM_ROW(T, after, product, p[i] * q[i])                                        \
+                        sum += total;                                                                  \
+                        products += product;                                                           \
+                    }                                                                                  \
+                    const double r = rstd[k];                                                          \
+                    const T along = (T)((products * r + g_rstd[k] * r * r) / count);                   \
+                    const T constant = (T)((sum * r - g_mean[k]) / count);                             \
+                    const T scale = rstd[k];                                                           \
+                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
+                        const ptrdiff_t at = (b * kept + k) * after;                                   \
+                        INDEPENDENT for (ptrdiff_t i = 0; i < after; i++)                              \
+                            o[at + i] = g[at + i] * scale - y[at + i] * along - constant;              \
+                    }                                                                                  \
+                }                                                                                      \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL((kept + WIDTH - 1) / WIDTH, threads, begin, end, {                                 \
+            for (ptrdiff_t block = begin; block < end; block++) {                                      \
+                const ptrdiff_t k = block * WIDTH;                                                     \
+                const ptrdiff_t width = kept - k < WIDTH ? kept - k : WIDTH;                           \
+                double sum[WIDTH] = {0};                                                               \
+                double products[WIDTH] = {0};                                                          \
+                T along[WIDTH];                                                                        \
+                T constant[WIDTH];                                                                     \
+                for (ptrdiff_t b = 0; b < before; b++)                                                 \
+                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
+                        const T p = g[b * kept + k + j];                                               \
+                        sum[j] += p;                                                                   \
+                        products[j] += p * y[b * kept + k + j];                                        \
+                    }                                                                                  \
+                for (ptrdiff_t j = 0; j < width; j++) {                                                \
+                    const double r = rstd[k + j];                                                      \
+                    along[j] = (T)((products[j] * r + g_rstd[k + j] * r * r) / count);                 \
+                    constant[j] = (T)((sum[j] * r - g_mean[k + j]) / count);                           \
+                }                                                                                      \
+                for (ptrdiff_t b = 0; b < before; b++)                                                 \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
+                        o[b * kept + k + j] = g[b * kept + k + j] * rstd[k + j] -                      \
+                                              y[b * kept + k + j] * along[j] - constant[j];            \
+            }                                                                                          \
+        });                                                                                            \
+    }
+
+#define FAMILY(S, T)                                                                                   \
+    ROWS(S, T)                                                                                         \
+    DRIVER(softmax, S, T, softmax_row_##S(a + at, o + at, n),                                          \
+           softmax_columns_##S(a + at, o + at, n, after, width, 0))                                    \
+    DRIVER(log_softmax, S, T, log_softmax_row_##S(a + at, o + at, n),                                  \
+           softmax_columns_##S(a + at, o + at, n, after, width, 1))                                    \
+    DRIVER(softmax_gradient, S, T, softmax_gradient_row_##S(a + at, b + at, o + at, n),                \
+           gradient_columns_##S(a + at, b + at, o + at, n, after, width, 0))                           \
+    DRIVER(log_softmax_gradient, S, T, log_softmax_gradient_row_##S(a + at, b + at, o + at, n),        \
+           gradient_columns_##S(a + at, b + at, o + at, n, after, width, 1))                           \
+    NORMS(S, T)
+FAMILY(F32, float)
+FAMILY(F64, double)
+
+#define BOTH(name) {name##_F32, name##_F64}
+const tp_row_kernels LEVEL(tp_row_table) = {
+    .softmax = BOTH(softmax), .log_softmax = BOTH(log_softmax), .softmax_gradient = BOTH(softmax_gradient),
+    .log_softmax_gradient = BOTH(log_softmax_gradient), .standardize = BOTH(standardize),
+    .standardize_gradient = BOTH(standardize_gradient),
+};

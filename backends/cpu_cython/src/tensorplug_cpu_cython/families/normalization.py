@@ -1,0 +1,59 @@
+"""Kernels of standardisation, which all normalisation layers share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import KernelTable, Shape
+
+from .. import rows
+from .._dtypes import FLOATS
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+
+    @table.kernel(dtypes=FLOATS)
+    def standardize(input: Any, dim: Shape, eps: float) -> Any:
+        return rows.standardize(input, tuple(dim), eps, _standardize)
+
+    @table.kernel(dtypes=FLOATS)
+    def standardize_gradient(
+        g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape
+    ) -> Any:
+        return rows.standardize_gradient(
+            g_output, g_mean, g_rstd, output, rstd, tuple(dim), _standardize_gradient
+        )
+
+
+# For empty arrays, and dimensions that are kept on both sides of reduced ones.
+
+
+def _wide(*arrays: Any) -> list[Any]:
+    return [np.asarray(a, np.float32) if a.dtype.itemsize == 2 else np.asarray(a) for a in arrays]
+
+
+def _mean(array: Any, dim: Shape) -> Any:
+    count = array.dtype.type(max(math.prod([array.shape[d] for d in dim]), 1))
+    return np.add.reduce(array, dim, None, None, True) / count
+
+
+def _standardize(input: Any, dim: Shape, eps: float) -> Any:
+    (x,) = _wide(input)
+    mean = np.asarray(_mean(x, dim))
+    centred = x - mean
+    rstd = np.asarray(1 / np.sqrt(_mean(centred * centred, dim) + x.dtype.type(eps)))
+    return tuple([a.astype(input.dtype, copy=False) for a in (centred * rstd, mean, rstd)])
+
+
+def _standardize_gradient(
+    g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape
+) -> Any:
+    g, m, s, y, r = _wide(g_output, g_mean, g_rstd, output, rstd)
+    n = y.dtype.type(max(math.prod([y.shape[d] for d in dim]), 1))
+    along = _mean(g * y, dim) * r + s * (r * r) / n
+    constant = _mean(g, dim) * r - m / n
+    return (g * r - y * along - constant).astype(output.dtype, copy=False)

@@ -1,0 +1,229 @@
+"""Reductions: dimensions are merged until two of each sort are left, or the array is copied first."""
+
+import numpy
+
+cimport numpy as np
+from libc.stdlib cimport free, malloc
+
+from . import pointwise
+
+from .machine cimport (
+    TP_BF16, TP_F16, TP_F32, TP_I64, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for,
+    type_of,
+)
+
+np.import_array()
+
+cdef extern from "c/reductions.h":
+    enum:
+        TP_REDUCTIONS
+    ctypedef struct tp_reduction:
+        Py_ssize_t kept[2]
+        Py_ssize_t reduced[2]
+        Py_ssize_t kept_strides[2]
+        Py_ssize_t reduced_strides[2]
+        double divisor
+    ctypedef void (*tp_reduce)(const char *, char *, const tp_reduction *, char *, int) noexcept nogil
+    ctypedef void (*tp_arg)(const char *, np.npy_int64 *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
+    ctypedef struct tp_reductions:
+        tp_reduce reduce[4][10]
+        tp_arg arg[2][10]
+
+cdef extern from *:
+    """
+    #define tp_reductions_kernels(level) TP_CHOOSE(tp_reductions_table, level)
+    """
+    const tp_reductions *tp_reductions_kernels(int)
+
+cdef const tp_reductions *kernels = tp_reductions_kernels(simd_level)
+SUM, MAX, MIN, PROD = range(4)
+
+cdef enum:
+    GRAIN = 32768, HOLD = 8192
+
+
+cdef int merge(
+    np.ndarray array, const int *dims, int count, Py_ssize_t *sizes, Py_ssize_t *strides
+) noexcept:
+    """Merge dimensions that lie behind each other; return how many are left, or 3 for too many.
+
+    The slower of the two that are left comes first; what is missing has size 1.
+    """
+    cdef int left = 0, k
+    cdef Py_ssize_t size, stride
+    for k in range(count):
+        size = np.PyArray_DIM(array, dims[k])
+        stride = np.PyArray_STRIDE(array, dims[k])
+        if size == 1:
+            continue
+        if left and strides[left - 1] == stride * size:
+            sizes[left - 1] *= size
+            strides[left - 1] = stride
+            continue
+        if left == 2:
+            return 3
+        sizes[left] = size
+        strides[left] = stride
+        left += 1
+    if left < 2:
+        sizes[1] = sizes[0] if left else 1
+        strides[1] = strides[0] if left else 0
+        sizes[0] = 1
+        strides[0] = 0
+    return left
+
+
+cdef class Reduction:
+    """A reduction: sum, mean, amax, amin or prod."""
+
+    cdef int kind
+    cdef bint is_mean
+    cdef object fallback
+
+    def __init__(self, int kind, fallback, bint is_mean=False):
+        self.kind = kind
+        self.is_mean = is_mean
+        self.fallback = fallback
+
+    def call(self, input, dim, keepdim):
+        """Return the reduction of `input` over the dimensions `dim`."""
+        cdef np.ndarray array = plain_array(input), result
+        cdef int number = type_of(array), dims = np.PyArray_NDIM(array), i, kept = 0, reduced = 0, out_dims = 0
+        cdef int kept_dims[64]
+        cdef int reduced_dims[64]
+        cdef np.npy_intp shape[64]
+        cdef bint is_reduced[64]
+        cdef tp_reduction form
+        cdef Py_ssize_t count, total = np.PyArray_SIZE(array)
+        cdef tp_reduce function
+        cdef char *partial
+        cdef char stack[1024]
+        cdef int threads
+        if number == TP_F16 or number == TP_BF16:
+            wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
+            return pointwise.cast(wide, descriptors[number])
+        function = kernels.reduce[self.kind][number] if number >= 0 else NULL
+        if function == NULL or not total:
+            return self.fallback(input, dim, keepdim)
+        for i in range(dims):
+            is_reduced[i] = False
+        if isinstance(dim, tuple):
+            for d in dim:
+                is_reduced[<int> d] = True
+        elif dim is None:
+            for i in range(dims):
+                is_reduced[i] = True
+        elif dims:
+            is_reduced[<int> dim] = True
+        for i in range(dims):
+            if is_reduced[i]:
+                reduced_dims[reduced] = i
+                reduced += 1
+                if keepdim:
+                    shape[out_dims] = 1
+                    out_dims += 1
+            else:
+                kept_dims[kept] = i
+                kept += 1
+                shape[out_dims] = np.PyArray_DIM(array, i)
+                out_dims += 1
+        if (
+            merge(array, kept_dims, kept, form.kept, form.kept_strides) == 3
+            or merge(array, reduced_dims, reduced, form.reduced, form.reduced_strides) == 3
+        ):
+            array = numpy.ascontiguousarray(array) if number < 0 else pointwise.clone(array)
+            if (
+                merge(array, kept_dims, kept, form.kept, form.kept_strides) == 3
+                or merge(array, reduced_dims, reduced, form.reduced, form.reduced_strides) == 3
+            ):
+                return self.fallback(input, dim, keepdim)
+        # The order of what is reduced is free: put what lies closest together last.
+        if abs(form.reduced_strides[0]) < abs(form.reduced_strides[1]) and form.reduced[0] > 1:
+            form.reduced[0], form.reduced[1] = form.reduced[1], form.reduced[0]
+            form.reduced_strides[0], form.reduced_strides[1] = form.reduced_strides[1], form.reduced_strides[0]
+        count = form.kept[0] * form.kept[1]
+        form.divisor = <double> (total // count) if self.is_mean else 1.0
+        result = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+        threads = threads_for(total, GRAIN)
+        partial = stack
+        if count < 4 * threads and (threads + 1) * count * 8 > <Py_ssize_t> sizeof(stack):
+            partial = <char *> malloc((threads + 1) * count * 8)
+            if partial == NULL:
+                raise MemoryError()
+        if total < HOLD:
+            function(<char *> np.PyArray_DATA(array), <char *> np.PyArray_DATA(result), &form, partial, 1)
+        else:
+            with nogil:
+                function(<char *> np.PyArray_DATA(array), <char *> np.PyArray_DATA(result), &form, partial, threads)
+        if partial != stack:
+            free(partial)
+        return result
+
+
+cdef class Place:
+    """Where the largest (0) or smallest (1) element along a dimension is."""
+
+    cdef int kind
+    cdef object fallback
+
+    def __init__(self, int kind, fallback):
+        self.kind = kind
+        self.fallback = fallback
+
+    def call(self, input, dim, keepdim):
+        """Return the first place of the extreme along `dim`, or in the flattened input."""
+        cdef np.ndarray array = plain_array(input), result
+        cdef int number = type_of(array), dims = np.PyArray_NDIM(array), i, out_dims = 0
+        cdef Py_ssize_t before = 1, n = 1, after = 1, total = np.PyArray_SIZE(array)
+        cdef np.npy_intp shape[64]
+        cdef tp_arg function
+        cdef int along = -1
+        if number == TP_F16 or number == TP_BF16:
+            return self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
+        function = kernels.arg[self.kind][number] if number >= 0 else NULL
+        if function == NULL or not total:
+            return self.fallback(input, dim, keepdim)
+        if not np.PyArray_IS_C_CONTIGUOUS(array):
+            array = pointwise.clone(array)
+        if dim is not None and dims:
+            along = dim
+        for i in range(dims):
+            if along < 0 or i == along:
+                n *= np.PyArray_DIM(array, i)
+                if keepdim:
+                    shape[out_dims] = 1
+                    out_dims += 1
+                continue
+            if i < along:
+                before *= np.PyArray_DIM(array, i)
+            else:
+                after *= np.PyArray_DIM(array, i)
+            shape[out_dims] = np.PyArray_DIM(array, i)
+            out_dims += 1
+        result = new_array(<np.dtype> descriptors[TP_I64], out_dims, shape, NULL)
+        if total < HOLD:
+            function(
+                <char *> np.PyArray_DATA(array), <np.npy_int64 *> np.PyArray_DATA(result), before, n, after, 1
+            )
+        else:
+            with nogil:
+                function(
+                    <char *> np.PyArray_DATA(array), <np.npy_int64 *> np.PyArray_DATA(result), before, n, after,
+                    threads_for(total, GRAIN),
+                )
+        return result
+
+
+def types_of(int kind):
+    """Return the TP_ numbers of the types that a reduction serves."""
+    return tuple([
+        number for number in range(TP_TYPES)
+        if kernels.reduce[kind][number] != NULL or number in (TP_F16, TP_BF16)
+    ])
+
+
+def places_types():
+    """Return the TP_ numbers of the types that argmax and argmin serve."""
+    return tuple([
+        number for number in range(TP_TYPES) if kernels.arg[0][number] != NULL or number in (TP_F16, TP_BF16)
+    ])

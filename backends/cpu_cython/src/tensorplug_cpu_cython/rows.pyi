@@ -1,0 +1,19 @@
+from collections.abc import Callable
+from typing import Any
+
+def softmax(input: Any, dim: int) -> Any: ...
+def log_softmax(input: Any, dim: int) -> Any: ...
+def softmax_gradient(g: Any, result: Any, dim: int) -> Any: ...
+def log_softmax_gradient(g: Any, result: Any, dim: int) -> Any: ...
+def standardize(
+    input: Any, dim: tuple[int, ...], eps: float, fallback: Callable[..., Any]
+) -> Any: ...
+def standardize_gradient(
+    g_output: Any,
+    g_mean: Any,
+    g_rstd: Any,
+    output: Any,
+    rstd: Any,
+    dim: tuple[int, ...],
+    fallback: Callable[..., Any],
+) -> Any: ...
