@@ -32,6 +32,7 @@ cdef class OpNode(Node):
     cdef public Plan plan
     cdef public tuple saved, versions, sizes
 
+    cpdef tuple output_kind(self, int number)
     cpdef keep(self, Plan plan, tuple saved, tuple versions)
     @cython.locals(formulas=tuple, sizes=tuple, results=list, formula=Formula, place=Py_ssize_t)
     cpdef list apply(self, object gradient, bint raw)

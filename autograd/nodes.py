@@ -188,6 +188,10 @@ class OpNode(Node):
         """Drop what was saved."""
         self.saved = None
 
+    def output_kind(self, number: int) -> tuple[Kind, Shape]:
+        """Return the kind and the shape of an output."""
+        return self.kind, self.shape
+
     def __getattr__(self, name: str) -> Any:
         """Return what was saved of an argument or output: ``_saved_self``, ``_saved_result``."""
         if name.startswith("_saved_"):
@@ -288,6 +292,10 @@ class MultiNode(OpNode):
 
     # (kind, shape) of each output
     outputs: tuple[tuple[Kind, Shape], ...]
+
+    def output_kind(self, number: int) -> tuple[Kind, Shape]:
+        """Return the kind and the shape of an output."""
+        return self.outputs[number]
 
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Evaluate the formulas with the gradients of all outputs, zeros for those without."""

@@ -32,7 +32,9 @@ cpdef list evaluate_all(OpNode node, object gradient)
 )
 cpdef tuple evaluate(OpNode node, Formula formula, tuple references, tuple gradients)
 
-@cython.locals(key=list, arrays=list, values=list, frozen=tuple, program=Program)
+@cython.locals(
+    key=list, arrays=list, frozen=tuple, program=Program, saved=tuple, tensor=TensorBase, storage=Storage
+)
 cdef tuple _evaluate_keyed(OpNode node, Formula formula, tuple references, tuple gradients)
 
 cpdef normal(object array, Kind kind)

@@ -383,28 +383,34 @@ def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) ->
 def _evaluate_keyed(
     node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
 ) -> tuple[Any, bool]:
-    key: list[Any] = []
+    key: list[Any] = []  # of each argument: (kind, shape) or (type, plain value)
     arrays: list[Any] = []
-    values: list[Any] = []
+    saved = node.saved or ()
     for reference in references:
-        if reference is not True and reference is not False and reference < 0:
-            gradient = gradients[-1 - reference]
-            kind, shape = _output_kind(node, -1 - reference)
-            key.append((kind, shape))
-            arrays.append(gradient)
-            values.append((kind, shape))
-            continue
+        if reference is not True and reference is not False:
+            if reference < 0:
+                arrays.append(gradients[-1 - reference])
+                key.append(node.output_kind(-1 - reference))
+                continue
+            value = saved[reference]
+            if isinstance(value, TensorBase):
+                tensor = value
+                version = node.versions[reference]
+                storage = tensor._storage
+                if version != (tensor._writes if storage is None else storage.version):
+                    raise node.modified(value, version)
+                arrays.append(tensor._array)
+                key.append((tensor._kind, tensor._shape))
+                continue
         value = reference if isinstance(reference, bool) else node.unpack(reference)
         if isinstance(value, TensorBase):
-            key.append((value._kind, value._shape))
             arrays.append(value._array)
-            values.append((value._kind, value._shape))
-        elif isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
+            key.append((value._kind, value._shape))
+        elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
             return _on_tensors(node, formula, references, gradients), False
         else:
             # 1, 1.0 and True are equal as keys, but not as arguments.
             key.append((type(value), value))
-            values.append(value)
     frozen = tuple(key)
     try:
         program = formula.programs.get(frozen)
@@ -412,10 +418,10 @@ def _evaluate_keyed(
         return _on_tensors(node, formula, references, gradients), False
     if program is None:
         arguments = [
-            new_tensor(MetaArray(v[1], v[0].dtype), kind_of(META, v[0].dtype), v[1])
-            if type(v) is tuple and len(v) == 2 and isinstance(v[0], Kind)
-            else v
-            for v in values
+            new_tensor(MetaArray(value, first.dtype), kind_of(META, first.dtype), value)
+            if isinstance(first, Kind)
+            else value
+            for first, value in key
         ]
         try:
             program = trace(formula, arguments, node.kind.device)
@@ -429,18 +435,13 @@ def _evaluate_keyed(
     return program.run(arrays), program.fresh
 
 
-def _output_kind(node: OpNode, number: int) -> tuple[Kind, Shape]:
-    outputs = getattr(node, "outputs", None)
-    return (node.kind, node.shape) if outputs is None else outputs[number]
-
-
 def _on_tensors(
     node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
 ) -> Any:
     """Run a formula as it is, on tensors, without recording; return raw arrays."""
     tensors = tuple(
         [
-            new_tensor(gradient, *_output_kind(node, number))
+            new_tensor(gradient, *node.output_kind(number))
             for number, gradient in enumerate(gradients)
         ]
     )
