@@ -6,16 +6,19 @@ Each function checks one variant of one op and returns how many single compariso
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tensorplug.autograd import gradcheck, gradgradcheck
-from tensorplug.core.devices import META
+from tensorplug.core.devices import META, Device
 from tensorplug.core.dtypes import DType, can_cast, complex128, float64
+from tensorplug.core.kinds import canonical_device, kind_of
 from tensorplug.core.operators import Op, get_op
 from tensorplug.core.ops.creation import ones_like, zeros_like
+from tensorplug.core.resolution import describe_kernel
 from tensorplug.core.tensor import Tensor
 
 from . import making
@@ -224,7 +227,10 @@ def check_meta(record: OpRecord, device: str, dtype: DType) -> int:
 
 
 def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
-    """Write to results: neither an input nor another result may change with them."""
+    """Write to results: neither an input nor another result may change with them.
+
+    And let go of them: what a kernel keeps of them is lost to everybody else.
+    """
     op = get_op(record.op)
     count = 0
     for sample in samples_of(record, device, dtype):
@@ -240,7 +246,29 @@ def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
                 # Of two calls, since a kernel might give the same memory twice.
                 assert_same(kept, _native(others), f"{record.op} {sample}: results share memory")
             count += 1
+        arrays = _watched(results, sample)
+        result = value = None
+        results.clear()
+        kept = [array for watch in arrays if (array := watch()) is not None]
+        assert not kept, (
+            f"{record.op} {sample}: {describe_kernel(op, kind_of(canonical_device(Device(device)), dtype))} "
+            f"holds on to {len(kept)} of its results after the caller let go, so that their memory is "
+            "never free again; keep no reference to what a kernel returns"
+        )
     return count
+
+
+def _watched(results: list[Tensor], sample: Sample) -> list[weakref.ref[Any]]:
+    """Return weak references to the arrays of results, save those that the sample holds as well."""
+    held = {id(tensor) for tensor in tensors_in((sample.args, sample.kwargs))}
+    watched: list[weakref.ref[Any]] = []
+    for result in results:
+        if id(result) not in held:
+            try:
+                watched.append(weakref.ref(result._array))
+            except TypeError:  # an array class without a place for them
+                continue
+    return watched
 
 
 def check_out(record: OpRecord, device: str, dtype: DType) -> int:

@@ -11,6 +11,7 @@ the error comes back, with its traceback, when its device is asked for.
 
 from __future__ import annotations
 
+import time
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -187,6 +188,7 @@ def _load(found: Found) -> list[Quarantined]:
         return []
     if not found.is_current:
         return [_set_aside(found, None, *_other_version(found))]
+    started = time.perf_counter()
     try:
         plugin: Any = found.entry_point.load()
         name = manager.name_of(plugin, found.name)
@@ -198,8 +200,10 @@ def _load(found: Found) -> list[Quarantined]:
             )  # fmt: skip
             _loaded[key] = name
             return []
-        record = PluginRecord(name, plugin, found.package, found.version, found.name)
+        served = frozenset([f.device for f in installed() if f.package == found.package])
+        record = PluginRecord(name, plugin, found.package, found.version, found.name, served)
         _loaded[key] = manager.register_record(record).name
+        record.seconds = time.perf_counter() - started
     except (Exception, SystemExit) as error:
         fix = (
             f"`pip install --upgrade {found.package}` may repair it, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 # Core tells arrays from plain values by their class; these are how it writes plain values.
 _PLAIN = (bool, int, float, complex, str, bytes, tuple, list, dict, type(None))
+
+
+#: Everything starts on this device, so no other package may bring its runtime by being found first.
+_OWNERS = {"cpu": "tensorplug"}
 
 
 def check_runtime(
@@ -63,12 +67,35 @@ def check_runtime(
     ]
     if missing:
         raise RegistrationError(f"{where} does not implement {', '.join(missing)}")
-    if type_ in known:
+    if type_ in known or _OWNERS.get(type_, record.package) != record.package:
         raise RegistrationError(
-            f"plugin {record.label}: device type {type_!r} already has a runtime; only kernels can "
-            "be added to it"
+            f"plugin {record.label}: device type {type_!r} already has a runtime"
+            f"{_owner_of(type_)}; only kernels can be added to it, or give yours another name"
         )
     return runtime
+
+
+def _owner_of(type_: str) -> str:
+    """Return whose the runtime of a device type is, as a phrase."""
+    from .manager import registered
+
+    for record in registered():
+        if any(runtime.type == type_ for runtime in record.devices):
+            return f", of plugin {record.label}"
+    return f", of {_OWNERS[type_]}" if type_ in _OWNERS else ""
+
+
+def check_served(runtime: DeviceRuntime, record: PluginRecord, served: Collection[str]) -> None:
+    """Refuse the runtime of a device type that no entry point of its package names.
+
+    Nothing would find it, and it could stand in the way of the package that is found.
+    """
+    if runtime.type not in served:
+        raise RegistrationError(
+            f"plugin {record.label}: it brings a runtime for {runtime.type!r}, but the entry points "
+            f"of {record.package} name {', '.join(sorted(served))}; add one named "
+            f"'{runtime.type}.<label>' to its pyproject.toml"
+        )
 
 
 def _check_capabilities(runtime: DeviceRuntime, where: str) -> None:

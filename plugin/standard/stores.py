@@ -34,7 +34,7 @@ class Store:
 class StoredArray:
     """What the kernels of an adapted library are given, before they see the library's own array."""
 
-    __slots__ = ("dtype", "offset", "shape", "store", "strides")
+    __slots__ = ("__weakref__", "dtype", "offset", "shape", "store", "strides")
 
     def __init__(
         self, store: Store, shape: Shape, strides: Shape, offset: int, dtype: DType

@@ -81,6 +81,17 @@ def returns_one_memory(kernel):
     return prod
 
 
+def holds_on(kernel):
+    kept = []
+
+    def tan(*args):
+        results = kernel(*args)
+        kept.append(results)
+        return results
+
+    return tan
+
+
 def wrong_dtype(kernel):
     def amax(input, dim, keepdim):
         result = kernel(input, dim, keepdim)
@@ -108,6 +119,7 @@ FAULTS = {
     "cumsum": writes_to_its_input,
     "floor": returns_its_input,
     "prod": returns_one_memory,
+    "tan": holds_on,
     "amax": wrong_dtype,
     "atan2": ignores_out,
     "philox_bits": ignores_the_seed,

@@ -62,9 +62,10 @@ def faulty() -> Iterator[Run]:
     """A run over ops that have a fault each, and one that has none."""
     faults = (
         "wrong_value,wrong_shape_if_empty,pointwise_wrong_shape_if_empty,writes_to_its_input,"
-        "returns_its_input,returns_one_memory,wrong_dtype,ignores_out,ignores_the_seed"
+        "returns_its_input,returns_one_memory,wrong_dtype,ignores_out,ignores_the_seed,"
+        "holds_on"
     )
-    ops = "exp,flip,sin,cumsum,floor,prod,amax,atan2,philox_bits,rand,cos,sqrt"
+    ops = "exp,flip,sin,cumsum,floor,prod,amax,atan2,philox_bits,rand,cos,sqrt,tan"
     return run("--op", ops, faults=faults)
 
 
@@ -96,6 +97,12 @@ def test_a_kernel_that_returns_the_same_memory_twice(faulty: Run) -> None:
     assert "memory/float32" in faulty.of("FAILED", "prod")
 
 
+def test_a_kernel_that_keeps_what_it_returns(faulty: Run) -> None:
+    assert "memory/float32" in faulty.of("FAILED", "tan")
+    assert "holds on to 1 of its results" in faulty.text
+    assert "forward/float32" in faulty.of("PASSED", "tan")
+
+
 def test_a_wrong_dtype(faulty: Run) -> None:
     assert "forward/float32" in faulty.of("FAILED", "amax")
     assert "forward/float64" in faulty.of("PASSED", "amax")
@@ -122,7 +129,7 @@ def test_ops_without_a_fault_pass(faulty: Run) -> None:
 def test_the_summary_counts(faulty: Run) -> None:
     line = re.search(r"(\d+) ops, (\d+) cases \((.*)\), (\d+) comparisons in \d+ s", faulty.text)
     assert line is not None
-    assert int(line[1]) == 12
+    assert int(line[1]) == 13
     assert int(line[2]) == sum(len(faulty.cases[outcome]) for outcome in ("PASSED", "FAILED"))
     assert f"{len(faulty.cases['FAILED'])} failed" in line[3]
     assert int(line[4]) > 500

@@ -1,11 +1,15 @@
 """A small device to register in a process, and care that nothing of it stays behind."""
 
+import types
+
 import numpy as np
 import pytest
 
 import tensorplug
 from tensorplug.core import kinds, plugins, resolution
 from tensorplug.core.ops.creation import fill_new
+from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins.discovery import Found
 from tensorplug.plugin import DeviceRuntime, Kernel, dtype_named, hookimpl
 
 FLOAT32 = dtype_named("float32")
@@ -147,3 +151,41 @@ def registry():
     plugins.manager.removed_devices.clear()
     resolution.set_fallback(policy)
     resolution.fallbacks.clear()
+
+
+class FakeEntryPoint:
+    """An entry point whose object is made by a function."""
+
+    def __init__(self, name, make, package="tensorplug-fake", version="1.0"):
+        self.name = name
+        self.make = make
+        self.value = f"{package}:{name}"
+        self.group = "tensorplug.v1"
+        self.dist = types.SimpleNamespace(name=package, version=version)
+        self.loads = 0
+
+    def load(self):
+        self.loads += 1
+        return self.make()
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Make entry points appear as if their packages were installed."""
+    monkeypatch.setattr(discovery, "_loaded", dict(discovery._loaded))
+    monkeypatch.setattr(discovery, "_quarantine", {})
+    monkeypatch.setattr(discovery, "_tried", {"cpu", "meta"})
+
+    def appear(*points, version="1"):
+        found = [Found(point, version) for point in points]
+        monkeypatch.setattr(discovery, "_found", [*discovery.installed(), *found])
+        return points
+
+    return appear
+
+
+def failing(error):
+    def load():
+        raise error
+
+    return load

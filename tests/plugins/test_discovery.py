@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import types
 import warnings
 
 import pytest
@@ -13,45 +12,7 @@ from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.discovery import Found
 from tensorplug.plugin import DeviceNotAvailableError
 
-from .conftest import Plugin, toy_plugin
-
-
-class FakeEntryPoint:
-    """An entry point whose object is made by a function."""
-
-    def __init__(self, name, make, package="tensorplug-fake", version="1.0"):
-        self.name = name
-        self.make = make
-        self.value = f"{package}:{name}"
-        self.group = "tensorplug.v1"
-        self.dist = types.SimpleNamespace(name=package, version=version)
-        self.loads = 0
-
-    def load(self):
-        self.loads += 1
-        return self.make()
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Make entry points appear as if their packages were installed."""
-    monkeypatch.setattr(discovery, "_loaded", dict(discovery._loaded))
-    monkeypatch.setattr(discovery, "_quarantine", {})
-    monkeypatch.setattr(discovery, "_tried", {"cpu", "meta"})
-
-    def appear(*points, version="1"):
-        found = [Found(point, version) for point in points]
-        monkeypatch.setattr(discovery, "_found", [*discovery.installed(), *found])
-        return points
-
-    return appear
-
-
-def failing(error):
-    def load():
-        raise error
-
-    return load
+from .conftest import FakeEntryPoint, Plugin, failing, toy_plugin
 
 
 def test_importing_tensorplug_loads_no_plugin():

@@ -16,6 +16,9 @@ from tensorplug.core.plugins.discovery import EXTENSION, Found, Quarantined
 from . import devices
 from .output import heading, print_json, table
 
+# Users wait for a plugin when they first ask for its device; beyond this they wonder.
+_SLOW = 2.0
+
 _PACKAGES = ("numpy", "scipy", "pluggy", "ml-dtypes", "threadpoolctl")
 
 
@@ -48,6 +51,16 @@ def report() -> dict[str, Any]:
                 "traceback": entry.traceback,
             }
             for entry in broken
+        ],
+        "slow": [
+            {
+                "plugin": record.label,
+                "reason": f"it took {record.seconds:.1f} s to load",
+                "fix": "`python -X importtime` shows where; its author can import what is heavy in the "
+                "functions that need it",
+            }
+            for record in manager.registered()
+            if record.seconds > _SLOW
         ],
         "threads": _threads(),
     }
@@ -153,5 +166,8 @@ def _print(found: dict[str, Any]) -> None:
         if entry["traceback"]:
             print("    " + entry["traceback"].rstrip().replace("\n", "\n    "))
         print()
+    for entry in found["slow"]:
+        heading(f"slow to load: {entry['plugin']}")
+        print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     count = len(found["quarantined"])
     print(f"{count} plugins in quarantine" if count else "nothing is wrong with the plugins")
