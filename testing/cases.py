@@ -247,7 +247,7 @@ def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
                 assert_same(kept, _native(others), f"{record.op} {sample}: results share memory")
             count += 1
         arrays = _watched(results, sample)
-        result = value = None
+        result = value = None  # type: ignore[assignment]  # the last of each loop
         results.clear()
         kept = [array for watch in arrays if (array := watch()) is not None]
         assert not kept, (
