@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "rows": ([], ["rows.c"]),
+    "optimizers": ([], ["optimizers.c"]),
 }
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -45,20 +47,23 @@ class BuildLevels(build_ext):
 
     def build_extension(self, extension: Extension) -> None:
         """Compile the levelled files, then the module."""
-        objects = []
-        for level, march in (LEVELS or {"plain": None}).items():
-            folder = Path(self.build_temp, level)
-            for source in extension.levelled:
-                flags = [*extension.extra_compile_args, *LEVEL_FLAGS]
-                objects += self.compiler.compile(
-                    [source],
-                    output_dir=str(folder),
-                    macros=[*extension.define_macros, ("TP_LEVEL", level)],
-                    include_dirs=extension.include_dirs,
-                    extra_postargs=[*flags, f"-march={march}"] if march else flags,
-                    depends=extension.depends,
-                )
-        extension.extra_objects = [*extension.kept_objects, *objects]
+
+
+        def compiled(level: str) -> list[str]:
+            march = LEVELS.get(level)
+            flags = [*extension.extra_compile_args, *LEVEL_FLAGS]
+            return self.compiler.compile(
+                extension.levelled,
+                output_dir=str(Path(self.build_temp, level)),
+                macros=[*extension.define_macros, ("TP_LEVEL", level)],
+                include_dirs=extension.include_dirs,
+                extra_postargs=[*flags, f"-march={march}"] if march else flags,
+                depends=extension.depends,
+            )
+
+        with ThreadPoolExecutor() as pool:
+            objects = pool.map(compiled, LEVELS or ["plain"])
+        extension.extra_objects = [path for some in objects for path in some]
         super().build_extension(extension)
 
 
@@ -85,7 +90,6 @@ def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
         depends=[str(header) for header in (SOURCE / "c").glob("*.h")],
     )
     built.levelled = [str(SOURCE / "c" / file) for file in levelled]
-    built.kept_objects = []
     return built
 
 
@@ -104,7 +108,7 @@ def cythonized() -> list[Extension]:
     described = [extension(name, *files) for name, files in MODULES.items()]
     built = cythonize(described, compiler_directives=DIRECTIVES, include_path=["src"])
     for module, original in zip(built, described, strict=True):
-        module.levelled, module.kept_objects = original.levelled, original.kept_objects
+        module.levelled = original.levelled
     return built
 
 

@@ -38,7 +38,7 @@ cdef extern from *:
 cdef const tp_row_kernels *kernels = tp_row_kernels_of(simd_level)
 
 cdef enum:
-    GRAIN = 8192, HOLD = 2048
+    GRAIN = 16384, HOLD = 2048
 
 
 cdef np.ndarray contiguous(object value):

@@ -9,24 +9,24 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
 
 /* name, and how many elements are worth a thread (in thousands): what is bound by memory takes more. */
 #define TP_BINARY(X)                                                                                   \
-    X(add, 16) X(sub, 16) X(mul, 16) X(true_divide, 16) X(maximum, 16) X(minimum, 16)                  \
-    X(clamp_min, 16) X(clamp_max, 16) X(eq, 16) X(ne, 16) X(lt, 16) X(le, 16) X(gt, 16) X(ge, 16)      \
-    X(copysign, 16) X(power, 2) X(atan2, 1) X(fmod, 2) X(remainder, 4) X(floor_divide, 4)              \
-    X(bitwise_and, 16) X(bitwise_or, 16) X(bitwise_xor, 16)                                            \
-    X(relu_gradient, 16) X(sigmoid_gradient, 16) X(tanh_gradient, 16) X(silu_gradient, 4)              \
-    X(gelu_gradient, 4) X(gelu_tanh_gradient, 4) X(leaky_relu_gradient, 16) X(elu_gradient, 4)         \
-    X(softplus_gradient, 4) X(log_sigmoid_gradient, 4) X(hardtanh_gradient, 16)                        \
-    X(hardsigmoid_gradient, 16) X(hardswish_gradient, 16) X(threshold_gradient, 16)                    \
-    X(mish_gradient, 4)
+    X(add, 32) X(sub, 32) X(mul, 32) X(true_divide, 32) X(maximum, 32) X(minimum, 32)                  \
+    X(clamp_min, 32) X(clamp_max, 32) X(eq, 32) X(ne, 32) X(lt, 32) X(le, 32) X(gt, 32) X(ge, 32)      \
+    X(copysign, 32) X(power, 8) X(atan2, 4) X(fmod, 8) X(remainder, 16) X(floor_divide, 16)              \
+    X(bitwise_and, 32) X(bitwise_or, 32) X(bitwise_xor, 32)                                            \
+    X(relu_gradient, 32) X(sigmoid_gradient, 32) X(tanh_gradient, 32) X(silu_gradient, 16)              \
+    X(gelu_gradient, 16) X(gelu_tanh_gradient, 16) X(leaky_relu_gradient, 32) X(elu_gradient, 16)         \
+    X(softplus_gradient, 16) X(log_sigmoid_gradient, 16) X(hardtanh_gradient, 32)                        \
+    X(hardsigmoid_gradient, 32) X(hardswish_gradient, 32) X(threshold_gradient, 32)                    \
+    X(mish_gradient, 16)
 
 #define TP_UNARY(X)                                                                                    \
-    X(neg, 16) X(abs, 16) X(square, 16) X(sqrt, 16) X(rsqrt, 16) X(exp, 4) X(exp2, 4) X(expm1, 4)      \
-    X(log, 4) X(log2, 4) X(log10, 4) X(log1p, 4) X(sin, 4) X(cos, 4) X(tan, 2) X(tanh, 4)              \
-    X(sigmoid, 4) X(relu, 16) X(floor, 16) X(ceil, 16) X(trunc, 16) X(rint, 16) X(sign, 16)            \
-    X(erf, 4) X(erfc, 1) X(asin, 1) X(acos, 1) X(atan, 1) X(sinh, 1) X(cosh, 1) X(asinh, 1)            \
-    X(acosh, 1) X(atanh, 1) X(bitwise_not, 16) X(clone, 16)                                            \
-    X(leaky_relu, 16) X(elu, 4) X(gelu, 4) X(gelu_tanh, 4) X(silu, 4) X(softplus, 4)                   \
-    X(log_sigmoid, 4) X(mish, 4) X(hardtanh, 16) X(hardsigmoid, 16) X(hardswish, 16) X(threshold, 16)
+    X(neg, 32) X(abs, 32) X(square, 32) X(sqrt, 32) X(rsqrt, 32) X(exp, 16) X(exp2, 16) X(expm1, 16)      \
+    X(log, 16) X(log2, 16) X(log10, 16) X(log1p, 16) X(sin, 16) X(cos, 16) X(tan, 8) X(tanh, 16)              \
+    X(sigmoid, 16) X(relu, 32) X(floor, 32) X(ceil, 32) X(trunc, 32) X(rint, 32) X(sign, 32)            \
+    X(erf, 16) X(erfc, 4) X(asin, 4) X(acos, 4) X(atan, 4) X(sinh, 4) X(cosh, 4) X(asinh, 4)            \
+    X(acosh, 4) X(atanh, 4) X(bitwise_not, 32) X(clone, 32)                                            \
+    X(leaky_relu, 32) X(elu, 16) X(gelu, 16) X(gelu_tanh, 16) X(silu, 16) X(softplus, 16)                   \
+    X(log_sigmoid, 16) X(mish, 16) X(hardtanh, 32) X(hardsigmoid, 32) X(hardswish, 32) X(threshold, 32)
 
 #define TP_NUMBER(name, grain) TP_OP_##name,
 enum { TP_BINARY(TP_NUMBER) TP_BINARY_OPS };
