@@ -14,7 +14,11 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 # A module is compiled if a .pxd beside it types what its source leaves untyped.
-FOLDERS = {"tensorplug.core": "core", "tensorplug.autograd": "autograd"}
+FOLDERS = {
+    "tensorplug.core": "core",
+    "tensorplug.core.ops": "core/ops",
+    "tensorplug.autograd": "autograd",
+}
 
 DIRECTIVES = {
     "language_level": 3,

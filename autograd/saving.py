@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tensorplug.core import profiling
@@ -11,6 +12,8 @@ from tensorplug.core.tensor_base import TensorBase
 
 from .nodes import Node, SavedByHook, node_extra
 from .views import edge_of, requires_grad
+
+_OWN = tuple(str(Path(__file__).parents[1] / name) for name in ("autograd", "core"))
 
 
 class _Hooks(threading.local):
@@ -126,7 +129,11 @@ def note_trace(node: Node) -> None:
     """Keep the Python stack of the forward call with a node."""
     import traceback
 
-    frames = traceback.format_stack()[:-3]
+    # Up to the call from outside of core and autograd, whose compiled functions have no frames.
+    stack = traceback.extract_stack()
+    while len(stack) > 1 and str(Path(stack[-1].filename).parent).startswith(_OWN):
+        stack.pop()
+    frames = traceback.format_list(stack)
     node_extra(node).forward_trace = "Traceback of forward call that caused the error:\n" + "".join(
         frames
     )

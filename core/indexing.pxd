@@ -1,0 +1,3 @@
+from .execution cimport show
+
+cpdef get_item(object input, object key)
