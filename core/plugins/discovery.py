@@ -11,6 +11,7 @@ the error comes back, with its traceback, when its device is asked for.
 
 from __future__ import annotations
 
+import functools
 import time
 import traceback
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 EXTENSION = "extension"
 
 
-@dataclass(slots=True)
+@dataclass
 class Found:
     """An installed plugin, as its entry point describes it; nothing of it is imported."""
 
@@ -46,12 +47,12 @@ class Found:
         """The device type it serves, or "extension"."""
         return self.entry_point.name.partition(".")[0]
 
-    @property
+    @functools.cached_property  # each time the metadata is parsed
     def package(self) -> str:
         """The distribution's name."""
         return self.entry_point.dist.name if self.entry_point.dist is not None else ""
 
-    @property
+    @functools.cached_property
     def version(self) -> str:
         """The distribution's version."""
         return self.entry_point.dist.version if self.entry_point.dist is not None else ""
@@ -118,10 +119,9 @@ def installed(refresh: bool = False) -> list[Found]:
                 if group.startswith(hookspecs.GROUP_PREFIX)
                 for point in points.select(group=group)
             ]
-            # One distribution can be seen twice: installed, and as a source tree on sys.path.
-            unique = {
-                (f.package, f.entry_point.group, f.name, f.entry_point.value): f for f in found
-            }
+            # One distribution can be seen twice: installed, and as a source tree on sys.path. The
+            # packages' names are not asked for: they are in files that would have to be parsed.
+            unique = {(f.entry_point.group, f.name, f.entry_point.value): f for f in found}
             _found = list(unique.values())
         return list(_found)
 
@@ -200,8 +200,7 @@ def _load(found: Found) -> list[Quarantined]:
             )  # fmt: skip
             _loaded[key] = name
             return []
-        served = frozenset([f.device for f in installed() if f.package == found.package])
-        record = PluginRecord(name, plugin, found.package, found.version, found.name, served)
+        record = PluginRecord(name, plugin, found.package, found.version, found.name)
         _loaded[key] = manager.register_record(record).name
         record.seconds = time.perf_counter() - started
     except (Exception, SystemExit) as error:

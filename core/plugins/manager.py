@@ -42,8 +42,6 @@ class PluginRecord:
         The distribution it came from; empty for one registered in process.
     entry_point : str
         The name of its entry point; empty for one registered in process.
-    served : frozenset of str or None
-        The device types that the package's entry points name; None for one registered in process.
     seconds : float
         How long it took to import and register; 0 for one registered in process.
     devices, ops, kernels, derivatives, layers, extensions, autocast : list
@@ -55,7 +53,6 @@ class PluginRecord:
     package: str = ""
     version: str = ""
     entry_point: str = ""
-    served: frozenset[str] | None = None
     seconds: float = 0.0
     devices: list[DeviceRuntime] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
@@ -189,8 +186,7 @@ def _register_parts(record: PluginRecord) -> None:
     runtimes: dict[str, DeviceRuntime] = {}
     for item in _collect(record, "tensorplug_devices"):
         runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})
-        if record.served is not None:
-            validation.check_served(runtime, record, record.served)
+        validation.check_served(runtime, record)
         runtimes[runtime.type] = runtime
     for item in _collect(record, "tensorplug_ops"):
         op = validation.check_op(item, record)

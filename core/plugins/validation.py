@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,11 +85,16 @@ def _owner_of(type_: str) -> str:
     return f", of {_OWNERS[type_]}" if type_ in _OWNERS else ""
 
 
-def check_served(runtime: DeviceRuntime, record: PluginRecord, served: Collection[str]) -> None:
+def check_served(runtime: DeviceRuntime, record: PluginRecord) -> None:
     """Refuse the runtime of a device type that no entry point of its package names.
 
     Nothing would find it, and it could stand in the way of the package that is found.
     """
+    if not record.entry_point or runtime.type == record.entry_point.partition(".")[0]:
+        return
+    from .discovery import installed
+
+    served = {found.device for found in installed() if found.package == record.package}
     if runtime.type not in served:
         raise RegistrationError(
             f"plugin {record.label}: it brings a runtime for {runtime.type!r}, but the entry points "
