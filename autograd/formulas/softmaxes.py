@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.ops.softmaxes import _log_softmax_gradient, _softmax_gradient
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
 from .reductions import unsqueezed
-
-
-def _softmax(g: Any, result: Any, dim: int) -> Any:
-    weighted = g * result
-    return weighted - result * weighted.sum(dim, True)
-
-
-def _log_softmax(g: Any, result: Any, dim: int) -> Any:
-    return g - result.exp() * g.sum(dim, True)
 
 
 def _logsumexp(
@@ -27,7 +19,7 @@ def _logsumexp(
 
 
 DERIVATIVES = [
-    derivative("_softmax", input=_softmax),
-    derivative("_log_softmax", input=_log_softmax),
+    derivative("_softmax", input=lambda g, result, dim: _softmax_gradient(g, result, dim)),
+    derivative("_log_softmax", input=lambda g, result, dim: _log_softmax_gradient(g, result, dim)),
     derivative("_logsumexp", input=_logsumexp),
 ]

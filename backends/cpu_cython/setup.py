@@ -48,7 +48,6 @@ class BuildLevels(build_ext):
     def build_extension(self, extension: Extension) -> None:
         """Compile the levelled files, then the module."""
 
-
         def compiled(level: str) -> list[str]:
             march = LEVELS.get(level)
             flags = [*extension.extra_compile_args, *LEVEL_FLAGS]

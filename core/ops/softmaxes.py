@@ -99,6 +99,19 @@ def _log_softmax(input: Tensor, dim: int) -> Tensor:
 
 
 @composite(method=False)
+def _softmax_gradient(g: Tensor, result: Tensor, dim: int) -> Tensor:
+    """Return the gradient of softmax's input, from that of its result and the result."""
+    weighted = g * result
+    return sub(weighted, result * sum(weighted, dim, True))
+
+
+@composite(method=False)
+def _log_softmax_gradient(g: Tensor, result: Tensor, dim: int) -> Tensor:
+    """Return the gradient of log_softmax's input, from that of its result and the result."""
+    return sub(g, result.exp() * sum(g, dim, True))
+
+
+@composite(method=False)
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return :func:`softmax` of the negated input.
 

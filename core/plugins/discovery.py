@@ -137,6 +137,8 @@ def load_device(device: str) -> None:
         _loading.add(device)
         try:
             serving = [found for found in installed() if found.device == device]
+            # Kernels for an extension's ops, extension.<name>.<label>, come after extension.<name>.
+            serving.sort(key=lambda found: found.name.count("."))
             current = {(found.package, found.device) for found in serving if found.is_current}
             for found in serving:
                 # A package may speak several versions; then the others are none of our business.

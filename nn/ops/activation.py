@@ -1,6 +1,7 @@
 """Activations whose derivative is worth a formula: it saves memory, or holds where the body's would not.
 
-The body of each is the definition; half precision is computed in float32, as in torch.
+The body of each is the definition; half precision is computed in float32, as in torch. The derivatives that
+take several passes are ops as well, named ``<activation>_gradient``: a backend can do each in one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ def leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
 
 
 @composite(method=False)
+def leaky_relu_gradient(g: Tensor, input: Tensor, negative_slope: float) -> Tensor:
+    """Return `g` times the derivative of :func:`leaky_relu`."""
+    return where(input > 0, g, g * negative_slope)
+
+
+@composite(method=False)
 def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
     """Return scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
 
@@ -41,6 +48,15 @@ def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor
         return where(x > 0, x * scale, below)
 
     return widened(input, body)
+
+
+@composite(method=False)
+def elu_gradient(
+    g: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float
+) -> Tensor:
+    """Return `g` times the derivative of :func:`elu`."""
+    below = (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
+    return where(input > 0, g * scale, g * below)
 
 
 @composite(method=False)
@@ -59,7 +75,9 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBE = 0.044715  # of Hendrycks and Gimpel; x * x * x, for array libraries take long over powers
 
 
-def _gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
+@composite(method=False)
+def gelu_gradient(g: Tensor, input: Tensor, approximate: str) -> Tensor:
+    """Return `g` times the derivative of :func:`gelu`."""
     x = input
     if approximate == "tanh":
         t = (_ROOT * (x + _CUBE * x * x * x)).tanh()
@@ -75,7 +93,9 @@ def silu(input: Tensor) -> Tensor:
     return widened(input, lambda x: x * x.sigmoid())
 
 
-def _silu_gradient(g: Any, input: Any) -> Any:
+@composite(method=False)
+def silu_gradient(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`silu`."""
     s = input.sigmoid()
     return g * (s * (1 + input * (1 - s)))
 
@@ -91,7 +111,9 @@ def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     return widened(input, body)
 
 
-def _softplus_gradient(g: Any, input: Any, beta: float, threshold: float) -> Any:
+@composite(method=False)
+def softplus_gradient(g: Tensor, input: Tensor, beta: float, threshold: float) -> Tensor:
+    """Return `g` times the derivative of :func:`softplus`."""
     z = input * beta
     return where(z > threshold, g, g * z.sigmoid())
 
@@ -100,6 +122,12 @@ def _softplus_gradient(g: Any, input: Any, beta: float, threshold: float) -> Any
 def log_sigmoid(input: Tensor) -> Tensor:
     """Return the logarithm of sigmoid(x), which neither overflows nor cancels."""
     return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())
+
+
+@composite(method=False)
+def log_sigmoid_gradient(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`log_sigmoid`."""
+    return g * (-input).sigmoid()
 
 
 @composite(method=False)
@@ -115,6 +143,12 @@ def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
 
 
 @composite(method=False)
+def hardtanh_gradient(g: Tensor, input: Tensor, min_val: float, max_val: float) -> Tensor:
+    """Return `g` times the derivative of :func:`hardtanh`."""
+    return where((input > min_val).logical_and(input < max_val), g, 0.0)
+
+
+@composite(method=False)
 def hardsigmoid(input: Tensor) -> Tensor:
     """Return (x + 3) / 6, cut off at 0 and 1."""
     return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)
@@ -126,7 +160,9 @@ def hardswish(input: Tensor) -> Tensor:
     return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
 
 
-def _hardswish_gradient(g: Any, input: Any) -> Any:
+@composite(method=False)
+def hardswish_gradient(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`hardswish`."""
     return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
 
 
@@ -139,30 +175,29 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 DERIVATIVES = [
     derivative(
         "leaky_relu",
-        input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope),
+        input=lambda g, input, negative_slope: leaky_relu_gradient(g, input, negative_slope),
     ),
     derivative(
         "elu",
-        input=lambda g, input, alpha, scale, input_scale: where(
-            input > 0,
-            g * scale,
-            g * (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale),
+        input=lambda g, input, alpha, scale, input_scale: elu_gradient(
+            g, input, alpha, scale, input_scale
         ),
     ),
-    derivative("gelu", input=_gelu_gradient),
-    derivative("silu", input=_silu_gradient),
-    derivative("softplus", input=_softplus_gradient),
-    derivative("log_sigmoid", input=lambda g, input: g * (-input).sigmoid()),
+    derivative("gelu", input=lambda g, input, approximate: gelu_gradient(g, input, approximate)),
+    derivative("silu", input=lambda g, input: silu_gradient(g, input)),
+    derivative(
+        "softplus",
+        input=lambda g, input, beta, threshold: softplus_gradient(g, input, beta, threshold),
+    ),
+    derivative("log_sigmoid", input=lambda g, input: log_sigmoid_gradient(g, input)),
     derivative(
         "hardtanh",
-        input=lambda g, input, min_val, max_val: where(
-            (input > min_val).logical_and(input < max_val), g, 0.0
-        ),
+        input=lambda g, input, min_val, max_val: hardtanh_gradient(g, input, min_val, max_val),
     ),
     derivative(
         "hardsigmoid",
         input=lambda g, input: where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0),
     ),
-    derivative("hardswish", input=_hardswish_gradient),
+    derivative("hardswish", input=lambda g, input: hardswish_gradient(g, input)),
     derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]

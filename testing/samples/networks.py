@@ -329,6 +329,27 @@ def _activation_samples(*options: tuple[Any, ...]) -> Callable[[Any, DType], Ite
     return samples
 
 
+def _gradient_samples(*options: tuple[Any, ...]) -> Callable[[Any, DType], Iterator[Sample]]:
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        for option in options:
+            yield Sample(make(2, 5), make(2, 5), *option)
+            yield Sample(make(), make(), *option)
+            yield Sample(make(0, 3), make(0, 3), *option)
+
+    return samples
+
+
+def _slope_of(function: Any) -> Callable[..., Any]:
+    """Return the reference of an activation's gradient: the activation's difference quotient."""
+    step = 1e-5
+
+    def product(g: Any, a: Any, *options: Any) -> Any:
+        a = np.asarray(a, np.float64)
+        return g * (function(a + step, *options) - function(a - step, *options)) / (2 * step)
+
+    return product
+
+
 def _sigmoid(a: Any) -> Any:
     return 1 / (1 + np.exp(-a))
 
@@ -403,6 +424,28 @@ RECORDS = [
     _record("silu", _activation_samples(()), lambda a: a * _sigmoid(a)),
     _record("softplus", _activation_samples((1.0, 20.0), (2.0, 1.0)), _softplus),
     _record("log_sigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
+    _record(
+        "leaky_relu_gradient",
+        _gradient_samples((0.1,)),
+        _slope_of(lambda a, slope: np.where(a > 0, a, a * slope)),
+    ),
+    _record("elu_gradient", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)),
+    _record("gelu_gradient", _gradient_samples(("none",), ("tanh",)), _slope_of(_gelu)),
+    _record("silu_gradient", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
+    _record("softplus_gradient", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)),
+    _record(
+        "log_sigmoid_gradient", _gradient_samples(()), _slope_of(lambda a: -np.log1p(np.exp(-a)))
+    ),
+    _record(
+        "hardtanh_gradient",
+        _gradient_samples((-1.0, 1.5)),
+        _slope_of(lambda a, low, high: np.clip(a, low, high)),
+    ),
+    _record(
+        "hardswish_gradient",
+        _gradient_samples(()),
+        _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),
+    ),
     _record("mish", _activation_samples(()), lambda a: a * np.tanh(np.log1p(np.exp(a)))),
     _record(
         "hardtanh", _activation_samples((-1.0, 1.5)), lambda a, low, high: np.clip(a, low, high)

@@ -87,6 +87,17 @@ def _inner_dims(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(0, 3), 0)
 
 
+def _with_gradient(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make(2, 3), 1)
+    yield Sample(make(2, 3, 2), make(2, 3, 2), 1)
+    yield Sample(make(), make(), 0)
+    yield Sample(make(0, 3), make(0, 3), 0)
+
+
+def _along(a: Any, dim: int) -> Any:
+    return np.sum(a, axis=dim if a.ndim else None, keepdims=True)
+
+
 def _dim_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 3), 2), IndexError, "Dimension out of range")
 
@@ -114,5 +125,21 @@ RECORDS = [
     ),
     OpRecord("_softmax", _inner_dims, _softmax, dtypes=FLOATS, torch="", atol=HALVES),
     OpRecord("_log_softmax", _inner_dims, _log_softmax, dtypes=FLOATS, torch="", atol=HALVES),
+    OpRecord(
+        "_softmax_gradient",
+        _with_gradient,
+        lambda g, y, dim: g * y - y * _along(g * y, dim),
+        dtypes=FLOATS,
+        torch="",
+        atol=HALVES,
+    ),
+    OpRecord(
+        "_log_softmax_gradient",
+        _with_gradient,
+        lambda g, y, dim: g - np.exp(y) * _along(g, dim),
+        dtypes=FLOATS,
+        torch="",
+        atol=HALVES,
+    ),
     OpRecord("_logsumexp", _inner_samples, _logsumexp, dtypes=INEXACT, torch="", atol=HALVES),
 ]

@@ -32,18 +32,49 @@ def build(table: KernelTable) -> None:
         table.add(name, _with_numbers(name), dtypes=FLOATS)
     forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
     table.add("gelu", lambda input, approximate: forms[approximate](input), dtypes=FLOATS)
+    slopes = {
+        "none": pointwise.Binary("gelu_gradient").call,
+        "tanh": pointwise.Binary("gelu_tanh_gradient").call,
+    }
+    table.add(
+        "gelu_gradient", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
+    )
+    for name in ("silu", "log_sigmoid", "hardswish"):
+        gradient = f"{name}_gradient"
+        table.add(gradient, pointwise.Binary(gradient).call, dtypes=FLOATS)
+    for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
+        gradient = f"{name}_gradient"
+        table.add(gradient, _slope_with_numbers(gradient), dtypes=FLOATS)
+
+
+_KEPT = 100
 
 
 def _with_numbers(name: str) -> Any:
-    """Return a kernel of (input, numbers…), which keeps the loop of the numbers it had last."""
+    """Return a kernel of (input, numbers…); the loops of some numbers are kept."""
     loops: dict[tuple[float, ...], Any] = {}
 
     def kernel(input: Any, *numbers: float) -> Any:
         loop = loops.get(numbers)
         if loop is None:
-            if len(loops) > 100:
+            if len(loops) >= _KEPT:
                 loops.clear()
             loop = loops[numbers] = pointwise.Unary(name, None, numbers).call
         return loop(input)
+
+    return kernel
+
+
+def _slope_with_numbers(name: str) -> Any:
+    """Return a kernel of (gradient, input, numbers…)."""
+    loops: dict[tuple[float, ...], Any] = {}
+
+    def kernel(g: Any, input: Any, *numbers: float) -> Any:
+        loop = loops.get(numbers)
+        if loop is None:
+            if len(loops) >= _KEPT:
+                loops.clear()
+            loop = loops[numbers] = pointwise.Binary(name, None, numbers).call
+        return loop(g, input)
 
     return kernel

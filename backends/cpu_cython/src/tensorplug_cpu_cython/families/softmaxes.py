@@ -14,6 +14,8 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for op, function in (("_softmax", rows.softmax), ("_log_softmax", rows.log_softmax)):
         table.add(op, _of_dimensions(function, shared_kernel(op)), dtypes=FLOATS)
+    table.add("_softmax_gradient", rows.softmax_gradient, dtypes=FLOATS)
+    table.add("_log_softmax_gradient", rows.log_softmax_gradient, dtypes=FLOATS)
 
 
 def _of_dimensions(function: Any, numberlike: Any) -> Any:
