@@ -228,9 +228,9 @@ class _Tracer(Layer):
         return -len(self.program.constants)
 
 
-# A copy to another device is no kernel; as_strided counts from the start of the memory, and where in it an
-# array begins only the array tells.
-_UNTRACEABLE = frozenset({"as_strided", "to_device"})
+# A copy to another device, or in other strides, is no kernel; as_strided counts from the start of the memory,
+# and where in it an array begins only the array tells.
+_UNTRACEABLE = frozenset({"as_strided", "clone_strided", "to_device"})
 
 # Composites that look at strides, which meta tensors do not share with the arrays to come.
 _LAYOUT = frozenset({"reshape", "contiguous"})

@@ -20,6 +20,7 @@ from .modes import enable_grad
 from .nodes import Node
 
 AS_STRIDED = operators.handle("as_strided")
+CLONE = operators.handle("clone")
 
 
 # The view ops that lead from a base to a view, the last one first: (steps before, op, arguments), or None. A
@@ -214,7 +215,7 @@ class ScatterView(Node):
 
     def _gradients(self, gradient: Any) -> list[tuple[Any, bool]]:
         if any([op is AS_STRIDED for op, _ in _in_order(self.steps)]):
-            gradient = gradient.clone()  # strides are meant for a contiguous base
+            gradient = CLONE.call(gradient)  # strides are meant for a contiguous base
         written = replay(self.steps, gradient).clone()
         if self.edges[0] is None:
             return [(None, False), (written, True)]

@@ -18,6 +18,8 @@ def _converter(dtype: DType) -> Callable[..., Any]:
     """Return the method that converts to one dtype."""
 
     def convert(self: Any, memory_format: Any = None) -> Any:
+        if memory_format is not None:
+            return self.to(dtype, memory_format=memory_format)
         return self.to(dtype)
 
     convert.__doc__ = f"Return the tensor as {dtype!r}; itself if it is that already."

@@ -6,12 +6,13 @@ Ops on it run the declared rules only. Views have real strides, so layout questi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import operators
 from .devices import META
 from .dtypes import DType, Number
+from .formats import strides_in_order
 from .kinds import Kind, kind_of
 from .operators import Op, Spec
 from .runtime import DeviceRuntime
@@ -99,9 +100,8 @@ def pointwise_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
 
     def run(*arrays: MetaArray, out: MetaArray | None = None) -> MetaArray:
         result = kind.results[op.index]
-        return MetaArray(
-            broadcast_shapes(*[array.shape for array in arrays]), (result or kind).dtype
-        )
+        shape = broadcast_shapes(*[array.shape for array in arrays])
+        return MetaArray(shape, (result or kind).dtype, _combined(shape, arrays))
 
     return run
 
@@ -116,8 +116,49 @@ def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
             raise RuntimeError(
                 f"{op.name}: the output's shape depends on the data, which a meta tensor lacks"
             )
-        arrays.append(MetaArray(shape, dtype))
+        strides = None
+        if op.pointwise:
+            strides = _combined(shape, [value for value in raw if type(value) is MetaArray])
+        elif op.name == "cast":
+            strides = _sorted(raw[0])
+        arrays.append(MetaArray(shape, dtype, strides))
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _combined(shape: Shape, arrays: Sequence[MetaArray]) -> Shape | None:
+    """Return the strides of a pointwise op's result, None for row by row.
+
+    As NumPy has it (``order="K"``): the operands' order of memory, if they agree on one.
+    """
+    rows = contiguous_strides(shape)
+    if 0 in shape or all([a.strides == rows for a in arrays if a.shape == shape]):
+        return None
+    steps = [_spread(array, shape) for array in arrays]
+    order: list[int] = []
+    for dim in range(len(shape) - 1, -1, -1):
+        place = len(order)
+        for before in range(place - 1, -1, -1):
+            verdict = [s[order[before]] > s[dim] for s in steps if s[order[before]] and s[dim]]
+            if not verdict:
+                continue
+            if not all(verdict):
+                break
+            place = before
+        order.insert(place, dim)
+    return strides_in_order(shape, tuple(order))
+
+
+def _spread(array: MetaArray, shape: Shape) -> Shape:
+    """Return the strides of an array broadcast to a shape: 0 along what has one place only."""
+    steps = [step if n > 1 else 0 for n, step in zip(array.shape, array.strides, strict=True)]
+    return (0,) * (len(shape) - len(steps)) + tuple(steps)
+
+
+def _sorted(array: MetaArray) -> Shape:
+    """Return the strides of a copy whose dimensions lie in the order of their strides."""
+    strides = array.strides
+    order = sorted(range(len(strides) - 1, -1, -1), key=lambda dim: strides[dim])
+    return strides_in_order(array.shape, tuple(order))
 
 
 def view_of(op: Op, array: MetaArray, values: tuple[Any, ...]) -> MetaArray:

@@ -11,8 +11,11 @@ import math
 from typing import Any
 
 from . import operators
+from .creation import show_memory
+from .formats import preserve_format, suggested_format
+from .ops.copying import strides_of
 from .ops.rules import check_tensor
-from .shapes import as_shape, check_sizes
+from .shapes import as_shape, check_sizes, contiguous_strides
 from .tensor_base import bump_version, new_tensor, storage_of, version_of
 
 
@@ -28,9 +31,16 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     ----------
     *sizes : int, or one sequence of int
         The shape. Elements beyond those that the tensor had may hold anything.
+    memory_format : memory_format, optional
+        In which order the elements fill the shape; by default row by row.
     """
     shape = check_sizes(as_shape(sizes, "resize_"), "resize_")
-    if shape == self._shape:
+    stride = None
+    if memory_format is not None:
+        stride = strides_of(shape, memory_format, self._kind, "resize_")
+        if self._shape == shape and self.stride() == (stride or contiguous_strides(shape)):
+            return self
+    elif shape == self._shape:
         return self
     _refuse(self, "resize_")
     kind = self._kind
@@ -44,6 +54,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
             made = tensor_over(array, self).view(-1)
             kept = min(count, flat._shape[0])
             made[:kept].copy_(flat[:kept])
+    if stride is not None:
+        array = show_memory(tensor_over(array, self).view(-1), shape, stride, 0)._array
     self._array, self._shape = array, shape
     bump_version(self)
     return self
@@ -55,8 +67,14 @@ def tensor_over(array: Any, like: Any) -> Any:
 
 
 def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
-    """Give the tensor the shape of another: see :meth:`resize_`."""
-    return resize_(self, the_template._shape)
+    """Give the tensor the shape of another, in a format (``tp.preserve_format``: in that of the other).
+
+    See :meth:`resize_`.
+    """
+    shape = the_template._shape
+    if memory_format is preserve_format:
+        memory_format = suggested_format(shape, the_template.stride())
+    return resize_(self, shape, memory_format=memory_format)
 
 
 def set_(self: Any, source: Any = None) -> Any:

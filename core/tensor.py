@@ -15,6 +15,7 @@ from .conversions import Conversions
 from .current import current
 from .devices import Device
 from .dtypes import DType, as_dtype
+from .formats import check_format, contiguous_format, in_format
 from .kinds import canonical_device
 from .pointwise import is_operand
 from .shapes import Size, as_shape, is_contiguous
@@ -173,9 +174,12 @@ class Tensor(Conversions):
         """Return the address of the first element."""
         return self._kind.runtime.data_pointer(self._array)
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Return whether the elements lie in memory row by row without gaps."""
-        return is_contiguous(self._shape, self.stride())
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Return whether the elements lie in memory in the order of a format, without gaps."""
+        if memory_format is contiguous_format:
+            return is_contiguous(self._shape, self.stride())
+        check_format(memory_format, "is_contiguous")
+        return in_format(self._shape, self.stride(), memory_format)
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Return whether both show the same memory in the same way."""
@@ -476,9 +480,16 @@ class Tensor(Conversions):
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Return the tensor on another device and/or with another dtype.
 
-        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``
-        and ``copy``. The tensor itself is returned if nothing changes and `copy` is False.
+        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``,
+        ``copy`` and ``memory_format``. The tensor itself is returned if nothing changes and `copy` is
+        False.
         """
+        if "memory_format" in kwargs:
+            chosen = kwargs.pop("memory_format")
+            if chosen is not None:
+                from .ops.copying import to_format
+
+                return to_format(self, chosen, *_parse_to(args, kwargs))
         device, dtype, copy = _parse_to(args, kwargs)
         result = self
         if dtype is not None and dtype is not self._kind.dtype:
@@ -503,7 +514,7 @@ class Tensor(Conversions):
 
     def cpu(self, memory_format: Any = None) -> Tensor:
         """Return the tensor on the "cpu" device."""
-        return self.to("cpu")
+        return self.to("cpu", memory_format=memory_format)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the name of the tensor's type, or the tensor converted to `dtype`."""
@@ -608,7 +619,6 @@ def _parse_to(
     other: Any = kwargs.pop("other", None)
     copy = kwargs.pop("copy", False)
     kwargs.pop("non_blocking", None)
-    kwargs.pop("memory_format", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
     flags = []

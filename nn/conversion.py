@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from tensorplug.autograd import no_grad
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.dtypes import bfloat16, float16, float32, float64
+from tensorplug.core.formats import check_format
 from tensorplug.core.ops import empty_like
 
 from .module_base import ModuleBase
@@ -36,7 +37,8 @@ class ModuleConversion(ModuleBase):
         """Move or convert: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
 
         Only floating-point and complex tensors change their dtype. Parameters keep their identity,
-        so optimizers go on working.
+        so optimizers go on working. ``to(memory_format=tp.channels_last)`` orders the memory of tensors
+        of 4 and 5 dimensions.
 
         Raises
         ------
@@ -49,7 +51,11 @@ class ModuleConversion(ModuleBase):
         >>> tp.nn.Linear(2, 1).to(tp.float64).weight.dtype
         tensorplug.float64
         """
-        device, dtype, non_blocking = _parse_to(args, dict(kwargs))
+        options = dict(kwargs)
+        memory_format = options.pop("memory_format", None)
+        if memory_format is not None:
+            check_format(memory_format, "to")
+        device, dtype, non_blocking = _parse_to(args, options)
         if dtype is not None and dtype.is_complex:
             warnings.warn(
                 "Complex modules are a new feature under active development whose design may "
@@ -62,7 +68,10 @@ class ModuleConversion(ModuleBase):
         def convert(tensor: Tensor) -> Tensor:
             suits = tensor.is_floating_point() or tensor.is_complex()
             return tensor.to(
-                device=device, dtype=dtype if suits else None, non_blocking=non_blocking
+                device=device,
+                dtype=dtype if suits else None,
+                non_blocking=non_blocking,
+                memory_format=memory_format if tensor.ndim in (4, 5) else None,
             )
 
         return self._apply(convert)
@@ -143,7 +152,6 @@ def _parse_to(
     dtype = options.pop("dtype", None)
     other = options.pop("tensor", None)
     non_blocking = bool(options.pop("non_blocking", False))
-    options.pop("memory_format", None)
     if options:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(options))!r}")
     for arg in args:

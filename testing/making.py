@@ -48,6 +48,8 @@ def make_tensor(
         Whether neighbouring elements lie apart in memory.
     exclude_zero : bool
         Whether zeros are replaced by ones.
+    memory_format : memory_format, optional
+        In which order the elements lie.
 
     Examples
     --------
@@ -66,6 +68,8 @@ def make_tensor(
         made = made.to(device)
     if noncontiguous and sizes:
         made = made[..., ::2]
+    if memory_format is not None:
+        made = made.clone(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made
 
 

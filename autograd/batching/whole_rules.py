@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -23,6 +24,12 @@ def _rewrap(op: Op, values: tuple[Any, ...]) -> Any:
 def whole_as_is(op: Op, values: tuple[Any, ...], size: int) -> Any:
     """Call a composite that treats all elements alike, or leading dimensions as a batch."""
     return _rewrap(op, tuple([v.tensor if isinstance(v, Hidden) else v for v in values]))
+
+
+def laid_out(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    """Copy the samples, each in the strides asked for, one after the other."""
+    input, stride = values
+    return op.call(input.tensor, (math.prod(input.shape), *stride))
 
 
 def merged(op: Op, values: tuple[Any, ...], size: int) -> Any:
@@ -127,6 +134,7 @@ def filled(op: Op, values: tuple[Any, ...], size: int) -> Any:
 RANDOM = frozenset({"bernoulli", "multinomial", "normal", "poisson"})
 
 COMPOSITES: dict[str, WholeRule] = {
+    "clone_strided": laid_out,
     "to_device": whole_as_is,
     # These look whether all went well, which needs a number.
     **dict.fromkeys(

@@ -16,6 +16,7 @@ def _cast_back(g: Any, input_dtype: Any) -> Any:
 DERIVATIVES = [
     derivative("cast", input=_cast_back),
     derivative("clone", input=lambda g: g),
+    derivative("clone_strided", input=lambda g: g),
     derivative("copy", input=None, src=lambda g: g),
     derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
 ]

@@ -96,6 +96,7 @@ TANGENTS = [
             "basic_index",
             "cast",
             "clone",
+            "clone_strided",
             "cumsum",
             "diagonal",
             "expand",

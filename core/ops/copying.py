@@ -1,21 +1,41 @@
-"""Ops that copy or convert: cast, to_device, clone, copy."""
+"""Ops that copy or convert: cast, to_device, clone, copy.
+
+Kernels make copies row by row. A copy in another order is one of the dimensions in the order of memory, shown
+in the strides that belong to it (:func:`clone_strided`).
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+from .. import operators
+from ..current import current
 from ..devices import Device
 from ..dtypes import DType
+from ..execution import show
+from ..formats import (
+    check_format,
+    contiguous_format,
+    format_strides,
+    in_format,
+    preserve_format,
+    preserved_strides,
+    suggested_format,
+)
 from ..kinds import Kind, kind_of
 from ..operators import Spec, composite, primitive
-from ..shapes import broadcast_shapes
+from ..shapes import Shape, broadcast_shapes, contiguous_strides
 from ..tensor_base import TensorBase, new_tensor
 from .rules import check_tensor
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["cast", "clone", "contiguous", "copy", "to_device"]
+__all__ = ["cast", "clone", "clone_strided", "contiguous", "copied", "copy", "to_device"]
+
+_PERMUTE = operators.handle("permute")
+_VIEW = operators.handle("view")
 
 
 @primitive("input, dtype", method=False)
@@ -34,9 +54,66 @@ def cast(input: Tensor, dtype: DType) -> Spec:
     return Spec((input, dtype), input._shape, dtype)
 
 
-@primitive("input")
-def clone(input: Tensor, *, memory_format: Any = None) -> Spec:
-    """Return a copy of `input`, contiguous in memory.
+@primitive("input", name="clone", method=False)
+def copied(input: Tensor) -> Spec:
+    """Return a copy of `input`, row by row in memory; what :func:`clone` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ones(2, 3).t().clone(memory_format=tp.contiguous_format).stride()
+    (2, 1)
+    """
+    return Spec((input,), input._shape, input.dtype)
+
+
+@composite(method=False)
+def clone_strided(input: Tensor, stride: Shape) -> Tensor:
+    """Return a copy of `input` in given strides that leave no gaps; what :func:`clone` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ones(2, 3).t().clone().stride()
+    (1, 3)
+    """
+    return laid_out(copied(show_in_order(input, stride)), input._shape, stride)
+
+
+def show_in_order(input: Any, stride: Shape) -> Any:
+    """Return a view with the dimensions in the order that strides put them into."""
+    order = tuple(sorted(range(len(stride)), key=lambda dim: (-stride[dim], dim)))
+    shape = input._shape
+    return show(_PERMUTE, input, (order,), tuple([shape[dim] for dim in order]))
+
+
+def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
+    """Return the memory of a new tensor, whose elements lie row by row, in a shape and strides."""
+    from ..creation import show_memory
+
+    count = math.prod(shape)
+    flat = show(_VIEW, rows, ((count,),), (count,))
+    result = show_memory(flat, shape, stride, 0)
+    if current.paused:
+        current.gradient.note_unrecorded(result)
+    return result
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Return a copy of `input`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any shape and dtype.
+    memory_format : memory_format, optional
+        In which order the elements of the copy lie. By default ``tp.preserve_format``, the order that they
+        have in `input`; where those have gaps or overlap, the order of the dimensions is kept.
+
+    Raises
+    ------
+    RuntimeError
+        If the format is for tensors of another rank.
 
     Examples
     --------
@@ -48,7 +125,39 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Spec:
     tensor([0., 0.])
     """
     check_tensor(input, "clone")
-    return Spec((input,), input._shape, input.dtype)
+    stride = strides_like(input, memory_format, "clone")
+    return copied(input) if stride is None else clone_strided(input, stride)
+
+
+def strides_like(input: Any, memory_format: Any, name: str) -> Shape | None:
+    """Return the strides of a new tensor like `input`, None if its elements lie row by row.
+
+    Raises
+    ------
+    TypeError
+        If `memory_format` is something else.
+    RuntimeError
+        If it is for tensors of another rank.
+    """
+    shape: Shape = input._shape
+    runtime = input._kind.runtime
+    if memory_format is None or memory_format is preserve_format:
+        if 1 not in shape and runtime.is_contiguous(input._array):
+            return None
+        stride = preserved_strides(shape, runtime.strides(input._array))
+        return None if stride == contiguous_strides(shape) else stride
+    return strides_of(shape, memory_format, input._kind, name)
+
+
+def strides_of(shape: Shape, memory_format: Any, kind: Kind, name: str) -> Shape | None:
+    """Return the strides of a new tensor in a format, None if its elements lie row by row.
+
+    They do so in any format where there are no elements, and on a device without strides.
+    """
+    stride = format_strides(shape, memory_format, name)
+    if stride == contiguous_strides(shape) or 0 in shape:
+        return None
+    return stride if "views" in kind.runtime.capabilities else None
 
 
 @primitive("input, src", pointwise=True, inplace=True, method=False)
@@ -97,7 +206,12 @@ def to_device(input: Tensor, device: Device) -> Tensor:
     """
     kind = input._kind
     target = kind_of(device, kind.dtype)
-    return new_tensor(transfer(input._array, kind, target), target, input._shape)
+    stride = strides_like(input, None, "to")
+    if stride is None or "views" not in target.runtime.capabilities:
+        return new_tensor(transfer(input._array, kind, target), target, input._shape)
+    rows = show_in_order(input, stride)
+    moved = new_tensor(transfer(rows._array, kind, target), target, rows._shape)
+    return laid_out(moved, input._shape, stride)
 
 
 def across(array: Any, source: Kind, target: Kind) -> Any:
@@ -114,13 +228,65 @@ transfer = across
 
 
 @composite()
-def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """Return `input` if its elements lie row by row in memory, else a copy that does.
+def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """Return `input` if its elements lie in the order of a memory format, else a copy that does.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any shape and dtype.
+    memory_format : memory_format
+        By default ``tp.contiguous_format``, row by row; ``tp.channels_last`` for (N, C, H, W),
+        ``tp.channels_last_3d`` for (N, C, D, H, W).
+
+    Raises
+    ------
+    RuntimeError
+        If the format is for tensors of another rank, or ``tp.preserve_format``.
 
     Examples
     --------
     >>> import tensorplug as tp
     >>> tp.ones(2, 3).t().contiguous().stride()
     (2, 1)
+    >>> tp.ones(2, 3, 4, 5).contiguous(memory_format=tp.channels_last).stride()
+    (60, 1, 15, 3)
     """
-    return input if input.is_contiguous() else clone(input)
+    check_format(memory_format, "contiguous")
+    runtime = input._kind.runtime
+    if memory_format is contiguous_format:
+        return input if runtime.is_contiguous(input._array) else copied(input)
+    if in_format(input._shape, runtime.strides(input._array), memory_format):
+        return input
+    stride = strides_of(input._shape, memory_format, input._kind, "contiguous")
+    return copied(input) if stride is None else clone_strided(input, stride)
+
+
+def to_format(
+    input: Tensor, memory_format: Any, device: Device | None, dtype: DType | None, copy: bool
+) -> Tensor:
+    """Return what ``Tensor.to`` does where it is given a memory format."""
+    check_format(memory_format, "to")
+    shape = input._shape
+    kept = memory_format is preserve_format
+    rows = contiguous_strides(shape)
+    if not kept:
+        format_strides(shape, memory_format, "to")  # raises before anything is copied
+    result = input.to(device=device, dtype=dtype)
+    if (
+        result is input
+        and not copy
+        and (kept or suggested_format(shape, input.stride()) is memory_format)
+    ):
+        return input
+    stride = (
+        strides_like(input, None, "to")
+        if kept
+        else strides_of(shape, memory_format, result._kind, "to")
+    )
+    if result is not input and result.stride() == (stride or rows):
+        return result
+    return copied(result) if stride is None else clone_strided(result, stride)
+
+
+operators.add_method("clone", clone)

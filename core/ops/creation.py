@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
@@ -22,10 +23,11 @@ from ..dtypes import (
     int64,
     scalar_dtype,
 )
-from ..kinds import default_device, kind_of
+from ..kinds import Kind, default_device, kind_of
 from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, check_sizes
 from ..tensor_base import new_tensor as wrap_array
+from .copying import laid_out, strides_like, strides_of
 from .rules import check_tensor, number
 
 if TYPE_CHECKING:
@@ -236,6 +238,8 @@ def empty(
 ) -> Tensor:
     """Return a tensor whose elements may hold anything; see :func:`zeros` for the parameters.
 
+    `memory_format` says in which order they lie, by default ``tp.contiguous_format``, row by row.
+
     Examples
     --------
     >>> import tensorplug as tp
@@ -243,7 +247,13 @@ def empty(
     Size([2, 3])
     """
     chosen, where = options(dtype, device)
-    return made(_empty(sizes_of(sizes, size, "empty"), chosen, where), requires_grad)
+    shape = sizes_of(sizes, size, "empty")
+    if memory_format is None:
+        return made(_empty(shape, chosen, where), requires_grad)
+    kind = kind_of(where, chosen)
+    stride = strides_of(shape, memory_format, kind, "empty")
+    memory = in_strides(shape, stride, kind, lambda size: _empty(size, chosen, where))
+    return made(memory, requires_grad)
 
 
 def _empty(shape: Shape, dtype: DType, device: Device) -> Any:
@@ -357,6 +367,34 @@ def scalar_tensor(
 # --- like another tensor ----------------------------------------------------------------------
 
 
+def in_strides(shape: Shape, stride: Shape | None, kind: Kind, make: Callable[[Shape], Any]) -> Any:
+    """Return what `make` makes of a shape, in given strides where the device has any; None is by rows."""
+    if stride is None or "views" not in kind.runtime.capabilities:
+        return make(shape)
+    return laid_out(make((math.prod(shape),)), shape, stride)
+
+
+def made_like(
+    input: Any,
+    options: tuple[Any, Any, Any, bool],
+    name: str,
+    make: Callable[[Shape, DType, Device], Any],
+) -> Any:
+    """Return what `make` makes of the shape of `input`, with its dtype, device and order of memory.
+
+    `options` are the arguments `dtype`, `device`, `memory_format` and `requires_grad`.
+    """
+    dtype, device, memory_format, requires_grad = options
+    chosen, where = like(input, dtype, device, name)
+    stride = strides_like(input, memory_format, name)
+    if stride is None:
+        return made(make(input._shape, chosen, where), requires_grad)
+    result = in_strides(
+        input._shape, stride, kind_of(where, chosen), lambda size: make(size, chosen, where)
+    )
+    return made(result, requires_grad)
+
+
 def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]:
     """Return the dtype and device of an op that makes a tensor like `input`."""
     check_tensor(input, name)
@@ -378,7 +416,16 @@ def zeros_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return zeros of the shape, and by default the dtype and device, of `input`; contiguous.
+    """Return zeros of the shape, and by default the dtype and device, of `input`.
+
+    Parameters
+    ----------
+    input : Tensor
+        The example.
+    memory_format : memory_format, optional
+        In which order the elements lie; by default as in `input`, see :func:`clone`.
+    dtype, layout, device, requires_grad, pin_memory
+        As for :func:`zeros`.
 
     Examples
     --------
@@ -386,8 +433,8 @@ def zeros_like(
     >>> tp.zeros_like(tp.tensor([1, 2]))
     tensor([0, 0])
     """
-    chosen, where = like(input, dtype, device, "zeros_like")
-    return made(fill_new(input._shape, 0, chosen, where), requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return made_like(input, options, "zeros_like", lambda *new: fill_new(new[0], 0, *new[1:]))
 
 
 @composite(method=False)
@@ -401,7 +448,7 @@ def ones_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return ones of the shape, and by default the dtype and device, of `input`; contiguous.
+    """Return ones of the shape of `input`; see :func:`zeros_like` for the parameters.
 
     Examples
     --------
@@ -409,8 +456,8 @@ def ones_like(
     >>> tp.ones_like(tp.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    chosen, where = like(input, dtype, device, "ones_like")
-    return made(fill_new(input._shape, 1, chosen, where), requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return made_like(input, options, "ones_like", lambda *new: fill_new(new[0], 1, *new[1:]))
 
 
 @composite(method=False)
@@ -425,7 +472,7 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return `fill_value` in the shape, and by default dtype and device, of `input`; contiguous.
+    """Return `fill_value` in the shape of `input`; see :func:`zeros_like` for the parameters.
 
     Examples
     --------
@@ -433,9 +480,9 @@ def full_like(
     >>> tp.full_like(tp.zeros(2), 7)
     tensor([7., 7.])
     """
-    chosen, where = like(input, dtype, device, "full_like")
     value = number(fill_value, "full_like", "fill_value")
-    return made(fill_new(input._shape, value, chosen, where), requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return made_like(input, options, "full_like", lambda *new: fill_new(new[0], value, *new[1:]))
 
 
 @composite(method=False)
@@ -449,7 +496,7 @@ def empty_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return memory of the shape, and by default the dtype and device, of `input`; contiguous.
+    """Return memory of the shape of `input`; see :func:`zeros_like` for the parameters.
 
     Examples
     --------
@@ -457,8 +504,8 @@ def empty_like(
     >>> tp.empty_like(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    chosen, where = like(input, dtype, device, "empty_like")
-    return made(_empty(input._shape, chosen, where), requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return made_like(input, options, "empty_like", _empty)
 
 
 @composite()

@@ -18,7 +18,6 @@ from ..dtypes import (
     FLOATING,
     DType,
     Number,
-    as_dtype,
     bfloat16,
     float16,
     float32,
@@ -348,10 +347,14 @@ def randperm(
     return creation.made(result, requires_grad)
 
 
-def _like(make: Any, input: Any, dtype: Any, device: Any, generator: Any, name: str) -> Any:
-    chosen, where = creation.like(input, dtype, device, name)
-    source = chosen_generator(generator, where, name)
-    return _fresh(make, input._shape, _floating(chosen, name), where, source)
+def _like(
+    make: Any, input: Any, options: tuple[Any, Any, Any, bool], generator: Any, name: str
+) -> Any:
+    def draw(shape: Shape, dtype: DType, device: Device) -> Any:
+        source = chosen_generator(generator, device, name)
+        return _fresh(make, shape, _floating(dtype, name), device, source)
+
+    return creation.made_like(input, options, name, draw)
 
 
 @composite(method=False)
@@ -374,8 +377,8 @@ def rand_like(
     >>> tp.rand_like(tp.zeros(2, dtype=tp.float64)).dtype
     tensorplug.float64
     """
-    result = _like(uniform_numbers, input, dtype, device, generator, "rand_like")
-    return creation.made(result, requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return _like(uniform_numbers, input, options, generator, "rand_like")
 
 
 @composite(method=False)
@@ -398,8 +401,8 @@ def randn_like(
     >>> tp.randn_like(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    result = _like(normal_numbers, input, dtype, device, generator, "randn_like")
-    return creation.made(result, requires_grad)
+    options = (dtype, device, memory_format, requires_grad)
+    return _like(normal_numbers, input, options, generator, "randn_like")
 
 
 @composite(method=False)
@@ -424,17 +427,15 @@ def randint_like(
     >>> tp.randint_like(tp.zeros(2), 5).dtype
     tensorplug.float32
     """
-    chosen, where = creation.like(input, dtype, device, "randint_like")
-    return randint(
-        *bounds,
-        low=low,
-        high=high,
-        size=tuple(input._shape),
-        generator=generator,
-        dtype=as_dtype(chosen),
-        device=where,
-        requires_grad=requires_grad,
-    )
+
+    def draw(size: Shape, dtype: DType, device: Device) -> Any:
+        return randint(
+            *bounds, low=low, high=high, size=size, generator=generator, dtype=dtype, device=device
+        )
+
+    options = (dtype, device, memory_format, requires_grad)
+    made: Tensor = creation.made_like(input, options, "randint_like", draw)
+    return made
 
 
 @composite(method=False)

@@ -15,7 +15,7 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase, new_tensor
 from .comparison import ge, le
-from .copying import cast, clone
+from .copying import cast, clone, copied
 from .creation import fill_new, options
 from .gathering import index_select
 from .indexing import part, place
@@ -232,7 +232,7 @@ def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> 
     for n, size in zip(times, own, strict=True):
         spread.extend((1, size))
         wide.extend((n, size))
-    copies = clone(expand(shown_as(input, tuple(spread)), tuple(wide)))
+    copies = copied(expand(shown_as(input, tuple(spread)), tuple(wide)))
     return copy_shown_as(copies, final)
 
 
@@ -313,7 +313,7 @@ def repeat_interleave(
     if times < 0:
         raise RuntimeError(f"Repeats must be non-negative, got {times}")
     wide = (*shape[: dim + 1], times, *shape[dim + 1 :])
-    copies = clone(expand(shown_as(input, (*shape[: dim + 1], 1, *shape[dim + 1 :])), wide))
+    copies = copied(expand(shown_as(input, (*shape[: dim + 1], 1, *shape[dim + 1 :])), wide))
     return copy_shown_as(copies, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
 
 

@@ -19,7 +19,7 @@ from ..shapes import (
     view_strides,
 )
 from ..tensor_base import PLAIN, VIEW, TensorBase
-from .copying import clone
+from .copying import copied
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
     )
     if viewable(input, target):
         return show(_VIEW, input, (target,), target)
-    return copy_shown_as(clone(input), target)
+    return copy_shown_as(copied(input), target)
 
 
 @composite()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import zeros
+from tensorplug.core.ops.copying import copied
 from tensorplug.core.ops.indexing import basic_index, place
 from tensorplug.core.shapes import Shape, contiguous_strides
 
@@ -60,7 +61,7 @@ def unfold_windows(input: Tensor, kernel: Shape, stride: Shape, dilation: Shape)
     Tensor
         (N, C, *positions, *kernel), contiguous.
     """
-    return window_view(input, kernel, stride, dilation).clone()
+    return copied(window_view(input, kernel, stride, dilation))
 
 
 @composite(method=False)

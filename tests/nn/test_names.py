@@ -36,7 +36,6 @@ COMPILED = "for torch's compiler, or its code generators"
 PROTOTYPE = "a prototype of torch that may still change"
 MANY_DEVICES = "needs several devices or processes"
 SPARSE = "there are no sparse tensors"
-LAYOUTS = "there is one memory format"
 DEPRECATED = "deprecated in torch since 0.4: the name with an underscore"
 
 DEPRECATED_INITIALISERS = (
@@ -64,8 +63,6 @@ MISSING = {
     "nn.functional.scaled_grouped_mm": PROTOTYPE,
     "nn.functional.scaled_mm": PROTOTYPE,
     **{f"nn.init.{name}": DEPRECATED for name in DEPRECATED_INITIALISERS},
-    "nn.utils.convert_conv2d_weight_memory_format": LAYOUTS,
-    "nn.utils.convert_conv3d_weight_memory_format": LAYOUTS,
     "nn.attention.WARN_FOR_UNFUSED_KERNELS": "a switch of torch's own kernels",
     "nn.attention.activate_flash_attention_impl": "kernels are chosen by plugins' priorities",
     "nn.attention.current_flash_attention_impl": "kernels are chosen by plugins' priorities",
