@@ -140,6 +140,7 @@ def toy():
 def registry():
     """Whatever a test registers is gone after it."""
     kinds.kind_of(tensorplug.core.Device("cpu"), FLOAT32)  # the default backend stays
+    discovery.load_device(discovery.EXTENSION)  # and what an unknown op would load
     before = {record.name for record in plugins.registered()}
     policy = resolution.fallback_policy()
     yield plugins

@@ -1,0 +1,425 @@
+"""The dispatcher and automatic differentiation of tensorplug, rebuilt in 300 lines that run.
+
+Run it (``python docs/build_your_own.py``) or read it from top to bottom. Everything has the name that it has
+in tensorplug, where it is longer because it is fast, safe and complete; nothing here is imported from there.
+NumPy stands in for the hardware. The last part checks all of it.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+# ======================================================================================================
+# 1. An op is a name with a declaration. Nothing yet says how it is computed, or where.
+# ======================================================================================================
+
+
+class Op:
+    """A named function over tensors.
+
+    A *primitive* needs a kernel from each device; its function is the rule that gives the output's shape. A
+    *composite* is written in other ops: its function is the decomposition, and runs on every device at once.
+    """
+
+    def __init__(self, name: str, sort: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.sort = sort
+        self.function = function
+        self.index = len(OPS)  # its place in each table of kernels
+        self.rule: dict[str, Callable[..., Any]] | None = None  # its derivative, see part 4
+        code = function.__code__
+        self.parameters = code.co_varnames[: code.co_argcount]
+        OPS[name] = self
+
+    def __call__(self, *args: Any) -> Any:
+        return through_layers(self, args)
+
+
+OPS: dict[str, Op] = {}
+
+
+def primitive(function: Callable[..., Any]) -> Op:
+    return Op(function.__name__, "primitive", function)
+
+
+def composite(function: Callable[..., Any]) -> Op:
+    return Op(function.__name__, "composite", function)
+
+
+# ======================================================================================================
+# 2. A kernel computes one op on one device for some dtypes. Plugins hand kernels over; resolution finds
+#    the best one, once; after that a call is a look-up in a list.
+# ======================================================================================================
+
+
+class Kernel:
+    """A function over raw arrays, with what says when it is taken."""
+
+    def __init__(
+        self,
+        op: str,
+        device: str,
+        function: Callable[..., Any],
+        dtypes: Any = None,
+        priority: int = 0,
+    ) -> None:
+        self.op, self.device, self.function = op, device, function
+        self.dtypes, self.priority = dtypes, priority
+
+
+class Kind:
+    """The pair (device, dtype) of a tensor: one object per pair, with a table of kernels.
+
+    A slot that was never used holds a *stub*, which finds the kernel, puts it into the slot in its own place,
+    and calls it. So the hot path asks no question at all, not even whether the kernel is there.
+    """
+
+    def __init__(self, device: str, dtype: str) -> None:
+        self.device, self.dtype = device, dtype
+        self.kernels: list[Callable[..., Any]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        self.kernels = [make_stub(self, op) for op in OPS.values()]
+
+
+KINDS: dict[tuple[str, str], Kind] = {}
+KERNELS: list[Kernel] = []
+
+
+def kind_of(device: str, dtype: str) -> Kind:
+    if (device, dtype) not in KINDS:
+        KINDS[device, dtype] = Kind(device, dtype)
+    return KINDS[device, dtype]
+
+
+def make_stub(kind: Kind, op: Op) -> Callable[..., Any]:
+    def stub(*raw: Any) -> Any:
+        kernel = choose(op, kind)
+        if kernel is None:
+            raise NotImplementedError(f"no kernel for {op.name!r} on {kind.device!r}, {kind.dtype}")
+        kind.kernels[op.index] = kernel.function
+        return kernel.function(*raw)
+
+    return stub
+
+
+def choose(op: Op, kind: Kind) -> Kernel | None:
+    """The highest priority among those that name the dtype, then among those that take any."""
+    fitting = [
+        kernel
+        for kernel in KERNELS
+        if (kernel.op, kernel.device) == (op.name, kind.device)
+        and (kernel.dtypes is None or kind.dtype in kernel.dtypes)
+    ]
+    return max(fitting, key=lambda k: (k.dtypes is not None, k.priority), default=None)
+
+
+def register(*kernels: Kernel) -> None:
+    """All or nothing; whatever is registered makes every table resolve anew."""
+    for kernel in kernels:
+        if kernel.op not in OPS:
+            raise ValueError(f"kernel for an unknown op: {kernel.op!r}")
+        for other in KERNELS:
+            same = (kernel.op, kernel.device, kernel.dtypes, kernel.priority)
+            if same == (other.op, other.device, other.dtypes, other.priority):
+                raise ValueError(f"two kernels for {kernel.op!r} have the same priority")
+    KERNELS.extend(kernels)
+    for kind in KINDS.values():
+        kind.reset()
+
+
+# ======================================================================================================
+# 3. A tensor is a raw array and its Kind. Dispatch unwraps, calls the kernel, wraps, and lets the gradient
+#    layer record. Layers see the calls before all that.
+# ======================================================================================================
+
+
+class Tensor:
+    def __init__(self, array: Any, kind: Kind, requires_grad: bool = False) -> None:
+        self.array, self.kind = array, kind
+        self.requires_grad = requires_grad
+        self.node: Node | None = None  # what made it, if that is to be differentiated
+        self.grad: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def __add__(self, other: "Tensor") -> "Tensor":
+        return add(self, other)
+
+    def __mul__(self, other: "Tensor") -> "Tensor":
+        return mul(self, other)
+
+    def __neg__(self) -> "Tensor":
+        return neg(self)
+
+    def backward(self, create_graph: bool = False) -> None:
+        run_backward(self, create_graph)
+
+
+def tensor(
+    values: Any, device: str = "cpu", dtype: str = "float64", requires_grad: bool = False
+) -> Tensor:
+    return Tensor(np.asarray(values, dtype), kind_of(device, dtype), requires_grad)
+
+
+Layer = Callable[[Op, tuple[Any, ...], Callable[..., Any]], Any]
+LAYERS: list[Layer] = []
+
+
+@contextmanager
+def active(layer: Layer) -> Iterator[None]:
+    LAYERS.append(layer)
+    try:
+        yield
+    finally:
+        LAYERS.remove(layer)
+
+
+def through_layers(op: Op, args: tuple[Any, ...]) -> Any:
+    if not LAYERS:
+        return run(op, args)
+    layer = LAYERS.pop()  # while a layer works, its own ops meet only the layers below it
+    try:
+        return layer(op, args, lambda *args: through_layers(op, args))
+    finally:
+        LAYERS.append(layer)
+
+
+def run(op: Op, args: tuple[Any, ...]) -> Any:
+    tensors = [arg for arg in args if isinstance(arg, Tensor)]
+    kind = tensors[0].kind
+    if any(t.kind is not kind for t in tensors):
+        raise RuntimeError(f"{op.name}: tensors of different kinds")
+    tracked = RECORDING[0] and any(t.requires_grad for t in tensors)
+    if op.sort == "composite" and (choose(op, kind) is None or (tracked and op.rule is None)):
+        return op.function(*args)
+    raw = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
+    if op.sort == "primitive":
+        expected = op.function(*raw)  # the declaration checks the arguments, and knows the shape
+    result = Tensor(np.asarray(kind.kernels[op.index](*raw)), kind)
+    if op.sort == "primitive" and result.shape != expected:
+        raise RuntimeError(f"{op.name}: the kernel returned shape {result.shape}, not {expected}")
+    if tracked:
+        record(op, args, result)
+    return result
+
+
+# Some ops, declared once for every device there will ever be.
+
+
+@primitive
+def add(input: Any, other: Any) -> Any:
+    return np.broadcast_shapes(input.shape, other.shape)
+
+
+@primitive
+def mul(input: Any, other: Any) -> Any:
+    return np.broadcast_shapes(input.shape, other.shape)
+
+
+@primitive
+def neg(input: Any) -> Any:
+    return input.shape
+
+
+@primitive
+def exp(input: Any) -> Any:
+    return input.shape
+
+
+@primitive
+def sum_to(input: Any, shape: Any) -> Any:
+    """Sum over the dimensions that broadcasting added: the adjoint of expand."""
+    return shape
+
+
+@primitive
+def expand(input: Any, shape: Any) -> Any:
+    return np.broadcast_shapes(input.shape, shape)
+
+
+@composite
+def sinh(input: Any) -> Any:
+    half = tensor(0.5, input.kind.device, input.kind.dtype)
+    return (exp(input) + -exp(-input)) * half
+
+
+def sum_to_kernel(input: Any, shape: tuple[int, ...]) -> Any:
+    input = input.sum(tuple(range(input.ndim - len(shape))))
+    kept = tuple(n for n, size in enumerate(shape) if size == 1 and input.shape[n] != 1)
+    return input.sum(kept, keepdims=True)
+
+
+register(
+    Kernel("add", "cpu", np.add),
+    Kernel("mul", "cpu", np.multiply),
+    Kernel("neg", "cpu", np.negative),
+    Kernel("exp", "cpu", np.exp),
+    Kernel("sum_to", "cpu", sum_to_kernel),
+    Kernel("expand", "cpu", np.broadcast_to),
+)
+
+# ======================================================================================================
+# 4. A derivative is a formula per argument, in ordinary ops. The names of its parameters say what is saved.
+#    `record` makes a node of each call; `run_backward` passes gradients along them, without recursion.
+# ======================================================================================================
+
+RECORDING = [True]
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    before, RECORDING[0] = RECORDING[0], False
+    try:
+        yield
+    finally:
+        RECORDING[0] = before
+
+
+def derivative(op: str, **formulas: Callable[..., Any]) -> None:
+    OPS[op].rule = formulas
+
+
+class Node:
+    """One recorded call: what its formulas need, and where their gradients go."""
+
+    counter = itertools.count()
+
+    def __init__(self, op: Op, args: tuple[Any, ...], result: Tensor) -> None:
+        self.order = next(Node.counter)  # a node runs before everything that was recorded earlier
+        self.name = op.name
+        assert op.rule is not None, f"op {op.name!r} has no derivative"
+        known = {**dict(zip(op.parameters, args, strict=True)), "result": result}
+        self.edges: list[tuple[Tensor, Callable[..., Any], dict[str, Any]]] = []
+        for argument, formula in op.rule.items():
+            target = known[argument]
+            if target.requires_grad:
+                code = formula.__code__
+                names = code.co_varnames[1 : code.co_argcount]  # the first is the gradient
+                saved = {
+                    n: known[n] if n in known else known[n.removesuffix("_shape")].shape
+                    for n in names
+                }
+                self.edges.append((target, formula, saved))
+
+
+def record(op: Op, args: tuple[Any, ...], result: Tensor) -> None:
+    result.requires_grad = True
+    result.node = Node(op, args, result)
+
+
+def run_backward(root: Tensor, create_graph: bool) -> None:
+    gradients: dict[int, Tensor] = {
+        id(root): tensor(np.ones(root.shape), root.kind.device, root.kind.dtype)
+    }
+    waiting = {root.node.order: root} if root.node else {}
+    with nullcontext() if create_graph else no_grad():
+        while waiting:
+            # The latest node first: by then all that was made from its result has run.
+            result = waiting.pop(max(waiting))
+            g = gradients.pop(id(result))
+            assert result.node is not None
+            for target, formula, saved in result.node.edges:
+                gradient = formula(g, **saved)
+                if (
+                    gradient.shape != target.shape
+                ):  # the engine undoes broadcasting, not the formula
+                    gradient = sum_to(gradient, target.shape)
+                if target.node is None:  # a leaf
+                    target.grad = gradient if target.grad is None else target.grad + gradient
+                    continue
+                known = gradients.get(id(target))
+                gradients[id(target)] = gradient if known is None else known + gradient
+                waiting[target.node.order] = target
+
+
+derivative("add", input=lambda g: g, other=lambda g: g)
+derivative("mul", input=lambda g, other: g * other, other=lambda g, input: g * input)
+derivative("neg", input=lambda g: -g)
+derivative("exp", input=lambda g, result: g * result)
+derivative("expand", input=lambda g, input_shape: sum_to(g, input_shape))
+derivative("sum_to", input=lambda g, input_shape: expand(g, input_shape))
+
+
+# ======================================================================================================
+# 5. It works. What a stranger adds needs no line above to change.
+# ======================================================================================================
+
+
+def check_dispatch() -> None:
+    x = tensor([1.0, 2.0])
+    stub = x.kind.kernels[add.index]
+    assert (x + x).array.tolist() == [2.0, 4.0]
+    assert x.kind.kernels[add.index] is not stub, "the stub put the kernel into its place"
+    calls: list[str] = []
+
+    def count(op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
+        calls.append(op.name)
+        return proceed(*args)
+
+    with active(count):
+        x + x * x
+    assert calls == ["mul", "add"]
+
+
+def check_gradients() -> None:
+    x = tensor([0.5, -1.0], requires_grad=True)
+    (x * x + exp(x)).backward()
+    np.testing.assert_allclose(x.grad.array, 2 * x.array + np.exp(x.array))
+    row = tensor([[1.0, 2.0, 3.0]], requires_grad=True)  # broadcast, and undone
+    (row * tensor(np.ones((4, 3)))).backward()
+    assert row.grad.array.tolist() == [[4.0, 4.0, 4.0]]
+
+
+def check_second_derivative() -> None:
+    x = tensor(3.0, requires_grad=True)
+    (x * x * x).backward(create_graph=True)
+    first, x.grad = x.grad, None
+    first.backward()  # formulas are ops, so they were recorded too
+    assert first.array == 27.0
+    assert x.grad.array == 18.0
+
+
+def check_deep_graphs() -> None:
+    x = tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(5000):  # far beyond what recursion would stand
+        y = y + x
+    y.backward()
+    assert x.grad.array == 5001.0
+
+
+def check_plugin() -> None:
+    """A device, a kernel for a composite, and its derivative in one piece, from outside."""
+    for kernel in [k for k in KERNELS if k.device == "cpu"]:
+        register(Kernel(kernel.op, "abacus", kernel.function))
+    x = tensor([0.5, 1.0], "abacus", requires_grad=True)
+    sinh(x).backward()  # through its decomposition
+    np.testing.assert_allclose(x.grad.array, np.cosh(x.array))
+
+    register(Kernel("sinh", "abacus", np.sinh, dtypes=("float64",), priority=10))
+    derivative("sinh", input=lambda g, input: g * (exp(input) + -sinh(input)))
+    x.grad = None
+    y = sinh(x)
+    assert y.node.name == "sinh", "one node, where the decomposition had six"
+    y.backward()
+    np.testing.assert_allclose(x.grad.array, np.cosh(x.array))
+    try:
+        x + tensor([1.0, 1.0])
+    except RuntimeError as error:
+        assert "different kinds" in str(error)
+
+
+if __name__ == "__main__":
+    check_dispatch()
+    check_gradients()
+    check_second_derivative()
+    check_deep_graphs()
+    check_plugin()
+    print("all checks passed")
