@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,31 @@ def _remember(
     memory.known[key] = Known(op, spec, tuple(places), tuple(positions))
 
 
+def _flags(op: Op) -> dict[int, str]:
+    """Return the positions and names of the parameters that are True or False by default."""
+    given = op.function.__defaults__ or ()
+    start = op.function.__code__.co_argcount - len(given)
+    return {
+        position: op.names[position]
+        for position, value in enumerate(given, start)
+        if isinstance(value, bool)
+    }
+
+
+def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
+    """Raise TypeError where a number stands for a flag: ``amax(1, 2)`` is not over two dimensions."""
+    for position, name in flags.items():
+        if position < len(args) and type(args[position]) in _NO_FLAGS:
+            raise TypeError(
+                f"{op.name}(): argument '{name}' (position {position}) must be bool, not "
+                f"{type(args[position]).__name__}; several dimensions are given as a tuple, other "
+                "arguments by name"
+            )
+
+
+_NO_FLAGS = frozenset({int, float, str, tuple, list})
+
+
 def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
@@ -207,9 +233,14 @@ def _build_call(op: Op) -> Callable[..., Any]:
         if ours in parameters and theirs not in parameters
     }
 
+    flags = _flags(op)
+    first = min(flags, default=sys.maxsize)
+
     if op.sort == "composite":
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > first:
+                _check_flags(op, flags, args)
             if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
                 kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
             if current.interposed or op.overridden or "out" in kwargs:
@@ -222,6 +253,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
     memory = Memory()
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > first:
+            _check_flags(op, flags, args)
         if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
         if current.interposed or "out" in kwargs:

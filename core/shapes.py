@@ -69,6 +69,8 @@ def check_sizes(shape: Shape, name: str) -> Shape:
 def normalize_dim(dim: int, ndim: int, name: str = "op") -> int:
     """Return `dim` counted from the front; raise IndexError if there is no such dimension.
 
+    A bool is no dimension: ``x.all(True)`` meant ``keepdim=True``.
+
     A 0-d tensor counts as having one dimension here, as in torch.
     """
     bound = ndim or 1
@@ -78,6 +80,8 @@ def normalize_dim(dim: int, ndim: int, name: str = "op") -> int:
         raise TypeError(
             f"{name}(): dim must be an int, got {dim!r} of type {type(dim).__name__}"
         ) from None
+    if dim is True or dim is False:
+        raise TypeError(f"{name}(): dim must be an int, got {dim}, which is a bool")
     if not -bound <= position < bound:
         raise IndexError(
             f"{name}(): Dimension out of range (expected to be in range of "

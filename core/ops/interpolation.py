@@ -47,6 +47,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """
     check_tensor(input, "lerp")
     check_tensor(end, "lerp", "end")
+    if not isinstance(weight, (TensorBase, int, float, complex)):
+        raise TypeError(f"lerp(): weight must be a number or a tensor, got {weight!r}")
     if end.dtype is not input.dtype:
         raise RuntimeError(
             f"lerp(): expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}"

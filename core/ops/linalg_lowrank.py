@@ -35,7 +35,7 @@ def svd_lowrank(
     A : Tensor
         ``(*, m, n)``, float32, float64 or complex.
     q : int, optional
-        Slightly more than the rank that is expected.
+        Slightly more than the rank that is expected; at most min(m, n) count.
     niter : int, optional
         How many steps of subspace iteration sharpen the result.
     M : Tensor, optional
@@ -60,7 +60,8 @@ def svd_lowrank(
     True
     """
     check_matrix("svd_lowrank", A)
-    return _svd("svd_lowrank", A if M is None else A - M, 6 if q is None else q, niter)
+    count = min(6 if q is None else q, *A._shape[-2:])
+    return _svd("svd_lowrank", A if M is None else A - M, count, niter)
 
 
 def _svd(name: str, A: Any, q: int, niter: int | None) -> tuple[Any, Any, Any]:

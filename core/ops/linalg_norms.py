@@ -231,6 +231,8 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
         return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())
     check_matrix(name, A, square=True)
     inverse, info = linalg_inv_ex(A)
+    # What stands in an inverse that failed must not reach the norm, whose kernel may refuse it.
+    inverse = where((info != 0)[..., None, None], 0.0, inverse)
     product = _matrix_norm(name, A, p, (-2, -1), False, None) * _matrix_norm(
         name, inverse, p, (-2, -1), False, None
     )

@@ -33,11 +33,11 @@ def summed_dtype(input: Tensor, dtype: DType | None) -> DType:
     return int64 if input.dtype.category <= INTEGER else input.dtype
 
 
-def check_flag(keepdim: Any, name: str) -> None:
-    """Raise TypeError unless `keepdim` is a bool: ``sum(1, 2)`` is no sum over two dimensions."""
-    if keepdim is not True and keepdim is not False:
+def check_flag(value: Any, name: str, flag: str = "keepdim") -> None:
+    """Raise TypeError unless a flag is a bool: ``sum(1, 2)`` is no sum over two dimensions."""
+    if value is not True and value is not False:
         raise TypeError(
-            f"{name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}; several "
+            f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}; several "
             "dimensions are given as a tuple"
         )
 
@@ -174,6 +174,11 @@ def nanmean(
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype}"
+        )
+    if dtype is not None and as_dtype(dtype).category < FLOATING:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point "
+            f"or complex dtype. Got: {dtype}; pass dtype=tp.float32"
         )
     count = sum(input == input, dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count

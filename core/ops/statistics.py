@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
 from ..operators import composite
 from ..shapes import Shape, normalize_dims
-from .reductions import Dims, amin, mean, sum
+from .reductions import Dims, amin, check_flag, mean, sum
 from .rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def _canonical(
 ) -> tuple[Tensor, Shape, float, bool]:
     """Return the arguments of the inner op; `dim` may hold torch's older positional `unbiased`."""
     check_tensor(input, name)
+    if unbiased is not None:
+        check_flag(unbiased, name, "unbiased")
     if input.dtype.category < FLOATING:
         raise RuntimeError(
             f"{name}(): std and var only support floating point and complex dtypes, got "

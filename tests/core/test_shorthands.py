@@ -118,7 +118,9 @@ def test_factors_of_low_rank(shape, dtype):
 
 def test_factors_of_low_rank_refuse():
     with pytest.raises(ValueError, match="q"):
-        tp.svd_lowrank(tp.ones(3, 2), q=3)
+        tp.pca_lowrank(tp.ones(3, 2), q=3)
+    with pytest.raises(ValueError, match="q"):
+        tp.svd_lowrank(tp.ones(3, 2), q=-1)
     with pytest.raises(ValueError, match="niter"):
         tp.pca_lowrank(tp.ones(3, 2), niter=-1)
 

@@ -10,6 +10,7 @@ import pytest
 
 import tensorplug as tp
 
+INF = float("inf")
 _random = np.random.default_rng(5)
 A = _random.standard_normal((3, 3))
 SPD = A @ A.T + np.eye(3)
@@ -110,3 +111,20 @@ def test_namespace_has_the_names_of_torch() -> None:
     for name in ("linalg", "fft"):
         theirs = {n for n in dir(getattr(torch, name)) if not n.startswith("_")} - modules
         assert theirs <= set(dir(getattr(tp, name)))
+
+
+@pytest.mark.parametrize("p", ["fro", "nuc", 1, -1, float("inf")])
+def test_the_condition_of_a_singular_matrix_is_infinite(p: Any) -> None:
+    assert tp.linalg.cond(tp.ones(2, 3, 3), p).tolist() == [INF, INF]
+    assert tp.linalg.cond(tp.stack([tp.zeros(2, 2), tp.eye(2)]), p).isinf().tolist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (5, 2), (2, 4, 3)])
+def test_svd_lowrank_of_a_small_matrix_has_all_its_rank(shape: tuple[int, ...]) -> None:
+    matrix = tp.randn(shape, dtype=tp.float64, generator=tp.Generator().manual_seed(0))
+    left, values, right = tp.svd_lowrank(matrix)
+    assert values.shape[-1] == min(shape[-2:])
+    tp.testing.assert_close((left * values.unsqueeze(-2)) @ right.mT, matrix)
