@@ -164,10 +164,9 @@ INLINE float m_tanh_F32(float x) {
     q = q * z + -0.0537434295f;
     q = q * z + 0.133314908f;
     q = q * z + -0.333332837f;
-    float small = x + x * z * q;
-    float large = copysignf(1.0f - 2.0f / (m_exp_F32(2.0f * a) + 1.0f), x);
-    large = a < 0.625f ? small : large;
-    return x != x ? x : large;
+    float y = 1.0f - 2.0f / (m_exp_F32(2.0f * a) + 1.0f);
+    y = copysignf(a < 0.625f ? a + a * z * q : y, x);
+    return x != x ? x : y;
 }
 
 INLINE double m_tanh_F64(double x) {

@@ -38,7 +38,7 @@ def _wide(*arrays: Any) -> list[Any]:
 
 def _mean(array: Any, dim: Shape) -> Any:
     count = array.dtype.type(max(math.prod([array.shape[d] for d in dim]), 1))
-    return np.add.reduce(array, dim, None, None, True) / count
+    return array.sum(dim, keepdims=True) / count
 
 
 def _standardize(input: Any, dim: Shape, eps: float) -> Any:
