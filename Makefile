@@ -9,13 +9,14 @@ MODELS ?= --quick
 VENV := .venv
 BENCH := .venv-bench
 COMPILED := .venv-compiled
+PLUGINS := .venv-plugins
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled doctest fuzz check format bench instructions instructions-renew docs clean distclean
+.PHONY: help demo test test-compiled doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -27,6 +28,7 @@ help:
 	@echo 'make bench              measure against torch, in an environment of its own'
 	@echo '                        (MODELS="--threads 2": whole networks at their published sizes)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
+	@echo 'make plugins            build the example plugins, install them without the repository, test each'
 	@echo 'make docs               write the pages of docs/ that the code tells'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
@@ -74,6 +76,9 @@ instructions-renew: $(VENV)/.dev $(COMPILED)/.compiled
 	$(VENV)/bin/python -m benchmarks.instructions --renew
 	$(COMPILED)/bin/python -m benchmarks.instructions --renew
 
+plugins: | $(PLUGINS)/.made
+	$(PLUGINS)/bin/python examples/plugins/check.py
+
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
 
@@ -83,7 +88,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 

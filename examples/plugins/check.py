@@ -1,0 +1,103 @@
+"""Build the wheels of tensorplug and of every example plugin, install them, and run each one's tests.
+
+``make plugins`` runs it in an environment of its own. Nothing of the repository is importable there: the
+wheels are built from copies, and the tests run in a temporary folder that holds no sources.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
+
+# Of how many cases of the conformance suite one is taken. Of the ops of "quant" all are.
+EVERY = {
+    "tensorplug-jax": 400,  # XLA compiles each op for each shape
+    "tensorplug-opencl": 20,
+    "tensorplug-quant": 1,
+    "tensorplug-strict": 40,
+}
+
+
+def run(*command: object, folder: Path | None = None) -> str:
+    """Run a command; end the program with what it said if it fails."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def build(plugins: list[Path], work: Path) -> list[Path]:
+    """Return the wheels of tensorplug and the plugins, built from copies of their sources."""
+    sources = []
+    for source in (ROOT, *plugins):
+        sources.append(work / "sources" / source.name)
+        ignored = shutil.ignore_patterns(*NOT_SOURCES)
+        shutil.copytree(source, sources[-1], symlinks=True, ignore=ignored)
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+    )
+    run(*pip, "--wheel-dir", work / "wheels", *sources)
+    return sorted((work / "wheels").glob("*.whl"))
+
+
+def install(wheels: list[Path]) -> None:
+    """Install the wheels anew, with what they and their tests need, into this environment."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run(
+        *pip,
+        *[f"{wheel}[test]" if wheel.name.startswith("tensorplug_") else wheel for wheel in wheels],
+    )
+    run(*pip, "--no-deps", "--force-reinstall", *wheels)
+    script = "import sys, tensorplug; assert tensorplug.__file__.startswith(sys.prefix)"
+    run(sys.executable, "-I", "-c", script)
+
+
+def check(plugin: Path, work: Path) -> str:
+    """Run a plugin's tests without its sources; return the last lines."""
+    folder = work / "tests" / plugin.name
+    shutil.copytree(plugin, folder, ignore=shutil.ignore_patterns("src", *NOT_SOURCES))
+    started = time.monotonic()
+    pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    said = run(*pytest, "--every", EVERY.get(plugin.name, 40), folder=folder)
+    seconds = time.monotonic() - started
+    return f"{plugin.name}: {seconds:.0f} s\n  " + "\n  ".join(said.strip().splitlines()[-2:])
+
+
+def main() -> None:
+    """Check all plugins, two at a time."""
+    started = time.monotonic()
+    plugins = sorted(path.parent for path in HERE.glob("*/pyproject.toml"))
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        install(build(plugins, work))
+        print(f"{len(plugins)} plugins built and installed in {time.monotonic() - started:.0f} s")
+        with ThreadPoolExecutor(2) as pool:
+            for result in pool.map(lambda plugin: check(plugin, work), plugins):
+                print(result, flush=True)
+    print(f"all example plugins passed in {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
