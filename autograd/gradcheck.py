@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorplug.core.devices import CPU
 from tensorplug.core.dtypes import float64
-from tensorplug.core.ops.creation import zeros_like
+from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
 from .engine import grad

@@ -25,16 +25,19 @@ if _FOR_TYPES:
         comparison,
         contractions,
         copying,
-        creation,
+        creation_like,
         cumulative,
         differences,
+        dimension_order,
         distances,
         distributions,
         division,
         elementary,
         error_functions,
+        expansion,
         gamma,
         gathering,
+        grids,
         histograms,
         indexing,
         interpolation,
@@ -44,6 +47,7 @@ if _FOR_TYPES:
         linalg_solvers,
         linalg_spectra,
         linalg_triangular,
+        masks,
         norms,
         numeric,
         pointwise,
@@ -58,11 +62,13 @@ if _FOR_TYPES:
         shape,
         short_time,
         shorthands,
+        slices,
         softmaxes,
         sorting,
         splitting,
         statistics,
         strided,
+        triangles,
         trigonometry,
     )
 
@@ -95,7 +101,7 @@ class TensorMethods(Operators):
         addmv_ = products.addmv
         addr = products.addr
         addr_ = products.addr
-        adjoint = shape.adjoint
+        adjoint = dimension_order.adjoint
         all = reductions.all
         allclose = comparison.allclose
         amax = reductions.amax
@@ -151,7 +157,7 @@ class TensorMethods(Operators):
         bitwise_xor = bitwise.bitwise_xor
         bitwise_xor_ = bitwise.bitwise_xor
         bmm = products.bmm
-        broadcast_to = shape.broadcast_to
+        broadcast_to = expansion.broadcast_to
         cauchy_ = distributions.cauchy
         ceil = rounding.ceil
         ceil_ = rounding.ceil
@@ -168,7 +174,7 @@ class TensorMethods(Operators):
         clip = selection.clamp
         clip_ = selection.clamp
         clone = copying.clone
-        combinations = rearranging.combinations
+        combinations = grids.combinations
         conj = pointwise.conj
         conj_physical = pointwise.conj_physical
         conj_physical_ = pointwise.conj_physical
@@ -222,8 +228,8 @@ class TensorMethods(Operators):
         exp2 = elementary.exp2
         exp2_ = elementary.exp2
         exp_ = elementary.exp
-        expand = shape.expand
-        expand_as = shape.expand_as
+        expand = expansion.expand
+        expand_as = expansion.expand_as
         expm1 = elementary.expm1
         expm1_ = elementary.expm1
         exponential_ = distributions.exponential
@@ -276,17 +282,17 @@ class TensorMethods(Operators):
         igamma_ = gamma.igamma
         igammac = gamma.igammac
         igammac_ = gamma.igammac
-        index_add = gathering.index_add
-        index_add_ = gathering.index_add
-        index_copy = gathering.index_copy
-        index_copy_ = gathering.index_copy
-        index_fill = gathering.index_fill
-        index_fill_ = gathering.index_fill
+        index_add = slices.index_add
+        index_add_ = slices.index_add
+        index_copy = slices.index_copy
+        index_copy_ = slices.index_copy
+        index_fill = slices.index_fill
+        index_fill_ = slices.index_fill
         index_put = indexing.index_put
         index_put_ = indexing.index_put
-        index_reduce = gathering.index_reduce
-        index_reduce_ = gathering.index_reduce
-        index_select = gathering.index_select
+        index_reduce = slices.index_reduce
+        index_reduce_ = slices.index_reduce
+        index_select = slices.index_select
         inner = products.inner
         inverse = linalg_solvers.inverse
         isclose = comparison.isclose
@@ -344,9 +350,9 @@ class TensorMethods(Operators):
         lu_solve = linalg_triangular.lu_solve
         masked_fill = selection.masked_fill
         masked_fill_ = selection.masked_fill
-        masked_scatter = gathering.masked_scatter
-        masked_scatter_ = gathering.masked_scatter
-        masked_select = gathering.masked_select
+        masked_scatter = masks.masked_scatter
+        masked_scatter_ = masks.masked_scatter
+        masked_select = masks.masked_select
         matmul = products.matmul
         matrix_exp = linalg_functions.matrix_exp
         matrix_power = linalg_functions.matrix_power
@@ -358,8 +364,8 @@ class TensorMethods(Operators):
         minimum = selection.minimum
         mm = products.mm
         mode = sorting.mode
-        moveaxis = shape.movedim
-        movedim = shape.movedim
+        moveaxis = dimension_order.movedim
+        movedim = dimension_order.movedim
         msort = sorting.msort
         mul = pointwise.mul
         mul_ = pointwise.mul
@@ -383,12 +389,12 @@ class TensorMethods(Operators):
         neg_ = pointwise.neg
         negative = pointwise.neg
         negative_ = pointwise.neg
-        new_empty = creation.new_empty
-        new_empty_strided = creation.new_empty_strided
-        new_full = creation.new_full
-        new_ones = creation.new_ones
-        new_tensor = creation.new_tensor
-        new_zeros = creation.new_zeros
+        new_empty = creation_like.new_empty
+        new_empty_strided = creation_like.new_empty_strided
+        new_full = creation_like.new_full
+        new_ones = creation_like.new_ones
+        new_tensor = creation_like.new_tensor
+        new_zeros = creation_like.new_zeros
         nextafter = numeric.nextafter
         nextafter_ = numeric.nextafter
         nonzero = sorting.nonzero
@@ -400,7 +406,7 @@ class TensorMethods(Operators):
         orgqr = linalg_factors.orgqr
         ormqr = linalg_factors.ormqr
         outer = products.outer
-        permute = shape.permute
+        permute = dimension_order.permute
         pinverse = linalg_spectra.pinverse
         polygamma = gamma._polygamma_method
         polygamma_ = shorthands.polygamma_
@@ -408,8 +414,8 @@ class TensorMethods(Operators):
         pow = powers.pow
         pow_ = powers.pow
         prod = reductions.prod
-        put = gathering.put
-        put_ = gathering.put
+        put = masks.put
+        put_ = masks.put
         qr = linalg_factors.qr
         quantile = quantiles.quantile
         rad2deg = numeric.rad2deg
@@ -479,15 +485,15 @@ class TensorMethods(Operators):
         subtract = pointwise.sub
         subtract_ = pointwise.sub
         sum = reductions.sum
-        sum_to_size = shape.sum_to_size
+        sum_to_size = expansion.sum_to_size
         svd = linalg_spectra.svd
-        swapaxes = shape.transpose
-        swapaxes_ = shape.transpose
-        swapdims = shape.transpose
-        swapdims_ = shape.transpose
-        t = shape.t
-        t_ = shape.t
-        take = gathering.take
+        swapaxes = dimension_order.transpose
+        swapaxes_ = dimension_order.transpose
+        swapdims = dimension_order.transpose
+        swapdims_ = dimension_order.transpose
+        t = dimension_order.t
+        t_ = dimension_order.t
+        take = masks.take
         take_along_dim = gathering.take_along_dim
         tan = trigonometry.tan
         tan_ = trigonometry.tan
@@ -497,13 +503,13 @@ class TensorMethods(Operators):
         tile = rearranging.tile
         topk = sorting.topk
         trace = linalg_functions.trace
-        transpose = shape.transpose
-        transpose_ = shape.transpose
+        transpose = dimension_order.transpose
+        transpose_ = dimension_order.transpose
         triangular_solve = linalg_triangular.triangular_solve
-        tril = rearranging.tril
-        tril_ = rearranging.tril
-        triu = rearranging.triu
-        triu_ = rearranging.triu
+        tril = triangles.tril
+        tril_ = triangles.tril
+        triu = triangles.triu
+        triu_ = triangles.triu
         true_divide = division.true_divide
         true_divide_ = division.true_divide
         trunc = rounding.trunc

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.rearranging import flip, tril, triu
+from tensorplug.core.ops.rearranging import flip
+from tensorplug.core.ops.triangles import tril, triu
 
 from ..derivatives import derivative
 

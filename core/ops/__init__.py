@@ -19,17 +19,22 @@ from . import (
     contractions,
     copying,
     creation,
+    creation_like,
     cumulative,
     differences,
+    dimension_order,
     distances,
     distributions,
     division,
+    einstein_sums,
     elementary,
     error_functions,
+    expansion,
     fourier,
     fourier_dimensions,
     gamma,
     gathering,
+    grids,
     histograms,
     indexing,
     interpolation,
@@ -42,6 +47,7 @@ from . import (
     linalg_solvers,
     linalg_spectra,
     linalg_triangular,
+    masks,
     norms,
     numeric,
     pointwise,
@@ -50,20 +56,24 @@ from . import (
     products,
     quantiles,
     random,
+    random_like,
     rearranging,
     reductions,
     rounding,
     searching,
     selection,
+    sequences,
     sets,
     shape,
     short_time,
     shorthands,
+    slices,
     softmaxes,
     sorting,
     splitting,
     statistics,
     strided,
+    triangles,
     trigonometry,
     windows,
     windows_signal,
@@ -73,7 +83,10 @@ from . import (
 FAMILIES: tuple[_ModuleType, ...] = (
     copying,
     creation,
+    creation_like,
+    sequences,
     contractions,
+    einstein_sums,
     products,
     pointwise,
     interpolation,
@@ -81,10 +94,16 @@ FAMILIES: tuple[_ModuleType, ...] = (
     division,
     reductions,
     shape,
+    dimension_order,
+    expansion,
     splitting,
     rearranging,
+    grids,
+    triangles,
     strided,
     gathering,
+    masks,
+    slices,
     polynomials,
     bessel,
     gamma,
@@ -110,6 +129,7 @@ FAMILIES: tuple[_ModuleType, ...] = (
     differences,
     distances,
     random,
+    random_like,
     distributions,
     linalg_factors,
     linalg_functions,
@@ -135,17 +155,22 @@ from .complex_numbers import *
 from .contractions import *
 from .copying import *
 from .creation import *
+from .creation_like import *
 from .cumulative import *
 from .differences import *
+from .dimension_order import *
 from .distances import *
 from .distributions import *
 from .division import *
+from .einstein_sums import *
 from .elementary import *
 from .error_functions import *
+from .expansion import *
 from .fourier import *
 from .fourier_dimensions import *
 from .gamma import *
 from .gathering import *
+from .grids import *
 from .histograms import *
 from .indexing import *
 from .interpolation import *
@@ -158,6 +183,7 @@ from .linalg_norms import *
 from .linalg_solvers import *
 from .linalg_spectra import *
 from .linalg_triangular import *
+from .masks import *
 from .norms import *
 from .numeric import *
 from .pointwise import *
@@ -166,20 +192,24 @@ from .powers import *
 from .products import *
 from .quantiles import *
 from .random import *
+from .random_like import *
 from .rearranging import *
 from .reductions import *
 from .rounding import *
 from .searching import *
 from .selection import *
+from .sequences import *
 from .sets import *
 from .shape import *
 from .short_time import *
 from .shorthands import *
+from .slices import *
 from .softmaxes import *
 from .sorting import *
 from .splitting import *
 from .statistics import *
 from .strided import *
+from .triangles import *
 from .trigonometry import *
 from .windows import *
 

@@ -35,17 +35,8 @@ from .rules import number
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = [
-    "normal",
-    "philox_bits",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-]
+__all__ = ["normal", "philox_bits", "rand", "randint", "randn", "randperm"]
+
 
 # How many bits of a uniform number an element's significand holds; at most a word's.
 _BITS = {float32: 24, float16: 11, bfloat16: 8}
@@ -345,97 +336,6 @@ def randperm(
     keys = upper * (1 << 32) + bits((count,), where, source)
     result = keys.argsort(stable=True).to(chosen)
     return creation.made(result, requires_grad)
-
-
-def _like(
-    make: Any, input: Any, options: tuple[Any, Any, Any, bool], generator: Any, name: str
-) -> Any:
-    def draw(shape: Shape, dtype: DType, device: Device) -> Any:
-        source = chosen_generator(generator, device, name)
-        return _fresh(make, shape, _floating(dtype, name), device, source)
-
-    return creation.made_like(input, options, name, draw)
-
-
-@composite(method=False)
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return :func:`rand` of the shape, and by default the dtype and device, of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.rand_like(tp.zeros(2, dtype=tp.float64)).dtype
-    tensorplug.float64
-    """
-    options = (dtype, device, memory_format, requires_grad)
-    return _like(uniform_numbers, input, options, generator, "rand_like")
-
-
-@composite(method=False)
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return :func:`randn` of the shape, and by default the dtype and device, of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.randn_like(tp.zeros(2, 3)).shape
-    Size([2, 3])
-    """
-    options = (dtype, device, memory_format, requires_grad)
-    return _like(normal_numbers, input, options, generator, "randn_like")
-
-
-@composite(method=False)
-def randint_like(
-    input: Tensor,
-    *bounds: Any,
-    low: Any = None,
-    high: Any = None,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return :func:`randint` of the shape, and by default the dtype and device, of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.randint_like(tp.zeros(2), 5).dtype
-    tensorplug.float32
-    """
-
-    def draw(size: Shape, dtype: DType, device: Device) -> Any:
-        return randint(
-            *bounds, low=low, high=high, size=size, generator=generator, dtype=dtype, device=device
-        )
-
-    options = (dtype, device, memory_format, requires_grad)
-    made: Tensor = creation.made_like(input, options, "randint_like", draw)
-    return made
 
 
 @composite(method=False)

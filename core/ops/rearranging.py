@@ -1,54 +1,31 @@
-"""Reversed, rotated, repeated and triangular copies; grids."""
+"""Reversed, rotated and repeated copies."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
-from ..devices import Device
-from ..dtypes import DType, bool_, int32, int64
-from ..kinds import kind_of
+from ..dtypes import DType, int32, int64
 from ..operators import Spec, composite, primitive
-from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
-from ..tensor_base import TensorBase, new_tensor
-from .comparison import ge, le
+from ..shapes import as_shape, normalize_dim, normalize_dims
+from ..tensor_base import TensorBase
 from .copying import cast, clone, copied
-from .creation import fill_new, options
-from .gathering import index_select
-from .indexing import part, place
-from .joining import cat, stack
+from .expansion import expand
+from .indexing import part
+from .joining import cat
 from .rules import check_tensor
-from .selection import choose
-from .shape import copy_shown_as, expand, permuted, reshape, shown_as
+from .shape import copy_shown_as, permuted, reshape, shown_as
+from .slices import index_select
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = [
-    "block_diag",
-    "cartesian_prod",
-    "combinations",
-    "flip",
-    "fliplr",
-    "flipud",
-    "meshgrid",
-    "repeat",
-    "repeat_interleave",
-    "roll",
-    "rot90",
-    "tile",
-    "tril",
-    "tril_indices",
-    "triu",
-    "triu_indices",
-]
+__all__ = ["flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
 _ARANGE = operators.handle("arange")
 _CUMSUM = operators.handle("cumsum")
-_NONZERO = operators.handle("nonzero")
 _SEARCHSORTED = operators.handle("searchsorted")
 
 
@@ -342,267 +319,3 @@ def _repeated_positions(repeats: Any, output_size: int | None) -> Any:
 def cast_to(tensor: Any, dtype: DType) -> Any:
     """Return `tensor` as `dtype`."""
     return tensor if tensor._kind.dtype is dtype else cast(tensor, dtype)
-
-
-# --- triangles ----------------------------------------------------------------------------------
-
-
-def _check_matrix(input: Any, name: str) -> None:
-    check_tensor(input, name)
-    if len(input._shape) < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-
-
-def _distances(input: Any) -> Any:
-    """Return, for each place of a matrix, how far right of the diagonal it lies."""
-    rows, columns = input._shape[-2:]
-    device = input.device
-    return _ARANGE.call(columns, device=device) - _ARANGE.call(rows, device=device).unsqueeze(1)
-
-
-@composite(inplace=True)
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tril(tp.ones(2, 2))
-    tensor([[1., 0.],
-            [1., 1.]])
-    """
-    _check_matrix(input, "tril")
-    return _tril(input, int(diagonal))
-
-
-@composite(method=False)
-def _tril(input: Tensor, diagonal: int) -> Tensor:
-    """Return :func:`tril` for canonical arguments."""
-    return choose(le(_distances(input), diagonal), input, input.new_zeros(()))
-
-
-@composite(inplace=True)
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.triu(tp.ones(2, 2))
-    tensor([[1., 1.],
-            [0., 1.]])
-    """
-    _check_matrix(input, "triu")
-    return _triu(input, int(diagonal))
-
-
-@composite(method=False)
-def _triu(input: Tensor, diagonal: int) -> Tensor:
-    """Return :func:`triu` for canonical arguments."""
-    return choose(ge(_distances(input), diagonal), input, input.new_zeros(()))
-
-
-def _triangle_indices(
-    function: Any, row: int, col: int, offset: int, dtype: Any, device: Any
-) -> Any:
-    if row < 0 or col < 0:
-        raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
-    chosen, where = options(dtype, device, int64)
-    mask = function(fill_new((row, col), 1, bool_, where), offset)
-    return cast_to(clone(permuted(_NONZERO.call(mask), (1, 0))), chosen)
-
-
-@composite(method=False)
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    layout: Any = None,
-) -> Tensor:
-    """Return the positions of the lower triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tril_indices(2, 2)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-    """
-    return _triangle_indices(tril, row, col, offset, dtype, device)
-
-
-@composite(method=False)
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    layout: Any = None,
-) -> Tensor:
-    """Return the positions of the upper triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.triu_indices(2, 2)
-    tensor([[0, 0, 1],
-            [0, 1, 1]])
-    """
-    return _triangle_indices(triu, row, col, offset, dtype, device)
-
-
-# --- grids and products -------------------------------------------------------------------------
-
-
-def _listed(tensors: tuple[Any, ...]) -> list[Any]:
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        return list(tensors[0])
-    return list(tensors)
-
-
-@composite(method=False)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid: each vector expanded along the dimensions of the others.
-
-    Parameters
-    ----------
-    *tensors : Tensor
-        Vectors or numbers of one dtype.
-    indexing : {"ij", "xy"}
-        Whether the first vector runs along the first dimension ("ij", the default) or the second.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> rows, columns = tp.meshgrid(tp.tensor([1, 2]), tp.tensor([3, 4]), indexing="ij")
-    >>> rows
-    tensor([[1, 1],
-            [2, 2]])
-    """
-    found = _listed(tensors)
-    if not found:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for tensor in found:
-        check_tensor(tensor, "meshgrid", "tensors")
-        if len(tensor._shape) > 1:
-            raise RuntimeError(
-                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
-                f"{list(tensor._shape)}"
-            )
-        if tensor._kind.dtype is not found[0]._kind.dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(
-            f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
-        )
-    swap = indexing == "xy" and len(found) > 1
-    if swap:
-        found[0], found[1] = found[1], found[0]
-    shape = tuple([math.prod(tensor._shape) for tensor in found])
-    grids = []
-    for d, tensor in enumerate(found):
-        own = tuple([size if d == n else 1 for n, size in enumerate(shape)])
-        grids.append(expand(shown_as(tensor, own), shape))
-    if swap:
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
-
-
-@composite(method=False)
-def cartesian_prod(*tensors: Any) -> Tensor:
-    """Return all combinations of one element from each vector, as rows.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.cartesian_prod(tp.tensor([1, 2]), tp.tensor([3, 4]))
-    tensor([[1, 3],
-            [1, 4],
-            [2, 3],
-            [2, 4]])
-    """
-    found = _listed(tensors)
-    for tensor in found:
-        check_tensor(tensor, "cartesian_prod", "tensors")
-        if len(tensor._shape) != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
-    if len(found) == 1:
-        return found[0]
-    return stack([reshape(grid, -1) for grid in meshgrid(found, indexing="ij")], 1)
-
-
-@composite()
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Return all combinations of `r` elements of a vector, as rows.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.combinations(tp.tensor([1, 2, 3]))
-    tensor([[1, 2],
-            [1, 3],
-            [2, 3]])
-    """
-    check_tensor(input, "combinations")
-    if len(input._shape) != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._shape)}")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return fill_new((0,), 0, input.dtype, input.device)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input._shape[0]), r))
-    positions = _positions([n for row in rows for n in row], input)
-    return reshape(index_select(input, 0, positions), (len(rows), r))
-
-
-def _positions(values: list[int], like: Any) -> Any:
-    """Return ints as an int64 tensor on the device of another."""
-    from ..host import from_data
-
-    kind = kind_of(like._kind.device, int64)
-    array, _ = from_data(values, int64, "combinations")
-    shape: Shape = (len(values),)
-    return new_tensor(kind.runtime.from_host(array, int64, kind.device.index or 0), kind, shape)
-
-
-@composite(method=False)
-def block_diag(*tensors: Any) -> Tensor:
-    """Return a matrix with the given ones along its diagonal; vectors are rows.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.block_diag(tp.tensor([[1, 2]]), tp.tensor([[3]]))
-    tensor([[1, 2, 0],
-            [0, 0, 3]])
-    """
-    found = _listed(tensors)
-    matrices: list[Any] = []
-    for position, tensor in enumerate(found):
-        check_tensor(tensor, "block_diag", "tensors")
-        shape = tensor._shape
-        if len(shape) > 2:
-            raise RuntimeError(
-                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
-                f"{position} has {len(shape)} dimensions"
-            )
-        wide = (1,) * (2 - len(shape)) + shape
-        matrices.append(tensor if shape == wide else shown_as(tensor, wide))
-    if not matrices:
-        chosen, where = options(None, None)
-        return fill_new((1, 0), 0, chosen, where)
-    columns = sum([matrix._shape[1] for matrix in matrices])
-    rows = []
-    start = 0
-    for matrix in matrices:
-        height, width = matrix._shape
-        key = (slice(None), slice(start, start + width))
-        rows.append(place(matrix, (height, columns), key))
-        start += width
-    return cat(rows, 0)

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..current import current
 from ..execution import show
 from ..operators import Spec, composite, handle, in_place, primitive
-from ..shapes import (
-    Shape,
-    as_shape,
-    broadcast_shapes,
-    infer_size,
-    normalize_dim,
-    normalize_dims,
-    view_strides,
-)
+from ..shapes import Shape, as_shape, infer_size, normalize_dim, normalize_dims, view_strides
 from ..tensor_base import PLAIN, VIEW, TensorBase
 from .copying import copied
 from .rules import check_tensor
@@ -26,35 +18,20 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "adjoint",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_tensors",
-    "broadcast_to",
-    "expand",
-    "expand_as",
     "flatten",
-    "matrix_H",
-    "moveaxis",
-    "movedim",
-    "permute",
     "ravel",
     "reshape",
     "reshape_as",
     "squeeze",
-    "sum_to_size",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "transpose",
     "unflatten",
     "unsqueeze",
     "view",
     "view_as",
 ]
 
-_EXPAND = handle("expand")
 _PERMUTE = handle("permute")
 _VIEW = handle("view")
 
@@ -378,281 +355,10 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each(widen, tensors)
 
 
-# --- order of dimensions ------------------------------------------------------------------------
-
-
-@primitive("input, dims", view=True)
-def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Spec:
-    """Return a view of `input` with its dimensions in another order.
-
-    Parameters
-    ----------
-    input : Tensor
-        Any dtype.
-    *order : int, or one sequence of int
-        Each dimension once; ``dims=`` takes it too.
-
-    Raises
-    ------
-    RuntimeError
-        If a dimension is missing or named twice.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(2, 3, 4).permute(2, 0, 1).shape
-    Size([4, 2, 3])
-    """
-    check_tensor(input, "permute")
-    ndim = len(input._shape)
-    given = as_shape(order if dims is None else (dims,), "permute")
-    if len(given) != ndim:
-        raise RuntimeError(
-            f"permute(): the tensor has {ndim} dimensions, but dims names {len(given)}: {list(given)}"
-        )
-    found = tuple([normalize_dim(dim, ndim, "permute") for dim in given])
-    if len(set(found)) != ndim:
-        raise RuntimeError(f"permute(): duplicate dims are not allowed, got {list(given)}")
-    return Spec((input, found), tuple([input._shape[dim] for dim in found]), input.dtype)
-
-
-@composite(view=True, inplace=True, aliases=("swapaxes", "swapdims"))
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view of `input` with two dimensions exchanged.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(2, 3, 4).transpose(0, 2).shape
-    Size([4, 3, 2])
-    """
-    check_tensor(input, "transpose")
-    ndim = len(input._shape)
-    first = normalize_dim(dim0, ndim, "transpose")
-    second = normalize_dim(dim1, ndim, "transpose")
-    order = list(range(ndim))
-    if ndim:
-        order[first], order[second] = second, first
-    return permuted(input, tuple(order))
-
-
-swapaxes = swapdims = transpose
-
-
-@composite(view=True, inplace=True)
-def t(input: Tensor) -> Tensor:
-    """Return the transpose of a matrix as a view; a vector or number stays as it is.
-
-    Raises
-    ------
-    RuntimeError
-        If `input` has more than two dimensions.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(2, 3).t().shape
-    Size([3, 2])
-    """
-    check_tensor(input, "t")
-    ndim = len(input._shape)
-    if ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return permuted(input, tuple(range(ndim - 1, -1, -1)))
-
-
-@composite(aliases=("moveaxis",))
-def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Return a view with the dimensions `source` moved to `destination`; the others keep their order.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(2, 3, 4).movedim(0, -1).shape
-    Size([3, 4, 2])
-    """
-    check_tensor(input, "movedim")
-    ndim = len(input._shape)
-    sources = (source,) if isinstance(source, int) else tuple(source)
-    targets = (destination,) if isinstance(destination, int) else tuple(destination)
-    if len(sources) != len(targets):
-        raise RuntimeError(
-            f"movedim(): Invalid source or destination dims: source ({list(sources)} dims) should "
-            f"contain the same number of dims as destination ({list(targets)} dims)"
-        )
-    sources = tuple([normalize_dim(dim, ndim, "movedim") for dim in sources])
-    targets = tuple([normalize_dim(dim, ndim, "movedim") for dim in targets])
-    for dims, role in ((sources, "source"), (targets, "destination")):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim(): repeated dim in `{role}` ({list(dims)})")
-    if not ndim:
-        return permuted(input, ())
-    moved = dict(zip(targets, sources, strict=True))
-    rest = iter([dim for dim in range(ndim) if dim not in sources])
-    order = tuple([moved[dim] if dim in moved else next(rest) for dim in range(ndim)])
-    return permuted(input, order)
-
-
-moveaxis = movedim
-
-
-@composite()
-def adjoint(input: Tensor) -> Tensor:
-    """Return the conjugate transpose of a matrix or a batch of matrices.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([[1 + 1j, 2j]]).adjoint()
-    tensor([[1.-1.j],
-            [0.-2.j]])
-    """
-    check_tensor(input, "adjoint")
-    if len(input._shape) < 2:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{len(input._shape)}-D tensor."
-        )
-    turned = transpose(input, -2, -1)
-    return turned.conj() if input.dtype.is_complex else turned
-
-
-@composite(name="matrix_H", method=False)
-def matrix_H(input: Tensor) -> Tensor:
-    """Return the conjugate transpose of a matrix: what ``input.H`` is.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(2, 3).H.shape
-    Size([3, 2])
-    """
-    if len(input._shape) not in (0, 2):
-        raise RuntimeError(
-            "tensor.H is only supported on matrices (2-D tensors). Got "
-            f"{len(input._shape)}-D tensor. For batches of matrices, consider using tensor.mH"
-        )
-    turned = t(input)
-    return turned.conj() if input.dtype.is_complex else turned
-
-
-# --- repetition without copies ------------------------------------------------------------------
-
-
-@primitive("input, shape", view=True)
-def expand(
-    input: Tensor, *sizes: Any, size: Sequence[int] | None = None, implicit: bool = False
-) -> Spec:
-    """Return a view of `input` with dimensions of size 1 repeated, and new ones in front; -1 keeps a size.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([[1], [2]]).expand(2, 3)
-    tensor([[1, 1, 1],
-            [2, 2, 2]])
-    """
-    check_tensor(input, "expand")
-    sizes = as_shape(sizes if size is None else (size,), "expand")
-    lead = len(sizes) - len(input._shape)
-    if lead < 0:
-        raise RuntimeError(
-            f"expand(): the number of sizes provided ({len(sizes)}) must be greater or equal to the "
-            f"number of dimensions in the tensor ({len(input._shape)})"
-        )
-    target = list(sizes)
-    for position, wanted in enumerate(sizes):
-        own = input._shape[position - lead] if position >= lead else 1
-        if wanted == -1 and position >= lead:
-            target[position] = own
-        elif wanted < 0 or (own != 1 and own != wanted):
-            raise RuntimeError(
-                f"expand(): the expanded size of the tensor ({wanted}) must match the existing size "
-                f"({own}) at non-singleton dimension {position}. Target sizes: {list(sizes)}. Tensor "
-                f"sizes: {list(input._shape)}"
-            )
-    return Spec((input, tuple(target)), tuple(target), input.dtype)
-
-
-@composite()
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return `input` expanded to the shape of `other`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.zeros(1, 3).expand_as(tp.zeros(2, 3)).shape
-    Size([2, 3])
-    """
-    return expand(input, other._shape)
-
-
-@composite()
-def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
-    """Return `input` expanded to a shape.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.broadcast_to(tp.tensor([1, 2]), (2, 2))
-    tensor([[1, 2],
-            [1, 2]])
-    """
-    return expand(input, size)
-
-
-@composite(method=False)
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Return the tensors expanded to the shape that all of them broadcast to.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> [x.shape for x in tp.broadcast_tensors(tp.zeros(3, 1), tp.zeros(2))]
-    [Size([3, 2]), Size([3, 2])]
-    """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
-    for tensor in tensors:
-        check_tensor(tensor, "broadcast_tensors", "tensors")
-    shape = broadcast_shapes(*[tensor._shape for tensor in tensors])
-    return tuple([show(_EXPAND, tensor, (shape,), shape) for tensor in tensors])
-
-
-@composite()
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """Return `input` summed over the dimensions along which `size` broadcasts to its shape.
-
-    Raises
-    ------
-    RuntimeError
-        If `size` does not broadcast to the shape of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.sum_to_size(tp.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, 2)
-    tensor([[4., 6.]])
-    """
-    check_tensor(input, "sum_to_size")
-    shape = as_shape(size, "sum_to_size")
-    own = input._shape
-    lead = len(own) - len(shape)
-    if lead < 0 or any([a not in (1, b) for a, b in zip(shape, own[lead:], strict=True)]):
-        raise RuntimeError(
-            f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}: sum_to_size() undoes a "
-            "broadcast"
-        )
-    dims = [d for d, n in enumerate(own) if d < lead or (shape[d - lead] == 1 and n != 1)]
-    if not dims:
-        return input
-    return input.sum(dims, keepdim=False).reshape(shape)
-
-
 # --- a tensor made a view of itself -------------------------------------------------------------
 
 
-def _relayout(name: str, input: Any, function: Any, *args: Any) -> Any:
+def relaid(name: str, input: Any, function: Any, *args: Any) -> Any:
     """Apply a view op in place: the tensor shows its memory in the new way, other views stay."""
     check_tensor(input, name)
     current.gradient.relayout(name, input, lambda source: function(source, *args))
@@ -661,19 +367,9 @@ def _relayout(name: str, input: Any, function: Any, *args: Any) -> Any:
 
 @in_place(squeeze)
 def _squeeze(input: Any, dim: Any = None) -> Any:
-    return _relayout("squeeze_", input, squeeze, dim)
+    return relaid("squeeze_", input, squeeze, dim)
 
 
 @in_place(unsqueeze)
 def _unsqueeze(input: Any, dim: int) -> Any:
-    return _relayout("unsqueeze_", input, unsqueeze, dim)
-
-
-@in_place(transpose)
-def _transpose(input: Any, dim0: int, dim1: int) -> Any:
-    return _relayout("transpose_", input, transpose, dim0, dim1)
-
-
-@in_place(t)
-def _t(input: Any) -> Any:
-    return _relayout("t_", input, t)
+    return relaid("unsqueeze_", input, unsqueeze, dim)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from .. import operators, shapes
 from ..errors import warn
 from ..shapes import Size, normalize_dim
-from .creation import arange, empty
+from .creation import empty
 from .gamma import polygamma
 from .indexing import narrow
 from .linalg_functions import linalg_vander
 from .rearranging import flip
 from .rules import check_tensor
+from .sequences import arange
 from .splitting import chunk, split
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .activation import *
 from .adaptive_pooling import *
 from .attention import *
+from .classification_loss import *
 from .convolution import *
 from .ctc import *
 from .dropout import *
@@ -17,5 +18,6 @@ from .multi_head import *
 from .normalization import *
 from .padding import *
 from .pooling import *
+from .softmaxes import *
 from .upsampling import *
 from .vision import *

@@ -1,21 +1,14 @@
-"""Activations, applied element by element but for softmax and its kin."""
+"""Activations, applied element by element."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import DType, Tensor
+from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING
 from tensorplug.core.layers import seen_by_layers
-from tensorplug.core.ops import (
-    log_softmax as _log_softmax,
-    softmax as _softmax,
-    softmin as _softmin,
-    where,
-    zeros_like,
-)
+from tensorplug.core.ops import where, zeros_like
 
 from ..ops import activation as ops
 from ._common import tensor
@@ -27,7 +20,6 @@ __all__ = [
     "elu_",
     "gelu",
     "glu",
-    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -35,7 +27,6 @@ __all__ = [
     "hardtanh_",
     "leaky_relu",
     "leaky_relu_",
-    "log_softmax",
     "logsigmoid",
     "mish",
     "prelu",
@@ -48,8 +39,6 @@ __all__ = [
     "selu_",
     "sigmoid",
     "silu",
-    "softmax",
-    "softmin",
     "softplus",
     "softshrink",
     "softsign",
@@ -427,88 +416,3 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         )
     first, second = input.chunk(2, dim)
     return first * second.sigmoid()
-
-
-def _implicit_dim(name: str, ndim: int, level: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X "
-        "as an argument.",
-        UserWarning,
-        stacklevel=level,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-def softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
-) -> Tensor:
-    """Return the exponentials, divided by their sum along `dim`.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating point, any shape.
-    dim : int
-        The dimension that sums to one; leaving it out is deprecated.
-    dtype : DType, optional
-        Convert to this dtype first.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> softmax(tp.tensor([0.0, 0.0]), dim=0)
-    tensor([0.5000, 0.5000])
-    """
-    tensor(input, "softmax")
-    dim = _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim
-    return _softmax(input, dim, dtype)
-
-
-def log_softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
-) -> Tensor:
-    """Return the logarithm of :func:`softmax`, computed without leaving log space."""
-    tensor(input, "log_softmax")
-    dim = _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim
-    return _log_softmax(input, dim, dtype)
-
-
-def softmin(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
-) -> Tensor:
-    """Return :func:`softmax` of the negated input."""
-    tensor(input, "softmin")
-    dim = _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim
-    return _softmin(input, dim, dtype)
-
-
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
-    """Return a sample that is nearly one-hot and still has a gradient.
-
-    Parameters
-    ----------
-    logits : Tensor
-        Unnormalised log probabilities.
-    tau : float
-        Temperature: the lower, the nearer to one-hot.
-    hard : bool
-        Whether the result is one-hot, with the gradient of the soft sample.
-    eps : float
-        Unused, as in torch.
-    dim : int
-        The dimension of the classes.
-
-    Notes
-    -----
-    Jang, Gu and Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
-    """
-    tensor(logits, "gumbel_softmax", "logits")
-    noise = -zeros_like(logits, requires_grad=False).exponential_().log()
-    soft = _softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    index = soft.argmax(dim, keepdim=True)
-    one_hot = zeros_like(logits, requires_grad=False).scatter(dim, index, 1.0)
-    return one_hot - soft.detach() + soft

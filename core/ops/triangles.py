@@ -1,0 +1,134 @@
+"""Triangles of matrices, and the positions of their elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import operators
+from ..devices import Device
+from ..dtypes import DType, bool_, int64
+from ..operators import composite
+from .comparison import ge, le
+from .copying import clone
+from .creation import fill_new, options
+from .rearranging import cast_to
+from .rules import check_tensor
+from .selection import choose
+from .shape import permuted
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["tril", "tril_indices", "triu", "triu_indices"]
+
+_ARANGE = operators.handle("arange")
+_NONZERO = operators.handle("nonzero")
+
+
+def _check_matrix(input: Any, name: str) -> None:
+    check_tensor(input, name)
+    if len(input._shape) < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+def _distances(input: Any) -> Any:
+    """Return, for each place of a matrix, how far right of the diagonal it lies."""
+    rows, columns = input._shape[-2:]
+    device = input.device
+    return _ARANGE.call(columns, device=device) - _ARANGE.call(rows, device=device).unsqueeze(1)
+
+
+@composite(inplace=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tril(tp.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    _check_matrix(input, "tril")
+    return _tril(input, int(diagonal))
+
+
+@composite(method=False)
+def _tril(input: Tensor, diagonal: int) -> Tensor:
+    """Return :func:`tril` for canonical arguments."""
+    return choose(le(_distances(input), diagonal), input, input.new_zeros(()))
+
+
+@composite(inplace=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.triu(tp.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    _check_matrix(input, "triu")
+    return _triu(input, int(diagonal))
+
+
+@composite(method=False)
+def _triu(input: Tensor, diagonal: int) -> Tensor:
+    """Return :func:`triu` for canonical arguments."""
+    return choose(ge(_distances(input), diagonal), input, input.new_zeros(()))
+
+
+def _triangle_indices(
+    function: Any, row: int, col: int, offset: int, dtype: Any, device: Any
+) -> Any:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
+    chosen, where = options(dtype, device, int64)
+    mask = function(fill_new((row, col), 1, bool_, where), offset)
+    return cast_to(clone(permuted(_NONZERO.call(mask), (1, 0))), chosen)
+
+
+@composite(method=False)
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    layout: Any = None,
+) -> Tensor:
+    """Return the positions of the lower triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _triangle_indices(tril, row, col, offset, dtype, device)
+
+
+@composite(method=False)
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    layout: Any = None,
+) -> Tensor:
+    """Return the positions of the upper triangle of a matrix: rows in ``[0]``, columns in ``[1]``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return _triangle_indices(triu, row, col, offset, dtype, device)
