@@ -77,7 +77,7 @@ instructions-renew: $(VENV)/.dev $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -m benchmarks.instructions --renew
 
 plugins: | $(PLUGINS)/.made
-	$(PLUGINS)/bin/python examples/plugins/check.py
+	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
