@@ -9,7 +9,7 @@ from tensorplug.core.ops import zeros_like
 
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import count_step, number, scalar, update_moments
 
 
 class RAdam(Optimizer):
@@ -103,22 +103,8 @@ class RAdam(Optimizer):
             state["exp_avg"] = zeros_like(parameter)
             state["exp_avg_sq"] = zeros_like(parameter)
         step = count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        lr, decay = number(group["lr"]), group["weight_decay"]
-        if decay != 0:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * decay)
-            else:
-                gradient = gradient.add(parameter, alpha=decay)
-        average, square = state["exp_avg"], state["exp_avg_sq"]
-        if parameter.is_complex():
-            parameter, gradient, average, square = as_real((parameter, gradient, average, square))
-        beta1, beta2 = group["betas"]
-        average.lerp_(gradient, 1 - beta1)
-        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        if group["differentiable"]:
-            average, square = average.clone(), square.clone()
+        parameter, gradient, average, square = update_moments(parameter, gradient, state, group)
+        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
         correction = 1 - beta2**step
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * step * beta2**step / correction

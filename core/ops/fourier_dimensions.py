@@ -53,13 +53,8 @@ def fft_ifft2(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fft2`.
 
     Examples
     --------
@@ -81,13 +76,8 @@ def fft_rfft2(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fft2`.
 
     Examples
     --------
@@ -137,13 +127,8 @@ def fft_hfft2(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.irfft2`.
 
     Examples
     --------
@@ -165,13 +150,8 @@ def fft_ihfft2(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int
-        The dimensions.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fft2`.
 
     Examples
     --------
@@ -221,13 +201,8 @@ def fft_ifftn(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fftn`.
 
     Examples
     --------
@@ -249,13 +224,8 @@ def fft_rfftn(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fftn`.
 
     Examples
     --------
@@ -305,13 +275,8 @@ def fft_hfftn(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The size of the result along each dimension; by default the last is 2 (m - 1).
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.irfftn`.
 
     Examples
     --------
@@ -333,13 +298,8 @@ def fft_ihfftn(
 
     Parameters
     ----------
-    input : Tensor
-    s : sequence of int, optional
-        The length of the signal along each dimension, cut off or filled up with zeros.
-    dim : sequence of int, optional
-        The dimensions; by default the last ones that `s` has sizes for, or all.
-    norm : {"backward", "ortho", "forward"}, optional
-        Which of the two directions carries the factor 1 / n; "ortho" divides it.
+    input, s, dim, norm
+        As for :func:`fft.fftn`.
 
     Examples
     --------

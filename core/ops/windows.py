@@ -155,21 +155,12 @@ def hamming_window(
 
     Parameters
     ----------
-    window_length : int
-        The number of elements.
-    periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that
-        repeating the window goes on smoothly.
+    window_length, periodic
+        As for :func:`hann_window`.
     alpha, beta : float
         The constant and the factor of the cosine.
-    dtype : DType, optional
-        A floating-point one; by default the default dtype.
-    layout, pin_memory : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad, pin_memory
+        As for :func:`hann_window`.
 
     Examples
     --------
@@ -204,19 +195,8 @@ def blackman_window(
 
     Parameters
     ----------
-    window_length : int
-        The number of elements.
-    periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that
-        repeating the window goes on smoothly.
-    dtype : DType, optional
-        A floating-point one; by default the default dtype.
-    layout, pin_memory : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    window_length, periodic, dtype, layout, device, requires_grad, pin_memory
+        As for :func:`hann_window`.
 
     Examples
     --------
@@ -251,19 +231,8 @@ def bartlett_window(
 
     Parameters
     ----------
-    window_length : int
-        The number of elements.
-    periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that
-        repeating the window goes on smoothly.
-    dtype : DType, optional
-        A floating-point one; by default the default dtype.
-    layout, pin_memory : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    window_length, periodic, dtype, layout, device, requires_grad, pin_memory
+        As for :func:`hann_window`.
 
     Examples
     --------
@@ -293,21 +262,12 @@ def kaiser_window(
 
     Parameters
     ----------
-    window_length : int
-        The number of elements.
-    periodic : bool
-        Whether to leave out the last element of the symmetric window of one more, so that
-        repeating the window goes on smoothly.
+    window_length, periodic
+        As for :func:`hann_window`.
     beta : float
         How narrow the window is.
-    dtype : DType, optional
-        A floating-point one; by default the default dtype.
-    layout, pin_memory : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad, pin_memory
+        As for :func:`hann_window`.
 
     Examples
     --------

@@ -88,18 +88,8 @@ def windows_blackman(
 
     Parameters
     ----------
-    M : int
-        The number of elements.
-    sym : bool
-        Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    M, sym, dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -125,18 +115,8 @@ def windows_cosine(
 
     Parameters
     ----------
-    M : int
-        The number of elements.
-    sym : bool
-        Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    M, sym, dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -172,14 +152,8 @@ def windows_exponential(
         The distance over which it falls to 1 / e.
     sym : bool
         Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -221,14 +195,8 @@ def windows_gaussian(
         The standard deviation.
     sym : bool
         Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -267,14 +235,8 @@ def windows_general_cosine(
         The coefficients.
     sym : bool
         Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -312,14 +274,8 @@ def windows_general_hamming(
         The constant; 1 - alpha is the factor of the cosine.
     sym : bool
         Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -347,18 +303,8 @@ def windows_hamming(
 
     Parameters
     ----------
-    M : int
-        The number of elements.
-    sym : bool
-        Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    M, sym, dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -384,18 +330,8 @@ def windows_hann(
 
     Parameters
     ----------
-    M : int
-        The number of elements.
-    sym : bool
-        Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    M, sym, dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -428,14 +364,8 @@ def windows_kaiser(
         How narrow the window is.
     sym : bool
         Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
@@ -463,18 +393,8 @@ def windows_nuttall(
 
     Parameters
     ----------
-    M : int
-        The number of elements.
-    sym : bool
-        Whether the window is symmetric, rather than one period of a periodic one.
-    dtype : DType, optional
-        float32 or float64.
-    layout : optional
-        Accepted for the sake of torch's signature.
-    device : Device, optional
-        By default the default device.
-    requires_grad : bool
-        Whether the window requires grad.
+    M, sym, dtype, layout, device, requires_grad
+        As for :func:`windows_bartlett`.
 
     Examples
     --------
