@@ -46,11 +46,13 @@ class Recorder(GradientLayer):
         kind = output._kind
         if not kind.is_differentiable or not (input._state == TRACKED or requires_grad(input)):
             return
+        rule = op.rule
+        if rule is None:  # compiled, an attribute of None is no AttributeError but a crash
+            rule = missing(op)
         try:
-            rule = op.rule
             plan = rule.plans[1]
-        except (AttributeError, KeyError, TypeError):
-            plan = (op.rule or missing(op)).plan(1)
+        except KeyError:
+            plan = rule.plan(1)
         if plan.partial:
             return
         if plan.only == 0:
@@ -102,11 +104,13 @@ class Recorder(GradientLayer):
                 refresh(second)
             mask |= 2
             edges += (second._node or second,)
+        rule = op.rule
+        if rule is None:
+            rule = missing(op)
         try:
-            rule = op.rule
             plan = rule.plans[mask]
-        except (AttributeError, KeyError, TypeError):
-            plan = (op.rule or missing(op)).plan(mask)
+        except KeyError:
+            plan = rule.plan(mask)
         if plan.partial or not edges:
             edges = tuple([edge_of((input, other)[f.position]) for f in plan.formulas])
             if not edges:
