@@ -448,14 +448,22 @@ class Tensor(Conversions):
             )
         return bool(self.item())
 
+    def _number(self) -> Any:
+        if math.prod(self._shape) != 1:  # ValueError, as in torch, where item() raises RuntimeError
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars, got "
+                f"{self.numel()} elements"
+            )
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __index__(self) -> int:
         if self.dtype.category > 1 or self._shape:

@@ -182,7 +182,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--width", type=int, default=96)
     add("--context", type=int, default=64, help="how many characters the model sees")
     add("--batch", type=int, default=16)
-    add("--steps", type=int, default=500)
+    add("--steps", type=int, default=400)
     add("--lr", type=float, default=2e-3, help="the highest learning rate")
     add("--warmup", type=int, default=50, help="steps until it is reached")
     add("--dropout", type=float, default=0.0)

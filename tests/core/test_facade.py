@@ -155,3 +155,10 @@ def test_questions(call, expected):
 def test_questions_about_other_things_raise():
     with pytest.raises(TypeError, match="Tensor"):
         tp.numel([1])
+
+
+@pytest.mark.parametrize("convert", [int, float, complex])
+def test_only_a_single_element_becomes_a_python_number(convert):
+    assert convert(tp.tensor([[3]])) == 3
+    with pytest.raises(ValueError, match="got 2 elements"):
+        convert(tp.ones(2))
