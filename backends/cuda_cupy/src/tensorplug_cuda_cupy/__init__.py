@@ -1,0 +1,7 @@
+"""CUDA devices for tensorplug, by CuPy, cuBLAS, cuDNN and kernels of its own."""
+
+from __future__ import annotations
+
+from ._plugin import networks, optimizers, plugin
+
+__all__ = ["networks", "optimizers", "plugin"]

@@ -1,0 +1,78 @@
+"""Why no CUDA device can be used, and what to do about it."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from typing import Any
+
+_INSTALL = "pip install 'tensorplug-cuda-cupy[cuda13]' (or [cuda12], as your driver is)"
+
+
+def missing_package() -> str | None:
+    """Return that CuPy is not installed, or None."""
+    if importlib.util.find_spec("cupy") is None:
+        return f"the package CuPy is not installed; {_INSTALL}"
+    return None
+
+
+def missing_driver() -> str | None:
+    """Return that there is no NVIDIA driver, or None."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return (
+            f"no NVIDIA driver was found ({name} cannot be loaded); install the driver of your GPU, and "
+            "in a container start it with access to the GPU (--gpus all)"
+        )
+    return None
+
+
+def unusable() -> str | None:
+    """Return why no device can be used, or None: package, driver, device, compiler, in this order."""
+    return missing_package() or missing_driver() or _broken_package() or _no_device() or _no_nvrtc()
+
+
+def _broken_package() -> str | None:
+    try:
+        import cupy  # noqa: F401
+    except Exception as error:
+        return f"CuPy cannot be imported ({_first_line(error)}); {_INSTALL}"
+    return None
+
+
+def _no_device() -> str | None:
+    from cupy.cuda import runtime  # pyright: ignore[reportMissingImports]
+
+    try:
+        count = runtime.getDeviceCount()
+    except Exception as error:
+        if "InsufficientDriver" in str(error):
+            return (
+                f"the NVIDIA driver is too old for this build of CuPy, CUDA {_version(runtime)}: update "
+                "the driver, or pip install 'tensorplug-cuda-cupy[cuda12]'"
+            )
+        return f"the CUDA driver finds no device ({_first_line(error)})"
+    return None if count else "the CUDA driver finds no device; see CUDA_VISIBLE_DEVICES"
+
+
+def _no_nvrtc() -> str | None:
+    from cupy.cuda import nvrtc  # pyright: ignore[reportMissingImports]
+
+    try:
+        nvrtc.getVersion()
+    except Exception as error:
+        return f"the CUDA compiler NVRTC cannot be loaded ({_first_line(error)}); {_INSTALL}"
+    return None
+
+
+def _version(runtime: Any) -> str:
+    number = runtime.runtimeGetVersion()
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip(" =")]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

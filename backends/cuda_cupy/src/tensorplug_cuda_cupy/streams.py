@@ -1,0 +1,274 @@
+"""Streams, events and graphs, as ``tp.cuda`` shows them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Self
+
+from ._cupy import cp
+
+
+def _index(device: Any) -> int:
+    """Return the index that a device, "cuda:1", an int or None means."""
+    if device is None:
+        return cp.cuda.runtime.getDevice()
+    if isinstance(device, int):
+        return device
+    kind, _, number = str(device).partition(":")
+    if kind != "cuda":
+        raise ValueError(f"expected a cuda device, got {device}")
+    return int(number) if number else cp.cuda.runtime.getDevice()
+
+
+class Event:
+    """A mark in a stream.
+
+    Parameters
+    ----------
+    enable_timing : bool
+        Whether :meth:`elapsed_time` works.
+    blocking : bool
+        Whether :meth:`synchronize` sleeps rather than spins.
+    """
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, **_: Any) -> None:
+        self.raw = cp.cuda.Event(block=blocking, disable_timing=not enable_timing)
+        self._timed = enable_timing
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Put the mark behind what is queued on a stream, by default the current one."""
+        self.raw.record((stream or current_stream()).raw)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Make what is queued on a stream from now on wait for the mark."""
+        (stream or current_stream()).raw.wait_event(self.raw)
+
+    def query(self) -> bool:
+        """Return whether all before the mark is done."""
+        return bool(self.raw.done)
+
+    def synchronize(self) -> None:
+        """Wait until all before the mark is done."""
+        self.raw.synchronize()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Return the milliseconds between this mark and another.
+
+        Raises
+        ------
+        RuntimeError
+            If one of them was made without ``enable_timing=True``.
+        """
+        if not (self._timed and end_event._timed):
+            raise RuntimeError(
+                "elapsed_time(): both events must be created with argument 'enable_timing=True'"
+            )
+        return float(cp.cuda.get_elapsed_time(self.raw, end_event.raw))
+
+
+class Stream:
+    """A queue of work on a device.
+
+    Memory that is freed serves the stream again on which it was allocated, so a tensor that another stream
+    uses has to live until that has finished.
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+        By default the current one.
+    priority : int
+        Lower numbers go first.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0, *, raw: Any = None) -> None:
+        if raw is None:
+            with cp.cuda.Device(_index(device)):
+                raw = cp.cuda.Stream(non_blocking=True, priority=priority)
+        self.raw = raw
+        self._outer: list[Any] = []
+
+    @property
+    def cuda_stream(self) -> int:
+        """The address of the stream, for other libraries."""
+        return int(self.raw.ptr)
+
+    @property
+    def device_index(self) -> int:
+        """The number of its device."""
+        return int(self.raw.device_id)
+
+    def synchronize(self) -> None:
+        """Wait until everything queued is done."""
+        self.raw.synchronize()
+
+    def query(self) -> bool:
+        """Return whether everything queued is done."""
+        return bool(self.raw.done)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Put a mark behind what is queued; return it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Make what is queued from now on wait for a mark."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Make what is queued from now on wait for what is queued on another stream now."""
+        self.wait_event(stream.record_event())
+
+    def __enter__(self) -> Self:
+        context = ExitStack()
+        if self.raw.device_id >= 0:  # the default stream belongs to whichever device is current
+            context.enter_context(cp.cuda.Device(self.raw.device_id))
+        context.enter_context(self.raw)
+        self._outer.append(context)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._outer.pop().close()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.raw.ptr == other.raw.ptr
+
+    def __hash__(self) -> int:
+        return hash(self.raw.ptr)
+
+    def __repr__(self) -> str:
+        return f"<tensorplug.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.raw.ptr:#x}>"
+
+
+def current_stream(device: Any = None) -> Stream:
+    """Return the stream on which this thread queues work of a device."""
+    return Stream(raw=cp.cuda.get_current_stream(_index(device)))
+
+
+def default_stream(device: Any = None) -> Stream:
+    """Return the stream on which work is queued unless another is chosen."""
+    with cp.cuda.Device(_index(device)):
+        return Stream(raw=cp.cuda.Stream.null)
+
+
+def set_stream(stream: Stream) -> None:
+    """Make a stream the current one of this thread."""
+    stream.raw.use()
+
+
+class stream(AbstractContextManager[Any]):  # noqa: N801  torch's name
+    """A context in which work is queued on a stream; None changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        if self._stream is not None:
+            self._stream.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._stream is not None:
+            self._stream.__exit__(*exc)
+
+
+class CUDAGraph:
+    """Work that is captured once and then queued again as a whole.
+
+    What runs under :class:`graph` is not executed but noted, with the addresses of its arrays, whose memory
+    the graph keeps; so inputs are written into the same tensors before each :meth:`replay`. Nothing within
+    may wait for the device: no ``item()``, no copies to the host, no new kernels to compile, so run the
+    same work once or twice before.
+    """
+
+    def __init__(self) -> None:
+        self._pool: Any = None
+        self._graph: Any = None
+        self._stream: Any = None
+        self._context: ExitStack | None = None
+
+    def capture_begin(self, pool: Any = None) -> None:
+        """Begin to capture what this thread queues.
+
+        Parameters
+        ----------
+        pool : optional
+            What :meth:`pool` of another graph returned, to share its memory: then their replays must not
+            overlap.
+
+        Raises
+        ------
+        RuntimeError
+            If it captures, or has captured, already.
+        """
+        if self._context is not None or self._graph is not None:
+            raise RuntimeError("capture_begin(): this graph is in use; reset() it, or make another")
+        self._pool = pool or cp.cuda.MemoryPool()
+        if self._stream is None:
+            self._stream = cp.cuda.Stream(non_blocking=True)
+        self._stream.synchronize()
+        with ExitStack() as context:
+            context.enter_context(cp.cuda.using_allocator(self._pool.malloc))
+            context.enter_context(self._stream)
+            self._stream.begin_capture()
+            self._context = context.pop_all()
+
+    def capture_end(self) -> None:
+        """End the capture.
+
+        Raises
+        ------
+        RuntimeError
+            If none was begun.
+        """
+        if self._context is None:
+            raise RuntimeError("capture_end(): no capture was begun")
+        context, self._context = self._context, None
+        with context:
+            self._graph = self._stream.end_capture()
+
+    def replay(self) -> None:
+        """Queue the work on the current stream.
+
+        Raises
+        ------
+        RuntimeError
+            If nothing was captured.
+        """
+        if self._graph is None:
+            raise RuntimeError("replay(): the graph holds nothing; capture something first")
+        self._graph.launch()
+
+    def reset(self) -> None:
+        """Drop what was captured, and its memory."""
+        self._graph = self._pool = None
+
+    def pool(self) -> Any:
+        """Return the memory of the graph, for graphs that share it."""
+        return self._pool
+
+
+class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
+    """A context whose work is captured in a :class:`CUDAGraph`.
+
+    Parameters
+    ----------
+    cuda_graph : CUDAGraph
+        Where to.
+    pool : optional
+        See :meth:`CUDAGraph.capture_begin`.
+    stream : Stream, optional
+        The stream to capture on; not the default one.
+    """
+
+    def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None) -> None:
+        self._graph = cuda_graph
+        self._pool = pool
+        if stream is not None:
+            cuda_graph._stream = stream.raw
+
+    def __enter__(self) -> None:
+        cp.cuda.runtime.deviceSynchronize()
+        self._graph.capture_begin(self._pool)
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph.capture_end()

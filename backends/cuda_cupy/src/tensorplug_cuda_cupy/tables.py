@@ -1,0 +1,56 @@
+"""The kernels of core's ops: the shared ones on CuPy, our own above them, the host for what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import DeviceRuntime, Kernel, KernelTable, host_kernels
+from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
+
+from ._cupy import cp
+from .dtypes import NATIVES
+from .kernels import gemm, pointwise, positions, random, scans, softmaxes, special, views
+
+#: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
+LEFT_OUT = frozenset({"_nextafter"})
+
+#: What runs on the host: factorizations and spectra, whose sizes are mostly small and whose errors need
+#: LAPACK's info on the host anyway.
+ON_THE_HOST = (
+    "cholesky_factor",
+    "eig",
+    "eigh",
+    "householder_qr",
+    "ldl_factor",
+    "ldl_solve",
+    "least_squares",
+    "lu_factor",
+    "matrix_exponential",
+    "qr_factor",
+    "singular_decomposition",
+    "solve",
+    "solve_triangular",
+)
+
+
+def core_kernels(runtime: DeviceRuntime) -> list[Kernel]:
+    """Return the kernels of core's ops."""
+    host = {kernel.op: kernel.function for kernel in host_kernels(runtime, ("bessel", "scatter_reduce"))}
+    # Positions out of bounds are not looked for: that would wait for the device at each gather.
+    namespace = ArrayNamespace(_arrays(), "cuda", NATIVES, checks_bounds=False)
+    table = KernelTable("cuda")
+    table.kernels += [kernel for kernel in all_kernels(namespace) if kernel.op not in LEFT_OUT]
+    gemm.build(table)
+    pointwise.build(namespace, table)
+    positions.build(table, host["scatter_reduce"])
+    random.build(table)
+    scans.build(namespace, table)
+    softmaxes.build(table)
+    special.build(namespace, table, host["bessel"])
+    views.build(table)
+    table.kernels += list(host_kernels(runtime, ON_THE_HOST))
+    return table.settled()
+
+
+def _arrays() -> Any:
+    return cp

@@ -1,0 +1,76 @@
+"""The CUDA sources compile for each type of elements, with NVRTC."""
+
+import pytest
+from tensorplug_cuda_cupy import sources
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+SOURCES = [("philox", "", {})]
+SOURCES += [
+    (name, dtype, {})
+    for name in ("softmax", "losses", "activations", "normalization")
+    for dtype in FLOATS
+]
+SOURCES += [("optimizers", dtype, {}) for dtype in ("float32", "float64")]
+SOURCES += [("accumulate", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
+SOURCES += [
+    ("accumulate", dtype, {"WAY": way, "PARTS": 1})
+    for way in (1, 2, 3)
+    for dtype in ("float32", "bfloat16", "int64", "uint8")
+]
+SOURCES += [("accumulate", "float32", {"WAY": 0, "PARTS": 2})]
+
+# Instantiates what is a template.
+ELEMENTWISE = """
+template <typename N> __device__ N floats(N a, N b) {
+    return float_remainder(a, b) + float_floor_divide(a, b) + log_of_sum(a, b);
+}
+template <typename N> __device__ N integers(N a, N b) {
+    return whole_fmod(a, b) + shifted_left(a, b) + shifted_right(a, b);
+}
+extern "C" __global__ void all(float* f, double* d, long long* l, unsigned char* c) {
+    f[0] = floats(f[0], f[1]); d[0] = floats(d[0], d[1]);
+    l[0] = integers(l[0], l[1]); c[0] = integers(c[0], c[1]);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    pytest.importorskip("cupy", reason="CuPy is not installed: make test-cuda-compile installs it")
+    from cupy.cuda import nvrtc
+
+    try:
+        nvrtc.getVersion()
+    except ImportError as error:
+        pytest.skip(f"NVRTC is not installed: {error}")
+    return nvrtc
+
+
+def compile_for(nvrtc, code, arch):
+    program = nvrtc.createProgram(code, "kernels.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, (*sources.OPTIONS, f"--gpu-architecture={arch}", "-Werror=all-warnings"))
+        return nvrtc.getPTX(program)
+    except nvrtc.NVRTCError:
+        raise AssertionError(nvrtc.getProgramLog(program)) from None
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@pytest.mark.parametrize("arch", ["compute_80", "compute_90"])
+@pytest.mark.parametrize(("name", "dtype", "macros"), SOURCES)
+def test_compiles(nvrtc, name, dtype, macros, arch):
+    ptx = compile_for(nvrtc, sources.text(name, dtype, **macros), arch)
+    assert ".entry" in (ptx if isinstance(ptx, str) else ptx.decode())
+
+
+@pytest.mark.parametrize("arch", ["compute_80", "compute_90"])
+def test_elementwise_functions_compile(nvrtc, arch):
+    code = (sources.FOLDER / "elementwise.cuh").read_text("utf-8") + ELEMENTWISE
+    assert compile_for(nvrtc, code, arch)
+
+
+def test_a_batch_of_tensors_fits_into_the_arguments_of_a_kernel():
+    from tensorplug_cuda_cupy.kernels.optimizers import BATCH
+
+    assert BATCH.itemsize + 64 <= 4096
