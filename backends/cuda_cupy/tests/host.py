@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tensorplug_cuda_cupy import sources
 
 HERE = Path(__file__).parent
@@ -24,13 +25,36 @@ def compiler():
     return found
 
 
+VARIANTS = {
+    "philox": [("", ())],
+    "optimizers": [(dtype, ()) for dtype in ("float32", "float64")],
+    "accumulate": [
+        (dtype, (("PARTS", parts), ("WAY", way)))
+        for dtype in sources.TYPES
+        for way, parts in ((0, 1), (1, 1), (2, 1), (3, 1), (0, 2))
+        if parts == 1 or dtype in ("float32", "float64")
+    ],
+}
+_FLOATS = [(dtype, ()) for dtype in ("float32", "float64", "float16", "bfloat16")]
+
+
 @functools.cache
-def library(source, dtype, macros):
-    code = sources.text(source, dtype, **dict(macros))
+def library(source):
+    """Compile all variants of a source at once, each in a namespace: the headers take most of the time."""
+    code = (sources.FOLDER / f"{source}.cu").read_text("utf-8").replace('extern "C"', "")
     names = re.findall(r"__global__ void (\w+)\(", code)
-    exports = "\n".join(f"EXPORT({name})" for name in names)
+    parts = ['#include "host_shim.h"']
+    parts += [(sources.FOLDER / f"{name}.cuh").read_text("utf-8") for name in ("prelude", "reduce")]
+    for number, (dtype, macros) in enumerate(VARIANTS.get(source, _FLOATS)):
+        for macro, value in macros:
+            parts.append(f"#undef {macro}\n#define {macro} {value}")
+        element, computed = sources.TYPES.get(dtype, ("int", "int"))
+        parts.append(
+            f"namespace v{number} {{ typedef {element} T; typedef {computed} A;\n{code}\n}}"
+        )
+        parts += [f"EXPORT(v{number}, {name})" for name in names]
     folder = Path(tempfile.mkdtemp(dir=_FOLDER.name))
-    (folder / "kernels.cpp").write_text(f'#include "host_shim.h"\n{code}\n{exports}\n', "utf-8")
+    (folder / "kernels.cpp").write_text("\n".join(parts), "utf-8")
     command = [
         compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off",
         f"-I{HERE}", str(folder / "kernels.cpp"), "-o", str(folder / "kernels.so"),
@@ -42,7 +66,10 @@ def library(source, dtype, macros):
 
 def launch(source, name, dtype, blocks, arguments, **macros):
     """Stand in for ``sources.launch``: arrays go as their address, NumPy scalars as they are."""
-    kernel = getattr(library(source, dtype, tuple(sorted(macros.items()))), f"host_{name}")
+    number = VARIANTS.get(source, _FLOATS).index((dtype, tuple(sorted(macros.items()))))
+    kernel = getattr(library(source), f"host_v{number}_{name}")
+    if source != "optimizers":  # the kernels loop over what is left; there each block has its part
+        blocks = min(blocks, 3)
     values = []
     for argument in arguments:
         if argument is None:
@@ -52,4 +79,44 @@ def launch(source, name, dtype, blocks, arguments, **macros):
             argument = np.uint64(argument.ctypes.data)
         values.append(np.array(argument))
     pointers = (ctypes.c_void_p * len(values))(*[value.ctypes.data for value in values])
-    kernel(ctypes.c_uint(min(blocks, 3)), ctypes.c_uint(THREADS), pointers)
+    kernel(ctypes.c_uint(blocks), ctypes.c_uint(THREADS), pointers)
+
+
+_ELEMENTWISE = {
+    "float": ("float_remainder", "float_floor_divide", "log_of_sum"),
+    "double": ("float_remainder", "float_floor_divide", "log_of_sum"),
+    **dict.fromkeys(
+        ("unsigned char", "signed char", "short", "int", "long long"),
+        ("whole_fmod", "shifted_left", "shifted_right"),
+    ),
+}
+
+
+@functools.cache
+def _elementwise_library():
+    parts = ['#include "host_shim.h"', (sources.FOLDER / "elementwise.cuh").read_text("utf-8")]
+    for element, names in _ELEMENTWISE.items():
+        for name in names:
+            symbol = f"{name}_{element.replace(' ', '_')}"
+            parts.append(
+                f'extern "C" void {symbol}(const {element}* a, const {element}* b, {element}* out, long n) '
+                f"{{ for (long i = 0; i < n; ++i) out[i] = {name}(a[i], b[i]); }}"
+            )
+    folder = Path(tempfile.mkdtemp(dir=_FOLDER.name))
+    (folder / "functions.cpp").write_text("\n".join(parts), "utf-8")
+    command = [
+        compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{HERE}",
+        str(folder / "functions.cpp"), "-o", str(folder / "functions.so"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(folder / "functions.so"))
+
+
+def elementwise(function, a, b):
+    """Call a function of elementwise.cuh on two arrays of one shape, element by element."""
+    element = sources.TYPES[a.dtype.name][0].replace(" ", "_")
+    out = np.empty_like(a)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, out)]
+    getattr(_elementwise_library(), f"{function}_{element}")(*pointers, ctypes.c_long(a.size))
+    return out

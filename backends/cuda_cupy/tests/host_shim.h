@@ -68,7 +68,7 @@ void run(void (*kernel)(Arguments...), unsigned grid, unsigned block, void** val
     run(kernel, grid, block, values, std::index_sequence_for<Arguments...>());
 }
 
-#define EXPORT(kernel)                                                                               \
-    extern "C" void host_##kernel(unsigned grid, unsigned block, void** values) {                    \
-        run(kernel, grid, block, values);                                                            \
+#define EXPORT(variant, kernel)                                                                      \
+    extern "C" void host_##variant##_##kernel(unsigned grid, unsigned block, void** values) {        \
+        run(variant::kernel, grid, block, values);                                                   \
     }

@@ -1,6 +1,7 @@
 """The CUDA sources compile for each type of elements, with NVRTC."""
 
 import pytest
+
 from tensorplug_cuda_cupy import sources
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -49,7 +50,9 @@ def nvrtc():
 def compile_for(nvrtc, code, arch):
     program = nvrtc.createProgram(code, "kernels.cu", (), ())
     try:
-        nvrtc.compileProgram(program, (*sources.OPTIONS, f"--gpu-architecture={arch}", "-Werror=all-warnings"))
+        nvrtc.compileProgram(
+            program, (*sources.OPTIONS, f"--gpu-architecture={arch}", "-Werror=all-warnings")
+        )
         return nvrtc.getPTX(program)
     except nvrtc.NVRTCError:
         raise AssertionError(nvrtc.getProgramLog(program)) from None

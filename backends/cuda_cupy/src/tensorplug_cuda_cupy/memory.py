@@ -106,7 +106,9 @@ class DeviceMemory:
 def summary(stats: Mapping[str, int], device: str) -> str:
     """Return the figures as a table for people."""
     lines = [f"memory of {device}"]
-    lines += [f"  {name.replace('_', ' '):<16} {_short(value):>12}" for name, value in stats.items()]
+    lines += [
+        f"  {name.replace('_', ' '):<16} {_short(value):>12}" for name, value in stats.items()
+    ]
     return "\n".join(lines)
 
 

@@ -260,7 +260,9 @@ class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
         The stream to capture on; not the default one.
     """
 
-    def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None) -> None:
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None
+    ) -> None:
         self._graph = cuda_graph
         self._pool = pool
         if stream is not None:

@@ -35,7 +35,9 @@ ON_THE_HOST = (
 
 def core_kernels(runtime: DeviceRuntime) -> list[Kernel]:
     """Return the kernels of core's ops."""
-    host = {kernel.op: kernel.function for kernel in host_kernels(runtime, ("bessel", "scatter_reduce"))}
+    host = {
+        kernel.op: kernel.function for kernel in host_kernels(runtime, ("bessel", "scatter_reduce"))
+    }
     # Positions out of bounds are not looked for: that would wait for the device at each gather.
     namespace = ArrayNamespace(_arrays(), "cuda", NATIVES, checks_bounds=False)
     table = KernelTable("cuda")

@@ -66,7 +66,7 @@ def matmul(input: Any, other: Any) -> Any:
     result = product(_flat_batch(a, batch), _flat_batch(b, batch))
     rows_ = () if input.ndim == 1 else a.shape[-2:-1]
     columns = () if other.ndim == 1 else b.shape[-1:]
-    return result.reshape(*batch, *rows_, *columns)
+    return result.reshape((*batch, *rows_, *columns))
 
 
 def _flat_batch(array: Any, batch: tuple[int, ...]) -> Any:
@@ -86,7 +86,9 @@ def product(a: Any, b: Any) -> Any:
     if not (count and m and n and k):
         return cp.zeros((count, m, n), a.dtype)
     if max(count, m, n, k) > _INT_MAX:
-        raise RuntimeError(f"matmul(): cuBLAS takes sizes up to {_INT_MAX}, got {a.shape} @ {b.shape}")
+        raise RuntimeError(
+            f"matmul(): cuBLAS takes sizes up to {_INT_MAX}, got {a.shape} @ {b.shape}"
+        )
     output = cp.empty((count, m, n), a.dtype)
     a, turned_a, step_a = _operand(a)
     b, turned_b, step_b = _operand(b)

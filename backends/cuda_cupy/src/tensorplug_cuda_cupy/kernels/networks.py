@@ -53,7 +53,9 @@ def _pointwise(name: str, input: Any, *options: Any) -> Any:
     output = cp.empty(input.shape, input.dtype)
     if input.size:
         arguments = (array, output, np.int64(input.size), *options)
-        sources.launch("activations", name, name_of(array), sources.blocks_for(input.size), arguments)
+        sources.launch(
+            "activations", name, name_of(array), sources.blocks_for(input.size), arguments
+        )
     return output
 
 

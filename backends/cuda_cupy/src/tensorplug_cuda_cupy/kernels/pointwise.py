@@ -23,7 +23,11 @@ def _elementwise(function: str) -> Any:
     """Return a function of sources/elementwise.cuh as a kernel over arrays that broadcast."""
     preamble = (sources.FOLDER / "elementwise.cuh").read_text("utf-8")
     return cp.ElementwiseKernel(
-        "T a, T b", "T result", f"result = {function}(a, b)", f"tensorplug_{function}", preamble=preamble
+        "T a, T b",
+        "T result",
+        f"result = {function}(a, b)",
+        f"tensorplug_{function}",
+        preamble=preamble,
     )
 
 

@@ -29,12 +29,16 @@ def build(table: KernelTable, complex_products: Any) -> None:
         The kernel of ``scatter_reduce`` for products of complex numbers, which no atomic operation has.
     """
 
-    def reduce(input: Any, dim: int, index: Any, src: Any, way: str, own: bool, out: Any = None) -> Any:
+    def reduce(
+        input: Any, dim: int, index: Any, src: Any, way: str, own: bool, out: Any = None
+    ) -> Any:
         if way == "prod" and input.dtype.kind == "c":
             return _written(complex_products(input, dim, index, src, way, own), out)
         return scatter_reduce(input, dim, index, src, way, own, out)
 
-    def scatter(input: Any, dim: int, index: Any, src: Any, way: str | None, out: Any = None) -> Any:
+    def scatter(
+        input: Any, dim: int, index: Any, src: Any, way: str | None, out: Any = None
+    ) -> Any:
         if way is not None:
             names = {"add": "sum", "multiply": "prod"}
             return reduce(input, dim, index, src, names.get(way, way), True, out)
@@ -112,7 +116,9 @@ def index_put(
 
 def combine(flat: Any, places: Any, values: Any, way: str) -> None:
     """Combine ``values[i]`` into ``flat[places[i]]``."""
-    _through_float32(flat, values, way, "accumulate", places, np.int64(places.size), np.int64(flat.size))
+    _through_float32(
+        flat, values, way, "accumulate", places, np.int64(places.size), np.int64(flat.size)
+    )
 
 
 def combine_rows(flat: Any, rows: Any, values: Any, width: int, size: int) -> None:
@@ -136,7 +142,13 @@ def _through_float32(
     name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
     blocks = sources.blocks_for(given.size * parts)
     sources.launch(
-        "accumulate", kernel, name, blocks, (target, places, given, *extents), WAY=_WAYS[way], PARTS=parts
+        "accumulate",
+        kernel,
+        name,
+        blocks,
+        (target, places, given, *extents),
+        WAY=_WAYS[way],
+        PARTS=parts,
     )
     if half:
         flat[...] = target.astype(flat.dtype)

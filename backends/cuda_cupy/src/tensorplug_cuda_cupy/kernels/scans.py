@@ -16,9 +16,7 @@ from .pointwise import log_of_sum
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
     table.add("logcumsumexp", logcumsumexp, dtypes=SINGLE_AND_DOUBLE, priority=1)
-    table.add(
-        "logcumsumexp", namespace.through_float32(logcumsumexp), dtypes=HALVES, priority=1
-    )
+    table.add("logcumsumexp", namespace.through_float32(logcumsumexp), dtypes=HALVES, priority=1)
     orders = {kernel.dtypes: kernel.function for kernel in table.kernels if kernel.op == "_order"}
     for dtypes, order in orders.items():
         table.add("_top_places", _top_places(order), dtypes=dtypes, priority=1)

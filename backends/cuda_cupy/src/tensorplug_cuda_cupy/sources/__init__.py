@@ -1,6 +1,6 @@
 """The CUDA C++ sources, compiled at their first use for the types they are asked for.
 
-NVRTC compiles them; CuPy keeps what it makes on disk (``CUPY_CACHE_DIR``, by default ``~/.cupy``) and loads it
+NVRTC compiles them; CuPy keeps the result on disk (``CUPY_CACHE_DIR``, by default ``~/.cupy``), and loads it
 into each device that a kernel is launched on.
 """
 
@@ -67,7 +67,9 @@ def _module(name: str, dtype: str, macros: tuple[tuple[str, int], ...]) -> Any:
 
 
 @cache
-def function(source: str, name: str, dtype: str = "", macros: tuple[tuple[str, int], ...] = ()) -> Any:
+def function(
+    source: str, name: str, dtype: str = "", macros: tuple[tuple[str, int], ...] = ()
+) -> Any:
     """Return a kernel of a source, to be called as ``kernel((blocks,), (threads,), arguments)``."""
     return _module(source, dtype, macros).get_function(name)
 
