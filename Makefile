@@ -10,17 +10,19 @@ VENV := .venv
 BENCH := .venv-bench
 COMPILED := .venv-compiled
 PLUGINS := .venv-plugins
+CUDA := .venv-cuda
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make check              formatting, lint, types and the direction of imports'
@@ -46,6 +48,10 @@ test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
 	$(COMPILED)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
+# `make test` skips what needs CuPy and NVRTC.
+test-cuda-compile: $(CUDA)/.cuda
+	$(CUDA)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) backends/cuda_cupy/tests
+
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
@@ -57,7 +63,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
@@ -88,7 +94,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS) $(CUDA)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -115,6 +121,12 @@ $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
 # TENSORPLUG_PURE=0: fail where nothing can be compiled.
 $(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
 	rm -rf build && TENSORPLUG_PURE=0 $(COMPILED)/bin/python $(PIP_INSTALL) . build hypothesis pytest pytest-xdist 'setuptools>=77'
+	@touch $@
+
+# CuPy without the toolkit's libraries, of which only the compiler is needed here.
+$(CUDA)/.cuda: pyproject.toml backends/cuda_cupy/pyproject.toml | $(CUDA)/.made
+	TENSORPLUG_PURE=1 $(CUDA)/bin/python $(PIP_INSTALL) --editable . pytest pytest-xdist 'setuptools>=77'
+	$(CUDA)/bin/python $(PIP_INSTALL) --editable backends/cuda_cupy 'cupy-cuda13x>=14' nvidia-cuda-nvrtc nvidia-cuda-runtime 'nvidia-cudnn-frontend>=1.14,<1.19'
 	@touch $@
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.

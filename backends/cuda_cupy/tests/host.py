@@ -1,5 +1,6 @@
 """Compiles the CUDA sources as C++ for the host, and calls their kernels on NumPy arrays."""
 
+import atexit
 import ctypes
 import functools
 import re
@@ -16,6 +17,7 @@ from tensorplug_cuda_cupy import sources
 HERE = Path(__file__).parent
 THREADS = 16  # of each block; a power of two, as on the device
 _FOLDER = tempfile.TemporaryDirectory(prefix="tensorplug-cuda-")
+atexit.register(_FOLDER.cleanup)
 
 
 def compiler():

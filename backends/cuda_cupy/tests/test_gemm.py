@@ -1,7 +1,6 @@
 """What cuBLAS is asked to compute is the matrix product: a stand-in follows its documentation on the host."""
 
 import ctypes
-import sys
 import types
 
 import ml_dtypes
@@ -76,11 +75,8 @@ def stand_in(monkeypatch):
         cuda=types.SimpleNamespace(device=types.SimpleNamespace(get_cublas_handle=lambda: 0)),
     )
     monkeypatch.setattr(gemm, "cp", arrays)
-    libs = types.ModuleType("cupy_backends.cuda.libs")
-    libs.cublas = types.SimpleNamespace(gemmStridedBatchedEx=gemm_strided_batched)
-    for name in ("cupy_backends", "cupy_backends.cuda"):
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs", libs)
+    cublas = types.SimpleNamespace(gemmStridedBatchedEx=gemm_strided_batched)
+    monkeypatch.setattr(gemm, "_libraries", types.SimpleNamespace(cublas=cublas))
 
 
 def randoms(shape, dtype=np.float64, seed=0):

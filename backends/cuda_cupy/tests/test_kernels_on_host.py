@@ -81,6 +81,17 @@ def test_softmax(dtype, shape, dim):
     check(np.asarray(softmaxes.log_softmax(x, dim)), as_tensor(x).log_softmax(dim))
 
 
+@FLOATS
+@pytest.mark.parametrize(("shape", "dim"), [((3, 37), 1), ((5, 7, 3), 1), ((), 0), ((0, 3), 1)])
+def test_gradients_of_softmax(dtype, shape, dim):
+    g, result = np.asarray(randoms(shape, dtype)), np.asarray(randoms(shape, dtype, 1))
+    for name in ("softmax_gradient", "log_softmax_gradient"):
+        found = getattr(softmaxes, name)(g, result, dim)
+        wide = [as_tensor(array).to(tp.float64) for array in (g, result)]
+        expected = getattr(tp.ops, f"_{name}")(*wide, dim)
+        check(np.asarray(found), expected.to(as_tensor(g).dtype))
+
+
 def test_softmax_of_rows_that_are_infinite_or_not_contiguous():
     x = randoms((6, 5))
     x[0] = -np.inf
@@ -126,6 +137,16 @@ def test_gelu(dtype, approximate):
     x = randoms((3, 41), dtype) * NATIVE[dtype](3)
     check(networks.gelu(x, approximate), tp.ops.gelu(as_tensor(x), approximate))
     check(networks.gelu(x.T, approximate), tp.ops.gelu(as_tensor(x).t(), approximate))
+
+
+@FLOATS
+def test_gradients_of_activations(dtype):
+    x, g = randoms((3, 41), dtype) * NATIVE[dtype](3), randoms((3, 41), dtype, 1)
+    wide = [as_tensor(array).to(tp.float64) for array in (g, x)]
+    for approximate in ("none", "tanh"):
+        expected = tp.ops.gelu_gradient(*wide, approximate).to(as_tensor(g).dtype)
+        check(networks.gelu_gradient(g, x, approximate), expected)
+    check(networks.silu_gradient(g, x), tp.ops.silu_gradient(*wide).to(as_tensor(g).dtype))
 
 
 @FLOATS

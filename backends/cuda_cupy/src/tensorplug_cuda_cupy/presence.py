@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import sys
 from typing import Any
@@ -37,14 +38,14 @@ def unusable() -> str | None:
 
 def _broken_package() -> str | None:
     try:
-        import cupy  # noqa: F401
+        importlib.import_module("cupy")
     except Exception as error:
         return f"CuPy cannot be imported ({_first_line(error)}); {_INSTALL}"
     return None
 
 
 def _no_device() -> str | None:
-    from cupy.cuda import runtime  # pyright: ignore[reportMissingImports]
+    runtime = importlib.import_module("cupy.cuda").runtime
 
     try:
         count = runtime.getDeviceCount()
@@ -59,10 +60,8 @@ def _no_device() -> str | None:
 
 
 def _no_nvrtc() -> str | None:
-    from cupy.cuda import nvrtc  # pyright: ignore[reportMissingImports]
-
     try:
-        nvrtc.getVersion()
+        importlib.import_module("cupy.cuda").nvrtc.getVersion()
     except Exception as error:
         return f"the CUDA compiler NVRTC cannot be loaded ({_first_line(error)}); {_INSTALL}"
     return None

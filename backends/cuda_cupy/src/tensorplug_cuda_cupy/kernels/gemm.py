@@ -11,8 +11,10 @@ import numpy as np
 
 from tensorplug.plugin import COMPLEXES, FLOATS, KernelTable, broadcast_shapes
 
-from .._cupy import cp
+from .._cupy import LazyModule, cp
 from ..dtypes import name_of
+
+_libraries: Any = LazyModule("cupy_backends.cuda.libs")
 
 # Of cudaDataType_t, cublasComputeType_t and cublasGemmAlgo_t.
 _CUDA_TYPES = {
@@ -95,10 +97,8 @@ def product(a: Any, b: Any) -> Any:
     name = name_of(a)
     _, one, zero = _factors(name)
     kind = _CUDA_TYPES[name]
-    from cupy_backends.cuda.libs import cublas  # pyright: ignore[reportMissingImports]
-
     # cuBLAS goes by columns: what it sees are the transposes, and (A B)' = B' A'.
-    cublas.gemmStridedBatchedEx(
+    _libraries.cublas.gemmStridedBatchedEx(
         cp.cuda.device.get_cublas_handle(), turned_b, turned_a, n, m, k, one,
         b.data.ptr, kind, step_b, _batch_step(b),
         a.data.ptr, kind, step_a, _batch_step(a),

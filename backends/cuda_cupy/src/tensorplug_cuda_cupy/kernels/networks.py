@@ -18,7 +18,15 @@ from .positions import combine
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (standardize, standardize_gradient, negative_log_likelihood, gelu, silu):
+    for function in (
+        gelu,
+        gelu_gradient,
+        negative_log_likelihood,
+        silu,
+        silu_gradient,
+        standardize,
+        standardize_gradient,
+    ):
         table.add(function.__name__, function, dtypes=FLOATS)
     table.add("linear", linear, dtypes=(*FLOATS, *COMPLEXES))
     table.add("max_pool_gradient", max_pool_gradient, dtypes=FLOATS)
@@ -40,22 +48,32 @@ def linear(input: Any, weight: Any, bias: Any | None) -> Any:
 
 def gelu(input: Any, approximate: str) -> Any:
     """Return x times the normal distribution function of x."""
-    return _pointwise("gelu", input, np.int32(approximate == "tanh"))
+    return _pointwise("gelu", (input,), np.int32(approximate == "tanh"))
+
+
+def gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
+    """Return `g` times the derivative of :func:`gelu`."""
+    return _pointwise("gelu_gradient", (g, input), np.int32(approximate == "tanh"))
 
 
 def silu(input: Any) -> Any:
     """Return x times sigmoid(x)."""
-    return _pointwise("silu", input)
+    return _pointwise("silu", (input,))
 
 
-def _pointwise(name: str, input: Any, *options: Any) -> Any:
-    array = cp.ascontiguousarray(input)
-    output = cp.empty(input.shape, input.dtype)
-    if input.size:
-        arguments = (array, output, np.int64(input.size), *options)
-        sources.launch(
-            "activations", name, name_of(array), sources.blocks_for(input.size), arguments
-        )
+def silu_gradient(g: Any, input: Any) -> Any:
+    """Return `g` times the derivative of :func:`silu`."""
+    return _pointwise("silu_gradient", (g, input))
+
+
+def _pointwise(name: str, arrays: tuple[Any, ...], *options: Any) -> Any:
+    """Return what a kernel makes of arrays of one shape, element by element."""
+    last = arrays[-1]
+    output = cp.empty(last.shape, last.dtype)
+    if last.size:
+        dense = [cp.ascontiguousarray(cp.broadcast_to(array, last.shape)) for array in arrays]
+        arguments = (*dense, output, np.int64(last.size), *options)
+        sources.launch("activations", name, name_of(last), sources.blocks_for(last.size), arguments)
     return output
 
 
@@ -87,8 +105,11 @@ def standardize(input: Any, dim: Shape, eps: float) -> tuple[Any, Any, Any]:
         order = _kept_first(input.ndim, dim)
         turned, back = _turned(input, order)
         reduced = tuple(range(input.ndim - len(dim), input.ndim))
-        results = standardize(turned, reduced, eps)
-        return tuple([cp.ascontiguousarray(r.transpose(back)) for r in results])  # type: ignore[return-value]
+        output, mean, rstd = [
+            cp.ascontiguousarray(result.transpose(back))
+            for result in standardize(turned, reduced, eps)
+        ]
+        return output, mean, rstd
     array = cp.ascontiguousarray(input)
     narrow = tuple([1 if d in dim else size for d, size in enumerate(input.shape)])
     output = cp.empty(input.shape, input.dtype)
@@ -107,10 +128,13 @@ def standardize_gradient(
     grouped = _grouped(output.shape, dim)
     if grouped is None:
         order = _kept_first(output.ndim, dim)
-        turned = [_turned(array, order)[0] for array in (g_output, g_mean, g_rstd, output, rstd)]
+        g_output, g_mean, g_rstd, turned, rstd = [
+            _turned(array, order)[0] for array in (g_output, g_mean, g_rstd, output, rstd)
+        ]
         back = _turned(output, order)[1]
         reduced = tuple(range(output.ndim - len(dim), output.ndim))
-        return cp.ascontiguousarray(standardize_gradient(*turned, reduced).transpose(back))
+        gradient = standardize_gradient(g_output, g_mean, g_rstd, turned, rstd, reduced)
+        return cp.ascontiguousarray(gradient.transpose(back))
     result = cp.empty(output.shape, output.dtype)
     if output.size:
         arrays = [cp.ascontiguousarray(a) for a in (g_output, g_mean, g_rstd, output, rstd)]

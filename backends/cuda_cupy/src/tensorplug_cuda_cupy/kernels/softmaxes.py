@@ -1,4 +1,4 @@
-"""Softmax and its logarithm in one kernel each."""
+"""Softmax, its logarithm and their gradients in one kernel each."""
 
 from __future__ import annotations
 
@@ -16,33 +16,49 @@ from ..dtypes import name_of
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    table.add("_softmax", softmax, dtypes=FLOATS, priority=1)
-    table.add("_log_softmax", log_softmax, dtypes=FLOATS, priority=1)
+    for function in (softmax, log_softmax, softmax_gradient, log_softmax_gradient):
+        table.add(f"_{function.__name__}", function, dtypes=FLOATS, priority=1)
 
 
 def softmax(input: Any, dim: int) -> Any:
     """Return exp(x) / sum(exp(x)) along a dimension."""
-    return _softmax(input, dim, False)
+    return _launched("softmax", (input,), dim, False)
 
 
 def log_softmax(input: Any, dim: int) -> Any:
     """Return x - log(sum(exp(x))) along a dimension."""
-    return _softmax(input, dim, True)
+    return _launched("softmax", (input,), dim, True)
 
 
-def _softmax(input: Any, dim: int, logarithm: bool) -> Any:
-    output = cp.empty(input.shape, input.dtype)
-    if not input.size:
+def softmax_gradient(g: Any, result: Any, dim: int) -> Any:
+    """Return the gradient of softmax's input."""
+    return _launched("softmax_gradient", (g, result), dim, False)
+
+
+def log_softmax_gradient(g: Any, result: Any, dim: int) -> Any:
+    """Return the gradient of log_softmax's input."""
+    return _launched("softmax_gradient", (g, result), dim, True)
+
+
+def _launched(kernel: str, arrays: tuple[Any, ...], dim: int, logarithm: bool) -> Any:
+    """Return what the kernel for rows, or that for columns, makes of arrays of one shape."""
+    first = arrays[0]
+    output = cp.empty(first.shape, first.dtype)
+    if not first.size:
         return output
-    array = cp.ascontiguousarray(input)
-    shape = input.shape or (1,)
+    shape = first.shape or (1,)
     outer, size, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
-    extents = (np.int64(outer), np.int64(size))
+    extents: tuple[int, ...]
     if inner == 1:
-        name, blocks = "softmax_rows", outer
+        name, blocks, extents = f"{kernel}_rows", outer, (outer, size)
     else:
-        name, blocks = "softmax_columns", sources.blocks_for(outer * inner)
-        extents = (*extents, np.int64(inner))
-    arguments = (array, output, *extents, np.int32(logarithm))
-    sources.launch("softmax", name, name_of(array), blocks, arguments)
+        name, blocks = f"{kernel}_columns", sources.blocks_for(outer * inner)
+        extents = (outer, size, inner)
+    arguments = (
+        *[cp.ascontiguousarray(array) for array in arrays],
+        output,
+        *[np.int64(extent) for extent in extents],
+        np.int32(logarithm),
+    )
+    sources.launch("softmax", name, name_of(first), blocks, arguments)
     return output

@@ -34,3 +34,12 @@ extern "C" __global__ void silu(const T* input, T* output, Long count) {
         output[i] = store<T>(x / ((A)1 + exp(-x)));
     }
 }
+
+extern "C" __global__ void silu_gradient(
+    const T* gradient, const T* input, T* output, Long count) {
+    for (Long i = global_thread(); i < count; i += all_threads()) {
+        A x = load(input[i]);
+        A s = (A)1 / ((A)1 + exp(-x));
+        output[i] = store<T>((A)load(gradient[i]) * (s * ((A)1 + x * ((A)1 - s))));
+    }
+}

@@ -1,0 +1,230 @@
+"""What the conformance suite does not ask of a CUDA device; and the suite itself. Skipped without one."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug_cuda_cupy import plugin
+
+REASON = plugin.runtime.unavailable_reason()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=f"no CUDA device: {REASON}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    if REASON is None and not any(found.device == "cuda" for found in tp.plugins.installed()):
+        from tensorplug_cuda_cupy import networks, optimizers
+
+        for one in (plugin, networks, optimizers):
+            tp.plugins.register(one)
+
+
+def test_presence():
+    assert tp.cuda.is_available()
+    assert tp.cuda.device_count() >= 1
+    assert tp.cuda.get_device_name() == tp.cuda.get_device_properties(0).name
+    assert tp.cuda.get_device_capability()[0] >= 5
+    assert tp.cuda.is_bf16_supported()
+
+
+def test_conformance():
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--pyargs",
+        "tensorplug.testing.conformance",
+    ]
+    done = subprocess.run(
+        [*command, "--device", "cuda", "--every", "20"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_training_follows_the_cpu():
+    losses = {}
+    for device in ("cpu", "cuda"):
+        tp.manual_seed(0)
+        model = tp.nn.Sequential(
+            tp.nn.Conv2d(1, 4, 3), tp.nn.BatchNorm2d(4), tp.nn.GELU(), tp.nn.MaxPool2d(2), tp.nn.Flatten(),
+            tp.nn.Linear(36, 10),
+        )  # fmt: skip
+        x, target = tp.randn(8, 1, 8, 8), tp.randint(0, 10, (8,))
+        model.to(device)
+        optimizer = tp.optim.AdamW(model.parameters(), lr=1e-2)
+        losses[device] = []
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = tp.nn.functional.cross_entropy(model(x.to(device)), target.to(device))
+            loss.backward()
+            optimizer.step()
+            losses[device].append(loss.item())
+    assert losses["cuda"] == pytest.approx(losses["cpu"], rel=1e-3)
+
+
+# --- streams ------------------------------------------------------------------------------------
+
+
+def test_streams_and_events():
+    side = tp.cuda.Stream()
+    begin, end = tp.cuda.Event(enable_timing=True), tp.cuda.Event(enable_timing=True)
+    x = tp.ones(1000, device="cuda")
+    side.wait_stream(tp.cuda.current_stream())
+    with tp.cuda.stream(side):
+        assert tp.cuda.current_stream() == side
+        begin.record()
+        y = x * 2
+        end.record()
+    assert tp.cuda.current_stream() != side
+    tp.cuda.current_stream().wait_stream(side)
+    assert y.sum().item() == 2000
+    end.synchronize()
+    assert end.query()
+    assert begin.elapsed_time(end) >= 0
+    with pytest.raises(RuntimeError, match="enable_timing=True"):
+        begin.elapsed_time(tp.cuda.Event())
+
+
+def test_a_graph_runs_again_on_new_input():
+    x = tp.zeros(100, device="cuda")
+    for _ in range(2):
+        y = (x * 2 + 1).sum()
+    graph = tp.cuda.CUDAGraph()
+    with tp.cuda.graph(graph):
+        y = (x * 2 + 1).sum()
+    for value in (0.0, 1.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.item() == 100 * (2 * value + 1)
+    with pytest.raises(RuntimeError, match="in use"):
+        graph.capture_begin()
+    graph.reset()
+    with pytest.raises(RuntimeError, match="holds nothing"):
+        graph.replay()
+
+
+def test_work_is_queued_and_not_waited_for():
+    a = tp.randn(4096, 4096, device="cuda")
+    tp.cuda.synchronize()
+    for _ in range(50):
+        b = a @ a
+    assert not tp.cuda.current_stream().query()
+    assert b.shape == a.shape
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def test_memory_is_counted_and_given_back():
+    tp.cuda.synchronize()
+    tp.cuda.empty_cache()
+    tp.cuda.reset_peak_memory_stats()
+    before = tp.cuda.memory_allocated()
+    x = tp.empty(1 << 20, dtype=tp.float32, device="cuda")
+    assert tp.cuda.memory_allocated() - before == 4 << 20
+    assert tp.cuda.max_memory_allocated() >= before + (4 << 20)
+    del x
+    assert tp.cuda.memory_allocated() == before
+    assert tp.cuda.memory_reserved() >= 4 << 20
+    tp.cuda.empty_cache()
+    assert "peak allocated" in tp.cuda.memory_summary()
+    free, total = tp.cuda.mem_get_info()
+    assert 0 < free <= total
+
+
+def test_too_much_memory_is_an_error_that_leaves_the_device_usable():
+    with pytest.raises(tp.cuda.OutOfMemoryError, match="CUDA out of memory: tried to allocate"):
+        tp.empty(1 << 45, dtype=tp.uint8, device="cuda")
+    assert (tp.ones(3, device="cuda") * 2).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_the_second_iteration_allocates_nothing_from_cuda():
+    model = tp.nn.Linear(256, 256).to("cuda")
+    optimizer = tp.optim.SGD(model.parameters(), lr=0.1)
+    x = tp.randn(64, 256, device="cuda")
+    reserved = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+        reserved.append(tp.cuda.memory_reserved())
+    assert reserved[1:] == reserved[1:2] * 3
+
+
+def test_pinned_memory():
+    x = tp.arange(1000.0)
+    pinned = x.pin_memory("cuda")
+    assert pinned.is_pinned()
+    assert not x.is_pinned()
+    assert pinned.pin_memory("cuda") is pinned
+    assert tp.equal(pinned.to("cuda", non_blocking=True).cpu(), x)
+
+
+# --- our own kernels ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16, tp.float32, tp.float64])
+@pytest.mark.parametrize(
+    "shapes", [((33, 17), (17, 9)), ((3, 33, 17), (17, 9)), ((3, 1, 8, 5), (2, 5, 7))]
+)
+def test_products_of_transposes(dtype, shapes):
+    a, b = (tp.randn(*shape).to(dtype) for shape in shapes)
+    expected = a @ b
+    there, back = a.mT.contiguous().to("cuda"), b.mT.contiguous().to("cuda")
+    for left in (a.to("cuda"), there.mT):
+        for right in (b.to("cuda"), back.mT):
+            tp.testing.assert_close((left @ right).cpu(), expected, rtol=2e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("layout", [tp.contiguous_format, tp.channels_last])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_convolution(layout, groups):
+    x = tp.randn(2, 8, 15, 14).contiguous(memory_format=layout)
+    weight, bias = tp.randn(12, 8 // groups, 3, 3), tp.randn(12)
+    results = []
+    for device in ("cpu", "cuda"):
+        arguments = [t.to(device).requires_grad_() for t in (x, weight, bias)]
+        y = tp.nn.functional.conv2d(*arguments, stride=2, padding=1, groups=groups)
+        y.square().sum().backward()
+        results.append([y.detach().cpu(), *[t.grad.cpu() for t in arguments]])
+    for one, other in zip(*results, strict=True):
+        tp.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    for shape in ((5,), (1000, 33)):
+        tp.manual_seed(3)
+        expected = tp.rand(*shape)
+        tp.manual_seed(3)
+        assert tp.equal(tp.rand(*shape, device="cuda").cpu(), expected)
+
+
+def test_large_scatters():
+    index = tp.randint(0, 100, (100_000,))
+    values = tp.ones(100_000)
+    counts = tp.zeros(100).scatter_add(0, index, values)
+    found = tp.zeros(100, device="cuda").scatter_add(0, index.to("cuda"), values.to("cuda"))
+    assert tp.equal(found.cpu(), counts)
+    for dtype in (tp.uint8, tp.int16, tp.bfloat16):
+        ones = tp.ones(100, dtype=dtype, device="cuda")
+        few = tp.arange(100, device="cuda") % 7
+        total = tp.zeros(7, dtype=dtype, device="cuda").index_add(0, few, ones)
+        assert total.cpu().tolist() == np.bincount(np.arange(100) % 7).tolist()
+
+
+@pytest.mark.skipif(
+    REASON is not None or tp.cuda.device_count() < 2, reason="there is one GPU, or none"
+)
+def test_two_devices():
+    x = tp.arange(10.0, device="cuda:0")
+    y = x.to("cuda:1") * 2
+    assert y.device.index == 1
+    assert y.to("cuda:0").device.index == 0
+    assert y.cpu().tolist() == (tp.arange(10.0) * 2).tolist()
+    with tp.cuda.device(1):
+        assert tp.zeros(1, device="cuda").device.index == 1
