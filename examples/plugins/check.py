@@ -17,6 +17,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
 
+# The compiled hot path takes minutes to build, and has its own tests: `make test-compiled`.
+ENVIRONMENT = {"TENSORPLUG_PURE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
 # Of how many cases of the conformance suite one is taken. Of the ops of "quant" all are.
 EVERY = {
     "tensorplug-jax": 400,  # XLA compiles each op for each shape
@@ -31,7 +34,7 @@ def run(*command: object, folder: Path | None = None) -> str:
     done = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **ENVIRONMENT},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
