@@ -1,6 +1,7 @@
 """The modules, by family."""
 
 from ..module import Module
+from . import module as module
 from .activation import (
     CELU,
     ELU,

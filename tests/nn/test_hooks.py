@@ -270,3 +270,13 @@ def test_registration_hooks():
     assert seen == ["weight", "weight", "bias"]
     assert module.mean.item() == 1
     assert isinstance(module.child, nn.Identity)
+
+
+def test_hooks_of_all_modules_are_where_torch_documents_them():
+    from tensorplug.nn.modules.module import Module, register_module_forward_hook
+
+    assert Module is nn.Module
+    calls = []
+    with register_module_forward_hook(lambda module, args, output: calls.append(type(module))):
+        nn.Sequential(Add())(tp.ones(1))
+    assert calls == [Add, nn.Sequential]
