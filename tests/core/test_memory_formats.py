@@ -155,6 +155,28 @@ def test_other_devices_keep_the_order(layout: Any, scale: int) -> None:
         tp.plugins.unregister("formats")
 
 
+def test_a_device_without_strides_keeps_its_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    tp.plugins.register(array_api_backend(np, device_type="formats"))
+    try:
+        runtime: Any = tp.zeros(1, device="formats")._kind.runtime
+        monkeypatch.setattr(runtime, "capabilities", runtime.capabilities - {"views"})
+        x = tp.arange(120.0).reshape(2, 3, 4, 5)
+        there = x.to("formats")
+        for moved in (
+            there.clone(memory_format=tp.channels_last),
+            there.contiguous(memory_format=tp.channels_last),
+            there.to(memory_format=tp.channels_last),
+            x.contiguous(memory_format=tp.channels_last).to("formats"),
+        ):
+            assert moved.stride() == (60, 20, 5, 1)
+            assert not moved.is_contiguous(memory_format=tp.channels_last)
+            assert moved.tolist() == x.tolist()
+        turned = x.permute(3, 0, 1, 2)
+        assert tp.zeros_like(turned, device="formats").stride() == (24, 12, 4, 1)
+    finally:
+        tp.plugins.unregister("formats")
+
+
 def test_gradients_go_through_copies() -> None:
     x = tp.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
     y = x.contiguous(memory_format=tp.channels_last)
