@@ -25,6 +25,7 @@ from .modes import (
     set_multithreading_enabled,
 )
 from .nodes import Node
+from .variable import Variable
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import forward_ad, functional, profiler
@@ -35,6 +36,7 @@ __all__ = [
     "Function",
     "GradcheckError",
     "Node",
+    "Variable",
     "anomaly_mode",
     "backward",
     "derivative",

@@ -269,3 +269,19 @@ def test_saved_outputs_go_through_hooks() -> None:
     (first,) = tp.autograd.grad(y.sum(), x, create_graph=True)
     (second,) = tp.autograd.grad(first.sum(), x)
     assert first.tolist() == second.tolist() == y.tolist()
+
+
+def test_variables_are_tensors():
+    from tensorplug.autograd.variable import Variable
+
+    x = tp.ones(2)
+    leaf = tp.autograd.Variable(x, requires_grad=True)
+    assert tp.autograd.Variable is Variable
+    assert isinstance(leaf, Variable)
+    assert not isinstance(3, Variable)
+    assert leaf.requires_grad
+    assert not x.requires_grad
+    assert not Variable(leaf).requires_grad
+    assert leaf.data_ptr() == x.data_ptr()
+    with pytest.raises(TypeError, match="got list"):
+        Variable([1.0])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -119,3 +122,32 @@ def test_negation_in_place_of_strided_memory(dtype):
     expected = (-x[..., 0:1].clone()).tolist()
     assert x[..., 0:1].neg_().tolist() == expected
     assert x[..., 0:1].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (lambda x: x[1:].copy_(x[:-1]), lambda a: np.concatenate([a[:1], a[:-1]])),
+        (lambda x: x[1:].add_(x[:-1]), lambda a: np.concatenate([a[:1], a[1:] + a[:-1]])),
+        (lambda x: x.add_(x.t()), lambda a: a + a.T),
+        (lambda x: x.div_(x[:, :1]), lambda a: a / a[:, :1]),
+        (lambda x: tp.matmul(x, x, out=x), lambda a: a @ a),
+        (lambda x: tp.cumsum(x, 0, out=x), lambda a: a.cumsum(0)),
+        (lambda x: tp.cat([x[1:], x[:1]], out=x), lambda a: np.roll(a, -1, 0)),
+        (
+            lambda x: x.index_add_(0, tp.tensor([1, 0, 0]), x),
+            lambda a: a + a[[1, 0, 0]] + np.array([a[2], 0 * a[0], -a[0]]),
+        ),
+        (lambda x: x.scatter_(0, tp.tensor([[2, 1, 0]]), x[:1]), None),
+    ],
+)
+def test_writes_to_what_is_read_come_after_all_reads(write: Any, expected: Any) -> None:
+    array = np.random.default_rng(3).uniform(1, 2, (3, 3))
+    x = tp.from_numpy(array.copy())
+    write(x)
+    wanted = array.copy()
+    if expected is None:
+        wanted[[2, 1, 0], [0, 1, 2]] = array[0]
+    else:
+        wanted = expected(array)
+    np.testing.assert_allclose(x.numpy(), wanted)

@@ -20,11 +20,6 @@ def _as_it_is(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
     return obj
 
 
-def _variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-    """Return the tensor: what ``Variable`` did, every tensor does."""
-    return data.requires_grad_() if requires_grad else data
-
-
 def _set_default_tensor_type(t: Any) -> None:
     """Make a legacy tensor type's dtype the default one."""
     name = t if isinstance(t, str) else t.__name__
@@ -93,8 +88,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "compile": _same,
         "set_default_tensor_type": _set_default_tensor_type,
     },
-    "torch.autograd": {"Variable": _variable},
-    "torch.autograd.variable": {"Variable": _variable},
     # Compilers change how a program runs, not what it computes; here it runs as it is written.
     "torch._dynamo": {"disable": _same, "is_compiling": _no},
     "torch.compiler": {"disable": _same, "is_compiling": _no},
