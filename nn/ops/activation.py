@@ -80,9 +80,10 @@ def gelu_gradient(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     """Return `g` times the derivative of :func:`gelu`."""
     x = input
     if approximate == "tanh":
-        t = (_ROOT * (x + _CUBE * x * x * x)).tanh()
-        inner = _ROOT * (1 + 3 * _CUBE * x * x)
-        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
+        # (1 + tanh(u)) / 2 is sigmoid(2 u), and 1 - tanh(u)**2, in which digits cancel, a product of two.
+        u = 2 * _ROOT * (x + _CUBE * x * x * x)
+        s = u.sigmoid()
+        return g * (s + x * s * (-u).sigmoid() * (2 * _ROOT * (1 + 3 * _CUBE * x * x)))
     density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
     return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
 
