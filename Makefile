@@ -27,7 +27,7 @@ help:
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
-	@echo 'make bench              measure against torch, in an environment of its own'
+	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (MODELS="--threads 2": whole networks at their published sizes)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
@@ -69,9 +69,14 @@ format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
+# Overhead is measured on the CPU. On "cuda" the toolkit's libraries are installed first: about 2 GB.
 bench: $(BENCH)/.bench
+ifeq ($(DEVICE),cuda)
+	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cuda_cupy[cuda13]'
+else
 	$(BENCH)/bin/python -m benchmarks.overhead
-	$(BENCH)/bin/python -m benchmarks.models $(MODELS)
+endif
+	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)
 
 # Of both variants; both skip where there is no valgrind.
 instructions: $(VENV)/.dev $(COMPILED)/.compiled

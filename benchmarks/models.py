@@ -109,6 +109,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="in each library (default: 1)")
     parser.add_argument("--rounds", type=int, help="turns of each library")
     parser.add_argument("--batch", type=int, help="instead of each network's usual batch")
+    parser.add_argument("--device", default="cpu", help="of both libraries (default: cpu)")
     parser.add_argument(
         "--channels-last", action="store_true", help="weights and images in channels_last order"
     )
@@ -154,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.threads,
             options.channels_last,
             options.processor_time,
+            options.device,
         )
         for result, peak in measure(work, rounds, seconds):
             results.append(result)
@@ -169,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "sizes": "small" if options.quick else "full",
         "channels_last": options.channels_last,
         "batch": options.batch,
+        "device": options.device,
         "processor_time": options.processor_time,
         "peak_megabytes": peaks,
     }

@@ -41,6 +41,8 @@ class Work:
         Whether weights and images are given in that order of memory.
     processor_time : bool
         Whether the seconds of all threads on a processor count, not those on the clock.
+    device : str
+        Where both compute; each step ends with a loss on the host, so nothing is left in a queue.
     """
 
     model: str
@@ -49,6 +51,7 @@ class Work:
     threads: int = 1
     channels_last: bool = False
     processor_time: bool = False
+    device: str = "cpu"
 
 
 class Worker:
@@ -153,6 +156,9 @@ class Session:
         self.batch = next(self.task.batches)
         self.training = True
         self.clock = time.process_time if work.processor_time else time.perf_counter
+        if work.device != "cpu":
+            self.task.model.to(work.device)
+            self.batch = tuple(x.to(work.device) for x in self.batch)
         if work.channels_last:
             order = library.channels_last
             self.task.model.to(memory_format=order)
@@ -162,7 +168,7 @@ class Session:
 
     def save(self, path: Path) -> None:
         """Write the weights, in the order of the state dict."""
-        np.savez(path, *[weight.numpy() for weight in self.task.model.state_dict().values()])
+        np.savez(path, *[weight.cpu().numpy() for weight in self.task.model.state_dict().values()])
 
     def load(self, path: Path) -> None:
         """Take the weights, one at a time, so that the peak of the memory hardly rises."""

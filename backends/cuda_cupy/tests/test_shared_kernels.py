@@ -150,3 +150,8 @@ def test_the_runtime_uses_what_cupy_has():
         "malloc",
     ):
         assert hasattr(cupy.cuda.MemoryPool, name)
+
+
+def test_the_default_allocator_is_told_from_others():
+    """``DeviceMemory.install`` takes the place of this one alone."""
+    assert cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc

@@ -95,7 +95,8 @@ class Stream:
     @property
     def device_index(self) -> int:
         """The number of its device."""
-        return int(self.raw.device_id)
+        index = int(self.raw.device_id)  # -1 of the default stream, which every device has
+        return index if index >= 0 else int(cp.cuda.runtime.getDevice())
 
     def synchronize(self) -> None:
         """Wait until everything queued is done."""
