@@ -17,9 +17,11 @@ extern "C" __global__ void gelu_gradient(
     for (Long i = global_thread(); i < count; i += all_threads()) {
         A x = load(input[i]), slope;
         if (by_tanh) {
-            A t = tanh(tanh_argument(x));
-            A inner = (A)0.79788456080286535588 * ((A)1 + (A)(3 * 0.044715) * x * x);
-            slope = (A)0.5 * ((A)1 + t) + (A)0.5 * x * ((A)1 - t * t) * inner;
+            // (1 + tanh(u)) / 2 is sigmoid(2 u), and 1 - tanh(u)^2, in which digits cancel, a product of two.
+            A u = (A)2 * tanh_argument(x);
+            A s = (A)1 / ((A)1 + exp(-u)), rest = (A)1 / ((A)1 + exp(u));
+            A inner = (A)(2 * 0.79788456080286535588) * ((A)1 + (A)(3 * 0.044715) * x * x);
+            slope = s + x * s * rest * inner;
         } else {
             A density = exp((A)-0.5 * x * x) * (A)0.39894228040143267794;  // 1 / sqrt(2 pi)
             slope = (A)0.5 * ((A)1 + erf(x * (A)0.70710678118654752440)) + x * density;
