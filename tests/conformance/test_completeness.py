@@ -1,0 +1,47 @@
+"""Every op has samples, something to compare its results with, and a derivative or a stated none."""
+
+import tensorplug.amp
+import tensorplug.autograd
+import tensorplug.nn
+import tensorplug.optim  # noqa: F401  # each registers ops
+from tensorplug.autograd import derivatives
+from tensorplug.core.operators import all_ops
+from tensorplug.testing.records import all_records
+
+COPIES = "the suite's cases of a device copy, convert and lay out tensors"
+WRITES = "tests of their own compare these writes with torch's: tests/optim, tests/amp"
+NO_RECORD = {
+    **dict.fromkeys(("cast", "clone", "clone_strided", "contiguous", "copy", "to_device"), COPIES),
+    **dict.fromkeys(
+        (
+            "amp.unscale",
+            "amp.update_scale",
+            "optim.adagrad_step",
+            "optim.adam_step",
+            "optim.rmsprop_step",
+            "optim.sgd_step",
+        ),
+        WRITES,
+    ),
+}
+NO_REFERENCE = {"_top_places": "the part of topk that leaves ties open; topk has one"}
+
+
+def own_ops():
+    return [op for op in all_ops() if op.owner.startswith(("tensorplug", "nn", "optim", "amp"))]
+
+
+def test_every_op_has_samples():
+    ops = {op.name for op in own_ops()}
+    assert len(ops) > 500
+    assert ops - {record.op for record in all_records()} == set(NO_RECORD)
+
+
+def test_every_record_has_a_reference_or_a_check():
+    without = {r.op for r in all_records() if r.reference is None and r.check is None}
+    assert without == set(NO_REFERENCE)
+
+
+def test_every_primitive_has_a_derivative_or_a_stated_none():
+    primitives = {op.name for op in own_ops() if op.sort == "primitive"}
+    assert primitives <= set(derivatives._RULES)
