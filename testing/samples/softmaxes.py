@@ -132,6 +132,7 @@ RECORDS = [
         dtypes=FLOATS,
         torch="",
         atol=HALVES,
+        rtol={"float16": 1e-2},  # a difference of products that were rounded, each to 11 bits
     ),
     OpRecord(
         "_log_softmax_gradient",
