@@ -24,6 +24,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "reductions": ([], ["reductions.c"]),
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
+    "sequences": ([], ["sequences.c"]),
 }
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")

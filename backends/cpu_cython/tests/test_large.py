@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import optimizers, pointwise, reductions, rows  # noqa: E402
+from tensorplug_cpu_cython import optimizers, pointwise, reductions, rows, sequences  # noqa: E402
 
 LENGTHS = [0, 1, 7, 31, 33, 4095, 8193, 100_003]
 
@@ -45,6 +45,18 @@ def test_special_values(name, dtype):
     np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0 if name != "sin" else 1e-6)
     same = np.isfinite(expected)
     np.testing.assert_array_equal(np.signbit(result)[same], np.signbit(expected)[same])
+
+
+def test_angles():
+    edge = np.array([0.0, -0.0, 1, -1, 3, -2, np.inf, -np.inf, np.nan, 1e-40], np.float32)
+    y, x = np.meshgrid(edge, edge)
+    y = np.concatenate([y.reshape(-1), numbers(100_000)])
+    x = np.concatenate([x.reshape(-1), numbers(100_000, seed=1)])
+    result = pointwise.Binary("atan2").call(y, x)
+    expected = np.arctan2(y.astype(np.float64), x.astype(np.float64))
+    np.testing.assert_allclose(result, expected, rtol=5e-7, atol=1e-44)
+    there = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result)[there], np.signbit(expected)[there])
 
 
 LAYOUTS = [
@@ -198,3 +210,27 @@ def test_a_step_of_adam_over_arrays_of_any_order():
     np.testing.assert_allclose(turned, expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(a, expected_a, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(s, expected_s, rtol=1e-5, atol=1e-6)
+
+
+def test_philox_is_that_of_the_shared_kernels():
+    from tensorplug.plugin import ALL_DTYPES
+    from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
+
+    natives = {
+        d: np.dtype(d.name) for d in ALL_DTYPES if d.name in ("int64", "uint64", "float32", "uint8")
+    }
+    table = all_kernels(ArrayNamespace(np, "cpu", natives))
+    reference = next(k.function for k in table if k.op == "philox_bits")
+    for shape in ((0,), (1,), (7,), (63, 65), (300_001,)):
+        for seed, offset in ((0, 0), (2**63 + 12345, 77), (3, (5 << 64) + 2**64 - 9)):
+            np.testing.assert_array_equal(
+                sequences.philox_bits(shape, seed, offset), reference(shape, seed, offset)
+            )
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_cumulative_sums(dim, shape):
+    array = numbers(*shape)
+    expected = np.cumsum(array, dim, np.float64)
+    np.testing.assert_allclose(sequences.cumsum(array, dim), expected, rtol=1e-5, atol=1e-3)

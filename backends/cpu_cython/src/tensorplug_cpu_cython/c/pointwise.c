@@ -12,7 +12,8 @@
 #define TO(type, pointer, i, stride) (*(type *)((pointer) + (i) * (stride)))
 
 #define UNARY_LOOP(name, T, R, expression)                                                             \
-    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
         (void)p;                                                                                       \
         if (s[0] == sizeof(T) && s[1] == sizeof(R)) {                                                  \
             const T *a = (const T *)args[0];                                                           \
@@ -27,7 +28,8 @@
     }
 
 #define BINARY_LOOP(name, T, R, expression)                                                            \
-    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
         (void)p;                                                                                       \
         const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
         R *o = (R *)args[2];                                                                           \
@@ -167,7 +169,7 @@ COMPARISON(ge, >=)
 
 BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
 BINARY_FLOAT(power, m_power_F32(x, y), pow(x, y))
-BINARY_FLOAT(atan2, atan2f(x, y), atan2(x, y))
+BINARY_FLOAT(atan2, m_atan2_F32(x, y), atan2(x, y))
 BINARY_FLOAT(fmod, fmodf(x, y), fmod(x, y))
 
 /* As Python's % and //: the remainder has the sign of the divisor. */

@@ -16,8 +16,8 @@
 typedef union { float f; int32_t i; uint32_t u; } bits32;
 typedef union { double f; int64_t i; uint64_t u; } bits64;
 
-INLINE float power_of_two_F32(int32_t n) { bits32 b = {.i = (n + 127) << 23}; return b.f; }
-INLINE double power_of_two_F64(int64_t n) { bits64 b = {.i = (n + 1023) << 52}; return b.f; }
+INLINE float power_of_two_F32(int32_t n) { bits32 b = {.u = ((uint32_t)n + 127u) << 23}; return b.f; }
+INLINE double power_of_two_F64(int64_t n) { bits64 b = {.u = ((uint64_t)n + 1023u) << 52}; return b.f; }
 
 /* r + r^2 q(r) = exp(r) - 1 for |r| <= ln(2) / 2. */
 INLINE float reduced_expm1_F32(float r) {
@@ -56,7 +56,7 @@ INLINE float m_exp_F32(float x) {
 
 /* Adding 1.5 * 2^52 leaves a whole number in the low bits: there is no vector conversion before AVX-512. */
 #define WHOLE 0x1.8p52
-INLINE int64_t whole_F64(double shifted) { bits64 b = {.f = shifted}, w = {.f = WHOLE}; return b.i - w.i; }
+INLINE int64_t whole_F64(double shifted) { bits64 b = {.f = shifted}, w = {.f = WHOLE}; return (int64_t)(b.u - w.u); }
 
 INLINE double m_exp_F64(double x) {
     double c = x < -746.0 ? -746.0 : x;
@@ -76,7 +76,7 @@ INLINE float m_expm1_F32(float x) {
     c = c > 89.0f ? 89.0f : c;
     float n = rintf(c * 1.44269504f);
     float r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
-    float s = power_of_two_F32((int32_t)n - 1);
+    float s = power_of_two_F32((int32_t)(n - 1.0f));
     float y = 2.0f * (s * reduced_expm1_F32(r) + (s - 0.5f));
     y = n == 0.0f ? reduced_expm1_F32(r) : y;
     return x == 0.0f ? x : y;
@@ -99,8 +99,8 @@ INLINE float m_log_F32(float x) {
     int small = x < 1.17549435e-38f;
     bits32 b = {.f = small ? x * 8388608.0f : x};
     /* Take the mantissa from [sqrt(1/2), sqrt(2)). */
-    int32_t k = (b.i - 0x3f3504f3) >> 23;
-    b.i -= (int32_t)((uint32_t)k << 23);
+    int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
+    b.u -= (uint32_t)k << 23;
     float n = (float)(k - (small ? 23 : 0)), f = b.f - 1.0f, s = f * f;
     float q = 0.0674943104f;
     q = q * f + -0.116783507f;
@@ -226,6 +226,29 @@ INLINE float sin_of_quadrant(float x, int32_t more) {
 }
 INLINE float m_sin_F32(float x) { return x == 0.0f ? x : sin_of_quadrant(x, 0); }
 INLINE float m_cos_F32(float x) { return sin_of_quadrant(x, 1); }
+
+INLINE float m_atan2_F32(float y, float x) {
+    float ay = fabsf(y), ax = fabsf(x);
+    float low = ay < ax ? ay : ax, high = ay < ax ? ax : ay;
+    float a = low / high;
+    a = high == 0.0f ? 0.0f : a;
+    a = low == INFINITY ? 1.0f : a;
+    float z = a * a;
+    float q = -0.00182652508f;
+    q = q * z + 0.0110613741f;
+    q = q * z + -0.0314500146f;
+    q = q * z + 0.0582288764f;
+    q = q * z + -0.0841913074f;
+    q = q * z + 0.109574653f;
+    q = q * z + -0.142652243f;
+    q = q * z + 0.199986368f;
+    q = q * z + -0.333333015f;
+    float r = a + a * z * q;
+    r = ay > ax ? 1.57079637f - (r + 4.37113883e-08f) : r;
+    r = copysignf(1.0f, x) < 0.0f ? 3.14159274f - (r + 8.74227766e-08f) : r;
+    r = copysignf(r, y);
+    return x != x || y != y ? x + y : r;
+}
 
 /* In double, so that the product of exponent and logarithm keeps float's bits. */
 INLINE float m_power_F32(float x, float y) {
