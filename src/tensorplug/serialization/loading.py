@@ -12,7 +12,7 @@ from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
 from .storages import MapLocation, Storage, locate
-from .unpickling import RestrictedUnpickler, Unpickler
+from .unpickling import Unpickler
 
 
 def load(
@@ -36,9 +36,9 @@ def load(
     pickle_module
         Accepted for compatibility.
     weights_only : bool, optional
-        By default, names in the file other than those of tensors, plain containers and what
-        :func:`add_safe_globals` added are refused, so that no code of the file's author runs. False
-        lifts that: only for files that you trust as you trust a program.
+        Accepted for compatibility, and no matter: names in the file other than those of tensors,
+        plain containers and what :func:`add_safe_globals` added are always refused, so that no code
+        of the file's author runs.
     mmap : bool, optional
         Map the file, given as a path, instead of reading it: tensors on the CPU show the mapped
         memory without a copy, and each part is read when it is first used. Writing to them does
@@ -72,14 +72,13 @@ def load(
         )
     with opened_for_reading(f) as (file, label):
         memories = _Memories(Reader(file, label, bool(mmap)), map_location, label)
-        unpickler_class = Unpickler if weights_only is False else RestrictedUnpickler
-        unpickler = unpickler_class(memories.pickle(), label, memories.find)
+        unpickler = Unpickler(memories.pickle(), label, memories.find)
         try:
             return unpickler.load()
         except (FileFormatError, DeviceNotAvailableError, pickle.UnpicklingError, MemoryError):
             raise
         except Exception as error:
-            if weights_only is False or error is memories.users_error:
+            if error is memories.users_error:
                 raise
             raise FileFormatError(
                 f"load(): {label} is damaged: its data.pkl makes no sense ({error})"

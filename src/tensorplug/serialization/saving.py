@@ -43,8 +43,8 @@ def save(
     ----------
     obj : object
         Tensors, parameters, state dicts, and nested dicts, lists and plain values of them. Objects
-        of other classes are pickled by reference to their class; only ``load(...,
-        weights_only=False)`` reads those.
+        of other classes are pickled by reference to their class; :func:`load` reads those whose
+        classes were passed to :func:`add_safe_globals`.
     f : path or file object
         Where to. A file appears under its path when it is complete, so an interrupted save leaves
         the old one as it was.

@@ -272,45 +272,6 @@ class safe_globals:
 # --- the machine ------------------------------------------------------------------------------
 
 
-class Unpickler(pickle._Unpickler):
-    """Reads the pickle of an archive, which may name and do anything.
-
-    The unpickler written in Python, because of the compiled one only the look-up of names can be
-    changed.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The pickle.
-    label : str
-        What messages call the file.
-    find_storage : callable
-        Called with what a reference to a memory says; returns it.
-    """
-
-    stack: list[Any]  # set by pickle
-
-    def __init__(self, data: Any, label: str, find_storage: Callable[[Any], Storage]) -> None:
-        super().__init__(io.BytesIO(data), encoding="utf-8")
-        self._label = label
-        self._find_storage = find_storage
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return what a name in the file stands for."""
-        if (module, name) in _KNOWN:
-            return _KNOWN[module, name]
-        if (module, name) in _added:
-            return _added[module, name]
-        return self._find_other(module, name)
-
-    def _find_other(self, module: str, name: str) -> Any:
-        return super().find_class(module, name)
-
-    def persistent_load(self, pid: Any) -> Any:
-        """Return the memory that a reference in the pickle means."""
-        return self._find_storage(pid)
-
-
 def _checked(code: bytes, kind: type, key_step: int | None = None) -> Any:
     """Return an operation that puts items into what must be of a kind.
 
@@ -334,22 +295,47 @@ def _checked(code: bytes, kind: type, key_step: int | None = None) -> Any:
     return operation
 
 
-class RestrictedUnpickler(Unpickler):
+class Unpickler(pickle._Unpickler):
     """Reads a pickle that may name only what is known to be harmless, or was added.
 
     The operations that change, make or size things are limited to what a pickler writes: others
-    could set attributes of, write into, or ask for memory with whatever is on the stack.
+    could set attributes of, write into, or ask for memory with whatever is on the stack. It is the
+    unpickler written in Python, because of the compiled one only the look-up of names can be
+    changed.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The pickle.
+    label : str
+        What messages call the file.
+    find_storage : callable
+        Called with what a reference to a memory says; returns it.
     """
 
+    stack: list[Any]  # set by pickle
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
-    def _find_other(self, module: str, name: str) -> Any:
+    def __init__(self, data: Any, label: str, find_storage: Callable[[Any], Storage]) -> None:
+        super().__init__(io.BytesIO(data), encoding="utf-8")
+        self._label = label
+        self._find_storage = find_storage
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a name in the file stands for."""
+        if (module, name) in _KNOWN:
+            return _KNOWN[module, name]
+        if (module, name) in _added:
+            return _added[module, name]
         raise self._refused(
             f"names {module}.{name}, which is not on the list of what a file may name: reading it "
             "could run any code. If you trust the class, pass it to "
-            "tp.serialization.add_safe_globals([...]); if you trust the file as you would a "
-            "program, pass weights_only=False"
+            "tp.serialization.add_safe_globals([...])"
         )
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return the memory that a reference in the pickle means."""
+        return self._find_storage(pid)
 
     def _refused(self, what: str) -> pickle.UnpicklingError:
         return pickle.UnpicklingError(f"load(): {self._label} {what}")
