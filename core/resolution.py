@@ -201,15 +201,19 @@ class Choice:
     __repr__ = __str__
 
 
-def choose(op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = ()) -> Choice:
-    """Return how an op is served on a device type for a dtype."""
+def choose(
+    op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = (), without: str = ""
+) -> Choice:
+    """Return how an op is served on a device type for a dtype, by other plugins than `without`."""
     choice = Choice(op.name, device, dtype, "none")
     if device == "meta":
         choice.way = "meta"
         return choice
     candidates: list[Kernel] = []
     for kernel in _KERNELS.get((op.name, device), ()):
-        if kernel.serves(dtype):
+        if kernel.plugin == without and without:
+            choice.losers.append((kernel, "is passed over"))
+        elif kernel.serves(dtype):
             candidates.append(kernel)
         else:
             choice.losers.append((kernel, f"does not take {dtype.name}"))
@@ -348,6 +352,11 @@ def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callabl
         log_choice(choice)
     served = _serving(choice, op, kind)
     return served if around is None else around(choice, kind, served)
+
+
+def callable_without(op: Op, kind: Kind, plugin: str) -> Callable[..., Any]:
+    """Return what would run the op on a kind if `plugin` had no kernels, as :func:`raw_callable` does."""
+    return _serving(choose(op, kind.device.type, kind.dtype, (), plugin), op, kind)
 
 
 def _serving(choice: Choice, op: Op, kind: Kind) -> Callable[..., Any]:

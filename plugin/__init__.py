@@ -45,6 +45,7 @@ from tensorplug.core.shapes import (
 )
 from tensorplug.core.sharing import SharedMemory
 
+from .below import kernel_below
 from .host_kernels import host_kernels
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
@@ -94,6 +95,7 @@ __all__ = [
     "holomorphic",
     "hookimpl",
     "host_kernels",
+    "kernel_below",
     "linear",
     "normalize_dim",
     "normalize_dims",

@@ -7,6 +7,7 @@ import platform
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,25 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "optimizers": ([], ["optimizers.c"]),
     "sequences": ([], ["sequences.c"]),
 }
+
+# oneDNN is optional: its headers and library come as packages of their own.
+ONEDNN_PACKAGES = ("onednn-devel-cpu-gomp", "onednn-cpu-gomp")
+
+
+def located(distribution: str, name: str) -> Path | None:
+    """Return where an installed distribution has put a file."""
+    try:
+        files = metadata.files(distribution) or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(file.locate())).resolve() for file in files if file.name == name), None)
+
+
+ONEDNN_HEADER = located(ONEDNN_PACKAGES[0], "dnnl_config.h")
+ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
+ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
+if ONEDNN_HEADER and ONEDNN_LIBRARY:
+    MODULES["onednn"] = (["onednn.c"], [])
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 IS_GNU = sys.platform != "win32"
@@ -89,6 +109,9 @@ def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
         extra_link_args=link_flags,
         depends=[str(header) for header in (SOURCE / "c").glob("*.h")],
     )
+    if name == "onednn":
+        built.include_dirs.append(str(ONEDNN_INCLUDE))
+        built.extra_link_args += [str(ONEDNN_LIBRARY), "-Wl,-rpath,$ORIGIN/../../.."]
     built.levelled = [str(SOURCE / "c" / file) for file in levelled]
     return built
 

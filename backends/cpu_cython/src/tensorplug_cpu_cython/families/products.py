@@ -1,0 +1,13 @@
+"""Matrix products by oneDNN, where it is installed."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import KernelTable, dtype_named
+
+from ..library import onednn
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    if onednn is not None:
+        table.add("matmul", onednn.matmul, dtypes=[dtype_named("float32")])
