@@ -46,6 +46,7 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
+    MODULES["attention"] = (["onednn.c"], ["attention.c"])
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 IS_GNU = sys.platform != "win32"
@@ -109,7 +110,7 @@ def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
         extra_link_args=link_flags,
         depends=[str(header) for header in (SOURCE / "c").glob("*.h")],
     )
-    if name == "onednn":
+    if "onednn.c" in once:
         built.include_dirs.append(str(ONEDNN_INCLUDE))
         built.extra_link_args += [str(ONEDNN_LIBRARY), "-Wl,-rpath,$ORIGIN/../../.."]
     built.levelled = [str(SOURCE / "c" / file) for file in levelled]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import activation, convolution, embedding, linear, losses, normalization, pooling, windows
+from . import activation, attention, convolution, embedding, linear, losses, normalization, pooling, windows
 
 FAMILIES = (
     windows,
@@ -13,4 +13,5 @@ FAMILIES = (
     embedding,
     activation,
     losses,
+    attention,
 )

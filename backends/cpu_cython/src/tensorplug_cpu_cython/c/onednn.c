@@ -316,3 +316,13 @@ int tp_dnn_sgemm_batch(const tp_sgemm *g, const tp_sgemm_batch *s, const float *
     set_threads(before);
     return failed;
 }
+
+int tp_dnn_gemm(int transposed_a, int transposed_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
+                const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb, float beta, float *c,
+                ptrdiff_t ldc) {
+    const int before = set_threads(1);
+    const int failed = dnnl_sgemm(transposed_a ? 'T' : 'N', transposed_b ? 'T' : 'N', m, n, k, alpha, a, lda, b,
+                                  ldb, beta, c, ldc) != dnnl_success;
+    set_threads(before);
+    return failed;
+}

@@ -59,6 +59,11 @@ typedef struct {
 int tp_dnn_sgemm_batch(const tp_sgemm *product, const tp_sgemm_batch *batch, const float *a, const float *b,
                        float *c, int threads);
 
+/* C = alpha op(A) op(B) + beta C on this thread alone. */
+int tp_dnn_gemm(int transposed_a, int transposed_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
+                const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb, float beta, float *c,
+                ptrdiff_t ldc);
+
 int tp_dnn_has_bf16(void);
 
 #endif

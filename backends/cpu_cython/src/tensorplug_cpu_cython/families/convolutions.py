@@ -24,6 +24,10 @@ def build(table: KernelTable) -> None:
     for name in _CONVOLUTIONS:
         onednn.fallbacks[name] = _below(name)
         table.add(name, getattr(onednn, name), dtypes=dtypes)
+    from .. import attention
+
+    for name in ("attention", "attention_gradient"):
+        table.add(name, getattr(attention, name), dtypes=[dtype_named("float32")])
 
 
 def _below(name: str) -> Any:

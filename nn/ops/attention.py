@@ -1,0 +1,148 @@
+"""Attention, with what its derivative needs kept in place of the weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.dtypes import bfloat16, bool_, float16, float32
+from tensorplug.core.operators import composite
+from tensorplug.core.ops import ones, where
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+def _scores(query: Any, key: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    """Return the masked scores; where nothing may be seen they are minus infinity."""
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if is_causal:
+        mask = ones(query.shape[-2], key.shape[-2], dtype=bool_, device=query.device).tril()
+    if mask is None:
+        return scores
+    return where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
+
+
+def _weights(scores: Any, logsumexp: Any) -> Any:
+    """Return the softmax of the scores; a row with nothing to see has no weights."""
+    total = logsumexp.unsqueeze(-1)
+    return (scores - where(total == -math.inf, 0.0, total)).exp()
+
+
+def _wide(tensors: Sequence[Any]) -> list[Any]:
+    return [tensor.to(float32) for tensor in tensors]
+
+
+@composite(method=False, outputs="output, logsumexp")
+def attention(
+    inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`softmax(Q K^T s + M) V`, and the logarithm of what the softmax divides by.
+
+    Parameters
+    ----------
+    inputs : sequence of three Tensor
+        Query (\*batch, L, E), key (\*batch, S, E) and value (\*batch, S, Ev).
+    mask : Tensor, optional
+        Broadcast to (\*batch, L, S): bool, True where attention is allowed, or numbers to add.
+    is_causal : bool
+        Whether position i sees positions up to i only, in place of a mask.
+    scale : float
+        s.
+
+    Returns
+    -------
+    output : Tensor
+        (\*batch, L, Ev); a row with nothing to see is zero.
+    logsumexp : Tensor
+        (\*batch, L), minus infinity for such a row.
+
+    Notes
+    -----
+    With it the weights can be computed once more, block by block, so that they are never kept (Dao et al.,
+    "FlashAttention", 2022). Half precision is computed in float32.
+    """
+    query, key, value = inputs
+    dtype = query.dtype
+    if dtype is float16 or dtype is bfloat16:
+        added = mask if mask is None or mask.dtype is bool_ else mask.to(float32)
+        output, total = attention(_wide(inputs), added, is_causal, scale)
+        return output.to(dtype), total.to(dtype)
+    scores = _scores(query, key, mask, is_causal, scale)
+    logsumexp = scores.logsumexp(-1)
+    return _weights(scores, logsumexp) @ value, logsumexp
+
+
+@composite(method=False, outputs="g_query, g_key, g_value")
+def attention_gradient(
+    g_output: Tensor,
+    g_logsumexp: Tensor,
+    inputs: Sequence[Tensor],
+    mask: Tensor | None,
+    output: Tensor,
+    logsumexp: Tensor,
+    is_causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of query, key and value, see :func:`attention`.
+
+    Notes
+    -----
+    With the weights P: dV = Pᵀ dO, dS = P (dO Vᵀ - rowsum(dO O) + g_logsumexp), dQ = s dS K, dK = s dSᵀ Q.
+    """
+    query, key, value = inputs
+    dtype = query.dtype
+    if dtype is float16 or dtype is bfloat16:
+        added = mask if mask is None or mask.dtype is bool_ else mask.to(float32)
+        g, g_total, result, total = _wide((g_output, g_logsumexp, output, logsumexp))
+        gradients = attention_gradient(
+            g, g_total, _wide(inputs), added, result, total, is_causal, scale
+        )
+        return gradients[0].to(dtype), gradients[1].to(dtype), gradients[2].to(dtype)
+    weights = _weights(_scores(query, key, mask, is_causal, scale), logsumexp)
+    along = (g_output * output).sum(-1) - g_logsumexp
+    g_scores = weights * (g_output @ value.transpose(-2, -1) - along.unsqueeze(-1)) * scale
+    return (
+        g_scores @ key,
+        g_scores.transpose(-2, -1) @ query,
+        weights.transpose(-2, -1) @ g_output,
+    )
+
+
+def _gradient(
+    g_output: Any,
+    g_logsumexp: Any,
+    inputs: Any,
+    mask: Any,
+    output: Any,
+    logsumexp: Any,
+    is_causal: bool,
+    scale: float,
+) -> list[Any]:
+    return list(
+        attention_gradient(
+            g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale
+        )
+    )
+
+
+def _mask_gradient(
+    g_output: Any,
+    g_logsumexp: Any,
+    inputs: Any,
+    mask: Any,
+    output: Any,
+    logsumexp: Any,
+    is_causal: bool,
+    scale: float,
+) -> Any:
+    query, key, value = inputs
+    weights = _weights(_scores(query, key, mask, is_causal, scale), logsumexp)
+    along = (g_output * output).sum(-1) - g_logsumexp
+    g_scores = weights * (g_output @ value.transpose(-2, -1) - along.unsqueeze(-1))
+    return g_scores.sum_to_size(tuple(mask.shape))
+
+
+DERIVATIVES = [derivative("attention", inputs=_gradient, mask=_mask_gradient)]

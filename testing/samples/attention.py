@@ -1,0 +1,84 @@
+"""Records of attention, and of its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import tensorplug.nn  # noqa: F401  registers the ops
+from tensorplug.core.dtypes import FLOATS, DType, bool_
+
+from ..records import OpRecord, Sample
+
+
+def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    def triple(*batch: int, length: int = 3, source: int = 4, size: int = 2, values: int = 3) -> Any:
+        shapes = ((length, size), (source, size), (source, values))
+        return [make(*batch, *shape, low=-1.0, high=1.0) for shape in shapes]
+
+    yield Sample(triple(), None, False, 0.5)
+    yield Sample(triple(2, 2, length=4), None, True, 0.7)
+    yield Sample(triple(2), make(2, 1, 4, low=-1.0, high=1.0), False, 1.0, label="numbers added")
+    allowed = make(3, 4, dtype=bool_)
+    yield Sample(triple(2), allowed, False, 1.0, label="allowed or not")
+    yield Sample(triple(0), None, False, 1.0)
+
+
+def _scores(inputs: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    query, key, _ = inputs
+    scores = np.einsum("...le,...se->...ls", query, key) * scale
+    if is_causal:
+        mask = np.tril(np.ones(scores.shape[-2:], bool))
+    if mask is None:
+        return scores
+    return np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+
+
+def _attention(inputs: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    raised = np.exp(_scores(inputs, mask, is_causal, scale))
+    total = raised.sum(-1)
+    weights = raised / np.where(total == 0, 1, total)[..., None]
+    with np.errstate(divide="ignore"):
+        return np.einsum("...ls,...sv->...lv", weights, inputs[2]), np.log(total)
+
+
+def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sample in _samples(make, dtype):
+        inputs, mask, is_causal, scale = sample.args
+        output, logsumexp = (
+            make(*inputs[0].shape[:-1], inputs[2].shape[-1]), make(*inputs[0].shape[:-1], low=2.0, high=3.0)
+        )  # fmt: skip
+        g_output, g_logsumexp = make(*output.shape), make(*logsumexp.shape)
+        yield Sample(
+            g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale, label=sample.label
+        )
+
+
+def _gradient(
+    g: Any, g_total: Any, inputs: Any, mask: Any, output: Any, total: Any, is_causal: bool, scale: float
+) -> Any:
+    query, key, value = inputs
+    weights = np.exp(_scores(inputs, mask, is_causal, scale) - total[..., None])
+    along = (g * output).sum(-1) - g_total
+    inner = np.einsum("...lv,...sv->...ls", g, value) - along[..., None]
+    g_scores = weights * inner * scale
+    return (
+        np.einsum("...ls,...se->...le", g_scores, key),
+        np.einsum("...ls,...le->...se", g_scores, query),
+        np.einsum("...ls,...lv->...sv", weights, g),
+    )
+
+
+# The inputs are rounded to half precision, and so are, in the gradient, the outputs that are given.
+_HALF: dict[str, float] = {"float16": 3e-2, "bfloat16": 2e-1}
+_ORDER = {"float32": 1e-5}
+
+
+RECORDS = [
+    OpRecord("attention", _samples, _attention, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""),
+    OpRecord(
+        "attention_gradient", _gradient_samples, _gradient, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""
+    ),
+]
