@@ -21,6 +21,7 @@ SOURCE = Path("src", PACKAGE)
 # Each module: the C files compiled once, and those compiled at each level.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
+    "cells": ([], ["cells.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "rows": ([], ["rows.c"]),

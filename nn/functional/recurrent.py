@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.linear import linear
+from ..ops.recurrent import gru_cell, lstm_cell
 
 States = tuple[Any, ...]
 
@@ -30,19 +31,10 @@ def rnn_step(gates: Any, weight: Any, state: States, bias: Any, relu: bool) -> S
 def lstm_step(gates: Any, weight: Any, state: States, bias: Any) -> States:
     """Return the next hidden and cell states; the gates come as input, forget, cell, output."""
     hidden, cell = state
-    total = gates + linear(hidden, weight, bias)
-    i, f, g, o = total.chunk(4, 1)
-    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-    return o.sigmoid() * cell.tanh(), cell
+    return lstm_cell([gates, linear(hidden, weight, bias), cell])  # type: ignore[no-any-return]
 
 
 def gru_step(gates: Any, weight: Any, state: States, bias: Any) -> States:
     """Return the next state; the gates come as reset, update, new."""
     (hidden,) = state
-    ours = linear(hidden, weight, bias)
-    r_in, z_in, n_in = gates.chunk(3, 1)
-    r_own, z_own, n_own = ours.chunk(3, 1)
-    r = (r_in + r_own).sigmoid()
-    z = (z_in + z_own).sigmoid()
-    n = (n_in + r * n_own).tanh()
-    return (n + z * (hidden - n),)
+    return (gru_cell([gates, linear(hidden, weight, bias), hidden]),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import activation, attention, convolution, embedding, linear, losses, normalization, pooling, windows
+from . import activation, attention, convolution, embedding, linear, losses, normalization, pooling, recurrent, windows
 
 FAMILIES = (
     windows,
@@ -14,4 +14,5 @@ FAMILIES = (
     activation,
     losses,
     attention,
+    recurrent,
 )

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
 from ._dtypes import PRIORITY
-from .families import activations, convolutions, normalization
+from .families import activations, convolutions, normalization, recurrent
 
-FAMILIES = (activations, convolutions, normalization)
+FAMILIES = (activations, convolutions, normalization, recurrent)
 
 
 class CythonNetworksPlugin:

@@ -1,0 +1,13 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+def lstm_cell(inputs: Sequence[Array]) -> tuple[Array, Array]: ...
+def lstm_cell_gradient(
+    g_hidden: Array, g_state: Array, inputs: Sequence[Array], state: Array
+) -> tuple[Array, Array]: ...
+def gru_cell(inputs: Sequence[Array]) -> Array: ...
+def gru_cell_gradient(g: Array, inputs: Sequence[Array]) -> tuple[Array, Array, Array]: ...
