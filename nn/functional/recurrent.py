@@ -31,7 +31,7 @@ def rnn_step(gates: Any, weight: Any, state: States, bias: Any, relu: bool) -> S
 def lstm_step(gates: Any, weight: Any, state: States, bias: Any) -> States:
     """Return the next hidden and cell states; the gates come as input, forget, cell, output."""
     hidden, cell = state
-    return lstm_cell([gates, linear(hidden, weight, bias), cell])  # type: ignore[no-any-return]
+    return lstm_cell([gates, linear(hidden, weight, bias), cell])
 
 
 def gru_step(gates: Any, weight: Any, state: States, bias: Any) -> States:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import activation, attention, convolution, embedding, linear, losses, normalization, pooling, recurrent, windows
+from . import (
+    activation,
+    attention,
+    convolution,
+    embedding,
+    linear,
+    losses,
+    normalization,
+    pooling,
+    recurrent,
+    windows,
+)
 
 FAMILIES = (
     windows,

@@ -122,9 +122,7 @@ def _gradient(
     scale: float,
 ) -> list[Any]:
     return list(
-        attention_gradient(
-            g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale
-        )
+        attention_gradient(g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale)
     )
 
 

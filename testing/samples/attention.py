@@ -14,7 +14,9 @@ from ..records import OpRecord, Sample
 
 
 def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    def triple(*batch: int, length: int = 3, source: int = 4, size: int = 2, values: int = 3) -> Any:
+    def triple(
+        *batch: int, length: int = 3, source: int = 4, size: int = 2, values: int = 3
+    ) -> Any:
         shapes = ((length, size), (source, size), (source, values))
         return [make(*batch, *shape, low=-1.0, high=1.0) for shape in shapes]
 
@@ -52,12 +54,27 @@ def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         )  # fmt: skip
         g_output, g_logsumexp = make(*output.shape), make(*logsumexp.shape)
         yield Sample(
-            g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale, label=sample.label
+            g_output,
+            g_logsumexp,
+            inputs,
+            mask,
+            output,
+            logsumexp,
+            is_causal,
+            scale,
+            label=sample.label,
         )
 
 
 def _gradient(
-    g: Any, g_total: Any, inputs: Any, mask: Any, output: Any, total: Any, is_causal: bool, scale: float
+    g: Any,
+    g_total: Any,
+    inputs: Any,
+    mask: Any,
+    output: Any,
+    total: Any,
+    is_causal: bool,
+    scale: float,
 ) -> Any:
     query, key, value = inputs
     weights = np.exp(_scores(inputs, mask, is_causal, scale) - total[..., None])
@@ -79,6 +96,12 @@ _ORDER = {"float32": 1e-5}
 RECORDS = [
     OpRecord("attention", _samples, _attention, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""),
     OpRecord(
-        "attention_gradient", _gradient_samples, _gradient, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""
+        "attention_gradient",
+        _gradient_samples,
+        _gradient,
+        dtypes=FLOATS,
+        atol=_HALF,
+        rtol=_ORDER,
+        torch="",
     ),
 ]

@@ -18,9 +18,7 @@ def _sigmoid(a: Any) -> Any:
 
 
 def _inputs(make: Any, n: int, h: int, gates: int) -> list[Any]:
-    return [
-        make(*shape, low=-2.0, high=2.0) for shape in ((n, gates * h), (n, gates * h), (n, h))
-    ]
+    return [make(*shape, low=-2.0, high=2.0) for shape in ((n, gates * h), (n, gates * h), (n, h))]
 
 
 def _sizes() -> Iterator[tuple[int, int]]:

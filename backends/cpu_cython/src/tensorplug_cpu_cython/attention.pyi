@@ -1,9 +1,9 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]
 
 def attention(
     inputs: Sequence[Array], mask: Array | None, is_causal: bool, scale: float

@@ -1,9 +1,9 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]
 
 def lstm_cell(inputs: Sequence[Array]) -> tuple[Array, Array]: ...
 def lstm_cell_gradient(

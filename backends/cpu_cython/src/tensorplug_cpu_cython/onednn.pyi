@@ -1,23 +1,41 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-Shape = tuple[int, ...]
+Array: TypeAlias = np.ndarray[Any, Any]
+Shape: TypeAlias = tuple[int, ...]
 
 has_bf16: bool
 fallbacks: dict[str, Callable[[Any], Callable[..., Array]]]
 
 def implementations() -> list[str | None]: ...
 def convolution(
-    input: Array, weight: Array, bias: Array | None, stride: Shape, padding: Shape, dilation: Shape, groups: int
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
 ) -> Array: ...
 def convolution_input(
-    gradient: Array, weight: Array, size: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int
+    gradient: Array,
+    weight: Array,
+    size: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
 ) -> Array: ...
 def convolution_weight(
-    input: Array, gradient: Array, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int
+    input: Array,
+    gradient: Array,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
 ) -> Array: ...
 def matmul(input: Array, other: Array) -> Array: ...
 def linear(input: Array, weight: Array, bias: Array | None) -> Array: ...
