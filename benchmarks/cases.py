@@ -1,6 +1,6 @@
 """What the overhead suite times: work so small that the framework around the kernels counts."""
 
-# ruff: noqa: ARG001, ARG005  every operation is given the same three arguments
+# ruff: noqa: ARG001  every operation is given the same three arguments
 
 from collections.abc import Callable, Iterator
 from typing import Any

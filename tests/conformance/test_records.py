@@ -25,4 +25,6 @@ def test_an_empty_tensor_is_among_the_samples(record):
     if empty:
         assert record.never_empty is None, "the reason is out of date"
     else:
-        assert record.never_empty, "add a sample with an empty tensor, or the reason for having none"
+        assert record.never_empty, (
+            "add a sample with an empty tensor, or the reason for having none"
+        )

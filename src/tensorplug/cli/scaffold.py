@@ -94,7 +94,7 @@ def package(kind: str, name: str) -> Iterator[tuple[str, str]]:
         "group": GROUP,
         "version": tensorplug.__version__.partition(".dev")[0],
     }
-    root = resources.files(__package__) / "templates" / kind
+    root = resources.files("tensorplug.cli") / "templates" / kind
     for path, file in sorted(_files(root, PurePosixPath())):
         text = _Text(file.read_text("utf-8")).substitute(values)
         place = str(path).replace("src/package", f"src/tensorplug_{name}")
