@@ -11,17 +11,20 @@ BENCH := .venv-bench
 COMPILED := .venv-compiled
 PLUGINS := .venv-plugins
 CUDA := .venv-cuda
+CYTHON := .venv-cython
+ONEDNN := onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-cython test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make test-cython        build cpu_cython, test it, and run a sample of the conformance suite on it'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
@@ -49,6 +52,11 @@ test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
 # `make test` skips what needs CuPy and NVRTC.
+# The backend of compiled kernels, installed beside the wheel as a user would.
+test-cython: export OMP_NUM_THREADS = 1
+test-cython: $(CYTHON)/.cython
+	$(CYTHON)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 3
+
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) backends/cuda_cupy/tests
 
@@ -99,7 +107,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS) $(CUDA)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS) $(CUDA) $(CYTHON)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -126,6 +134,11 @@ $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
 # TENSORPLUG_PURE=0: fail where nothing can be compiled.
 $(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
 	rm -rf build && TENSORPLUG_PURE=0 $(COMPILED)/bin/python $(PIP_INSTALL) . build hypothesis pytest pytest-xdist 'setuptools>=77'
+	@touch $@
+
+$(CYTHON)/.cython: $(SOURCES) $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*') | $(CYTHON)/.made
+	rm -rf build && TENSORPLUG_PURE=1 $(CYTHON)/bin/python $(PIP_INSTALL) . hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1' $(ONEDNN)
+	rm -rf backends/cpu_cython/build && $(CYTHON)/bin/python $(PIP_INSTALL) --no-build-isolation backends/cpu_cython
 	@touch $@
 
 # CuPy without the toolkit's libraries, of which only the compiler is needed here.
