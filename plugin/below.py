@@ -39,7 +39,7 @@ def kernel_below(op: str, device: str, dtype: DType, plugin: str) -> Callable[..
     Examples
     --------
     >>> from tensorplug.plugin import dtype_named, kernel_below
-    >>> kernel_below("neg", "cpu", dtype_named("int32"), "acme")(3)
+    >>> int(kernel_below("neg", "cpu", dtype_named("int32"), "acme")(3))
     -3
     """
     return resolution.callable_without(get_op(op), kind_of(Device(device), dtype), plugin)
