@@ -45,8 +45,8 @@ def allows_tf32() -> bool:
     facade = sys.modules.get("tensorplug")
     if getattr(facade, "get_float32_matmul_precision", lambda: "highest")() != "highest":
         return True
-    switches = vars(sys.modules.get("tensorplug.backends", facade)).get("cuda")
-    return bool(switches is not None and switches.matmul.allow_tf32)
+    told = getattr(sys.modules.get("tensorplug.backends"), "cuda", None)
+    return bool(told is not None and told.matmul.allow_tf32)
 
 
 @cache
