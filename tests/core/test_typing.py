@@ -26,6 +26,7 @@ def lines_with_errors(*command: str) -> set[int]:
 
 @pytest.mark.slow
 def test_mypy():
+    pytest.importorskip("mypy", reason="mypy is not installed")
     assert lines_with_errors(sys.executable, "-m", "mypy", str(PROGRAM)) == WRONG
 
 
