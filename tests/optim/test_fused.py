@@ -160,7 +160,7 @@ def test_a_kernel_of_another_plugin_takes_over():
 
         @hookimpl
         def tensorplug_kernels(self):
-            table = KernelTable("cpu", priority=5)
+            table = KernelTable("cpu", priority=1_000)
 
             @table.kernel("optim.sgd_step", dtypes=[tp.float32])
             def sgd_step(params, grads, buffers, lr, *options):

@@ -16,6 +16,9 @@ FLOAT32 = dtype_named("float32")
 FLOAT64 = dtype_named("float64")
 INT64 = dtype_named("int64")
 
+#: A priority above those of every backend that may be installed.
+TOP = 1_000
+
 
 class ToyArray:
     """An array of the toy device: not NumPy's class, though NumPy does the work."""
@@ -152,6 +155,22 @@ def registry():
     plugins.manager.removed_devices.clear()
     resolution.set_fallback(policy)
     resolution.fallbacks.clear()
+
+
+@pytest.fixture
+def cpu_numpy_alone(registry):
+    """Of the backends for "cpu" only the embedded one stands, whatever else is installed."""
+    away = [
+        record
+        for record in plugins.registered()
+        if not record.name.startswith("cpu_numpy")
+        and any(kernel.device == "cpu" for kernel in record.kernels)
+    ]
+    for record in away:
+        plugins.unregister(record.name)
+    yield
+    for record in away:
+        plugins.register(record.plugin, record.name)
 
 
 class FakeEntryPoint:

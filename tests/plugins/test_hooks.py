@@ -22,7 +22,7 @@ from tensorplug.plugin import (
 )
 from tensorplug.testing.records import OpRecord, all_records
 
-from .conftest import FLOAT32, Plugin, ToyRuntime, full, toy_add, toy_fill_new
+from .conftest import FLOAT32, TOP, Plugin, ToyRuntime, full, toy_add, toy_fill_new
 
 HOOKS = {
     name: function
@@ -105,7 +105,7 @@ def test_tensorplug_kernels(registry):
 
         @hookimpl
         def tensorplug_kernels(self):
-            return [Kernel("neg", "cpu", lambda input: input * 0, frozenset({FLOAT32}), 5)]
+            return [Kernel("neg", "cpu", lambda input: input * 0, frozenset({FLOAT32}), TOP)]
 
     registry.register(Only())
     assert (-full(2.0, 2)).tolist() == [0.0, 0.0]

@@ -9,7 +9,7 @@ import tensorplug as tp
 from tensorplug.core import kinds, resolution
 from tensorplug.plugin import DeviceNotAvailableError, Kernel, PluginError
 
-from .conftest import FLOAT32, Plugin, ToyRuntime, toy_plugin
+from .conftest import FLOAT32, TOP, Plugin, ToyRuntime, toy_plugin
 
 
 def test_tables_follow(registry):
@@ -18,7 +18,7 @@ def test_tables_follow(registry):
 
     x = tp.tensor([2.0, 3.0])
     assert (x * x).tolist() == [4.0, 9.0]
-    registry.register(Plugin("wrong", kernels=[Kernel("mul", "cpu", wrong, {FLOAT32}, 9)]))
+    registry.register(Plugin("wrong", kernels=[Kernel("mul", "cpu", wrong, {FLOAT32}, TOP)]))
     assert (x * x).tolist() == [2.0, 3.0]
     assert (x.to(tp.float64) * x.to(tp.float64)).tolist() == [4.0, 9.0]
     registry.unregister("wrong")
@@ -38,7 +38,7 @@ def test_tables_follow_in_backward_and_for_composites(registry):
         return input.reshape(shape) * 0
 
     assert gradient() == [4.0, 6.0]
-    registry.register(Plugin("zero", kernels=[Kernel("mul", "cpu", zero, {FLOAT32}, 9)]))
+    registry.register(Plugin("zero", kernels=[Kernel("mul", "cpu", zero, {FLOAT32}, TOP)]))
     assert gradient() == [0.0, 0.0]
     registry.unregister("zero")
     assert gradient() == [4.0, 6.0]
@@ -181,7 +181,7 @@ def test_plugins_may_come_and_go_while_others_compute(registry):
     def register():
         try:
             for number in range(40):
-                fast = Kernel("mul", "cpu", lambda input, other: input * other, {FLOAT32}, 9)
+                fast = Kernel("mul", "cpu", lambda input, other: input * other, {FLOAT32}, TOP)
                 registry.register(Plugin(f"fast{number}", kernels=[fast]))
                 registry.register(toy_plugin("coming_and_going"))
                 tp.zeros(1, device="toy")
