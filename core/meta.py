@@ -117,10 +117,8 @@ def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
                 f"{op.name}: the output's shape depends on the data, which a meta tensor lacks"
             )
         strides = None
-        if op.pointwise:
+        if op.pointwise or op.name == "cast":
             strides = _combined(shape, [value for value in raw if type(value) is MetaArray])
-        elif op.name == "cast":
-            strides = _sorted(raw[0])
         arrays.append(MetaArray(shape, dtype, strides))
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
@@ -152,13 +150,6 @@ def _spread(array: MetaArray, shape: Shape) -> Shape:
     """Return the strides of an array broadcast to a shape: 0 along what has one place only."""
     steps = [step if n > 1 else 0 for n, step in zip(array.shape, array.strides, strict=True)]
     return (0,) * (len(shape) - len(steps)) + tuple(steps)
-
-
-def _sorted(array: MetaArray) -> Shape:
-    """Return the strides of a copy whose dimensions lie in the order of their strides."""
-    strides = array.strides
-    order = sorted(range(len(strides) - 1, -1, -1), key=lambda dim: strides[dim])
-    return strides_in_order(array.shape, tuple(order))
 
 
 def view_of(op: Op, array: MetaArray, values: tuple[Any, ...]) -> MetaArray:
