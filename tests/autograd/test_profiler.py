@@ -209,7 +209,7 @@ def test_the_trace_is_written_whole_or_not_at_all(tmp_path):
     exp = trace["exp"]
     assert exp["ph"] == "X"
     assert exp["args"]["ranges"] == ["step"]
-    assert exp["args"]["plugin"]== plugin_label(tp.explain("exp").kernel.plugin)
+    assert exp["args"]["plugin"] == plugin_label(tp.explain("exp").kernel.plugin)
     assert trace["step"]["ts"] <= exp["ts"]
     assert exp["ts"] + exp["dur"] <= trace["step"]["ts"] + trace["step"]["dur"]
     before = path.read_bytes()

@@ -14,12 +14,21 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #endif
+#ifdef __SANITIZE_ADDRESS__ /* to touch what is cached, or the unused end of a block, is an error */
+#include <sanitizer/asan_interface.h>
+#define forbid(memory, bytes) __asan_poison_memory_region(memory, bytes)
+#define permit(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
+#else
+#define forbid(memory, bytes) ((void)(bytes))
+#define permit(memory, bytes) ((void)(bytes))
+#endif
 
 enum { HEADER = 64, STEPS = 8, SMALLEST = 64, CLASSES = 8 * 44 };
 static const size_t LARGE = (size_t)1 << 20, HUGE_PAGE = (size_t)2 << 20, SLACK = (size_t)64 << 20;
 
 typedef struct block {
     size_t size;                  /* bytes behind the header */
+    size_t asked;                 /* how many of them are in use */
     int class_;
     struct block *next;           /* in the list of its class */
     struct block *older, *newer;  /* among cached large blocks */
@@ -62,7 +71,12 @@ static void forget_age(block *b) {
 
 static void give_back(block *b) {
     now.reserved -= b->size;
+    permit((char *)b + HEADER, b->size);
+#ifdef _WIN32
+    _aligned_free(b);
+#else
     free(b);
+#endif
 }
 
 /* Take `b`, which is cached, out of the list of its class. */
@@ -124,6 +138,7 @@ static block *fresh(size_t size) {
 
 void *tp_allocate(size_t bytes) {
     if (bytes > (size_t)1 << 47) return NULL;
+    const size_t asked = bytes;
     int class_ = class_of(&bytes);
     lock();
     now.allocations++;
@@ -137,17 +152,23 @@ void *tp_allocate(size_t bytes) {
         b->class_ = class_;
     }
     if (b) {
+        b->asked = asked;
         now.active++;
         now.allocated += bytes;
         if (now.allocated > now.peak_allocated) now.peak_allocated = now.allocated;
     }
     unlock();
-    return b ? (char *)b + HEADER : NULL;
+    if (!b) return NULL;
+    char *memory = (char *)b + HEADER;
+    permit(memory, asked);
+    forbid(memory + asked, bytes - asked);
+    return memory;
 }
 
 void tp_release(void *memory) {
     if (!memory) return;
     block *b = (block *)((char *)memory - HEADER);
+    forbid(memory, b->size);
     lock();
     now.active--;
     now.allocated -= b->size;
@@ -163,7 +184,7 @@ void tp_release(void *memory) {
 }
 
 size_t tp_block_size(const void *memory) {
-    return ((const block *)((const char *)memory - HEADER))->size;
+    return ((const block *)((const char *)memory - HEADER))->asked;
 }
 
 void tp_memory(tp_memory_stats *stats) {

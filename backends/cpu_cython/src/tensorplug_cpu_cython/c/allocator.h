@@ -13,7 +13,7 @@ typedef struct {
 
 void *tp_allocate(size_t bytes); /* aligned to 64 bytes; NULL if there is no memory */
 void tp_release(void *block);    /* a block of tp_allocate, or NULL */
-size_t tp_block_size(const void *block);
+size_t tp_block_size(const void *block); /* as it was asked for */
 
 void tp_memory(tp_memory_stats *stats);
 void tp_memory_reset_peak(void);
