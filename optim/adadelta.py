@@ -7,9 +7,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .fused_own_rates import adadelta_step, adadelta_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class Adadelta(Optimizer):
@@ -30,7 +31,7 @@ class Adadelta(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -88,26 +89,38 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p) for p in parameters]
+        for state in states:
+            count_step(state)
+        params, grads, squares, accumulated = step_lists(
+            parameters, states, "square_avg", "acc_delta"
+        )
+        adadelta_step(
+            params, grads, squares, accumulated,
+            number(group["lr"]), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
+        )  # fmt: skip
+
+    def _started(self, parameter: Tensor) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["square_avg"] = zeros_like(parameter, requires_grad=False)
+            state["acc_delta"] = zeros_like(parameter, requires_grad=False)
+        return state
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["square_avg"] = zeros_like(parameter)
-            state["acc_delta"] = zeros_like(parameter)
+        state = self._started(parameter)
         count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient.add(parameter, alpha=group["weight_decay"])
-        square, accumulated = state["square_avg"], state["acc_delta"]
-        if parameter.is_complex():
-            parameter, gradient, square, accumulated = as_real(
-                (parameter, gradient, square, accumulated)
-            )
-        rho, eps = group["rho"], group["eps"]
-        square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
-        change = (accumulated + eps).sqrt() / (square + eps).sqrt() * gradient
-        accumulated.mul_(rho).addcmul_(change, change, value=1 - rho)
-        parameter.add_(change, alpha=-number(group["lr"]))
+        parameter, gradient, square, accumulated = as_real(
+            (parameter, gradient, state["square_avg"], state["acc_delta"])
+        )
+        adadelta_update(
+            parameter, gradient, square, accumulated,
+            number(group["lr"]), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
+        )  # fmt: skip

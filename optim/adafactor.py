@@ -8,10 +8,11 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import finfo
 from tensorplug.core.ops import zeros_like
 
+from .fused_own_rates import adafactor_step, adafactor_update
 from .groups import check_learning_rate
 from .muon import check_least
 from .optimizer import Optimizer, ParamsT
-from .state import count_step, number, scalar
+from .state import count_step, number, scalar, step_lists
 
 
 class Adafactor(Optimizer):
@@ -33,7 +34,7 @@ class Adafactor(Optimizer):
     weight_decay : float
         The factor of the decoupled decay.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     maximize : bool
         Go up the gradient instead of down.
 
@@ -96,43 +97,56 @@ class Adafactor(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = {p: self._started(p, p.grad) for p in parameters}
+        options = _options(parameters[0], group)
+        matrices = [p for p in parameters if p.ndim > 1]
+        if matrices:
+            chosen = [states[p] for p in matrices]
+            params, grads, rows, columns = step_lists(matrices, chosen, "row_var", "col_var")
+            adafactor_step(
+                params, grads, rows, columns, [], [count_step(s) for s in chosen], *options
+            )
+        others = [p for p in parameters if p.ndim <= 1]
+        if others:
+            chosen = [states[p] for p in others]
+            params, grads, variances = step_lists(others, chosen, "variance")
+            adafactor_step(
+                params, grads, [], [], variances, [count_step(s) for s in chosen], *options
+            )
+
+    def _started(self, parameter: Tensor, gradient: Any) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
         if parameter.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
-        matrix = gradient.ndim > 1
+        state: dict[str, Any] = self.state[parameter]
         if not state:
             state["step"] = scalar(0.0)
-            if matrix:
+            if gradient.ndim > 1:
                 state["row_var"] = zeros_like(gradient[..., :1], requires_grad=False)
                 state["col_var"] = zeros_like(gradient[..., :1, :], requires_grad=False)
             else:
                 state["variance"] = zeros_like(gradient, requires_grad=False)
-        step = count_step(state)
-        least, smallest = group["eps"]
-        if least is None:
-            least = finfo(parameter.dtype).eps
-        if group["maximize"]:
-            gradient = -gradient
-        lr = number(group["lr"])
-        rate = max(smallest, _root_mean_square(parameter)) * min(lr, step**-0.5)
-        if group["weight_decay"] != 0:
-            parameter.mul_(1 - lr * group["weight_decay"])
-        forgotten = step ** group["beta2_decay"]
-        square = gradient.square()
-        if matrix:
-            rows, columns = state["row_var"], state["col_var"]
-            rows.lerp_(square.mean(-1, keepdim=True), forgotten)
-            columns.lerp_(square.mean(-2, keepdim=True), forgotten)
-            variance = (rows @ columns).div_(rows.mean(-2, keepdim=True).clamp_(min=least))
-        else:
-            variance = state["variance"].lerp_(square, forgotten)
-        update = gradient * variance.clamp(min=least * least).rsqrt()
-        clipped = max(1.0, _root_mean_square(update) / group["d"])
-        parameter.add_(update, alpha=-rate / clipped)
+        return state
+
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter in place."""
+        state = self._started(parameter, gradient)
+        names = ("row_var", "col_var") if "row_var" in state else ("variance",)
+        adafactor_update(
+            parameter, gradient, tuple([state[name] for name in names]), count_step(state),
+            *_options(parameter, group),
+        )  # fmt: skip
 
 
-def _root_mean_square(tensor: Tensor) -> float:
-    return float(tensor.norm(2).item()) / float(tensor.numel()) ** 0.5
+def _options(parameter: Tensor, group: dict[str, Any]) -> tuple[Any, ...]:
+    least, smallest = group["eps"]
+    if least is None:
+        least = finfo(parameter.dtype).eps
+    return (
+        number(group["lr"]), group["beta2_decay"], least, smallest, group["d"],
+        group["weight_decay"], group["maximize"],
+    )  # fmt: skip

@@ -9,12 +9,10 @@ from tensorplug.core.ops import full_like
 
 from .fused import adagrad_step, adagrad_update
 from .groups import (
-    by_kind,
     check_fused,
     check_implementation,
     check_learning_rate,
     check_range,
-    updates_together,
 )
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number, scalar
@@ -118,21 +116,17 @@ class Adagrad(Optimizer):
             state["step"] = scalar(0.0)
             state["sum"] = full_like(parameter, value).detach()
 
-    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group, in one op if the options let it."""
-        if not updates_together(group):
-            super().update_group(parameters, group)
-            return
-        for together in by_kind(parameters):
-            states = [self.state[p] for p in together]
-            params, grads, sums = as_real_lists(
-                together, [p.grad for p in together], [s["sum"] for s in states]
-            )
-            adagrad_step(
-                params, grads, sums, [count_step(s) for s in states],
-                number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"],
-                group["maximize"],
-            )  # fmt: skip
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self.state[p] for p in parameters]
+        params, grads, sums = as_real_lists(
+            parameters, [p.grad for p in parameters], [s["sum"] for s in states]
+        )
+        adagrad_step(
+            params, grads, sums, [count_step(s) for s in states],
+            number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"],
+            group["maximize"],
+        )  # fmt: skip
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -9,13 +9,11 @@ from tensorplug.core.ops import zeros_like
 
 from .fused import adam_step, adam_update
 from .groups import (
-    by_kind,
     check_betas,
     check_fused,
     check_implementation,
     check_learning_rate,
     check_range,
-    updates_together,
 )
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number, scalar
@@ -112,27 +110,23 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
         check_fused(self.param_groups)
 
-    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group, in one op if the options let it."""
-        if not updates_together(group):
-            super().update_group(parameters, group)
-            return
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        for together in by_kind(parameters):
-            states = [self._started(p, group) for p in together]
-            largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
-            params, grads, averages, squares, largest = as_real_lists(
-                together,
-                [p.grad for p in together],
-                [s["exp_avg"] for s in states],
-                [s["exp_avg_sq"] for s in states],
-                largest,
-            )
-            adam_step(
-                params, grads, averages, squares, largest, [count_step(s) for s in states],
-                number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
-                group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
-            )  # fmt: skip
+        states = [self._started(p, group) for p in parameters]
+        largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
+        params, grads, averages, squares, largest = as_real_lists(
+            parameters,
+            [p.grad for p in parameters],
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            largest,
+        )
+        adam_step(
+            params, grads, averages, squares, largest, [count_step(s) for s in states],
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
+            group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
+        )  # fmt: skip
 
     def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a parameter, which is zero at first."""

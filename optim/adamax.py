@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import maximum, zeros_like
+from tensorplug.core.ops import zeros_like
 
+from .fused_adam_variants import adamax_step, adamax_update
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class Adamax(Optimizer):
@@ -30,7 +31,7 @@ class Adamax(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -88,25 +89,36 @@ class Adamax(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p) for p in parameters]
+        params, grads, averages, largest = step_lists(parameters, states, "exp_avg", "exp_inf")
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        adamax_step(
+            params, grads, averages, largest, [count_step(s) for s in states],
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"], group["maximize"],
+        )  # fmt: skip
+
+    def _started(self, parameter: Tensor) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+            state["exp_inf"] = zeros_like(parameter, requires_grad=False)
+        return state
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_inf"] = zeros_like(parameter)
-        step = count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient.add(parameter, alpha=group["weight_decay"])
-        average, largest = state["exp_avg"], state["exp_inf"]
-        if parameter.is_complex():
-            parameter, gradient, average, largest = as_real((parameter, gradient, average, largest))
-        beta1, beta2 = group["betas"]
-        average.lerp_(gradient, 1 - beta1)
-        largest.copy_(maximum(largest * beta2, gradient.abs().add_(group["eps"])))
-        if group["differentiable"]:
-            average, largest = average.clone(), largest.clone()
-        parameter.addcdiv_(average, largest, value=-number(group["lr"]) / (1 - beta1**step))
+        state = self._started(parameter)
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        parameter, gradient, average, largest = as_real(
+            (parameter, gradient, state["exp_avg"], state["exp_inf"])
+        )
+        adamax_update(
+            parameter, gradient, average, largest, count_step(state),
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"], group["maximize"],
+            group["differentiable"],
+        )  # fmt: skip

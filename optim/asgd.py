@@ -7,9 +7,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .fused_own_rates import asgd_step, asgd_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class ASGD(Optimizer):
@@ -32,7 +33,7 @@ class ASGD(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -87,30 +88,43 @@ class ASGD(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p, group) for p in parameters]
+        params, grads, averages = step_lists(parameters, states, "ax")
+        asgd_step(
+            params, grads, averages,
+            [number(s["eta"]) for s in states], [number(s["mu"]) for s in states],
+            group["lambd"], group["weight_decay"], group["maximize"],
+        )  # fmt: skip
+        for state in states:
+            self._finished(state, group)
+
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the state of a parameter, whose average is not used at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["eta"] = scalar(number(group["lr"]))
+            state["mu"] = scalar(1.0)
+            state["ax"] = zeros_like(parameter, requires_grad=False)
+        return state
+
+    def _finished(self, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Count a step, and choose the rates of the next."""
+        step, lr = count_step(state), number(group["lr"])
+        state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
+        state["mu"].fill_(1 / max(1, step - group["t0"]))
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        lr = number(group["lr"])
-        if not state:
-            state["step"] = scalar(0.0)
-            state["eta"] = scalar(lr)
-            state["mu"] = scalar(1.0)
-            state["ax"] = zeros_like(parameter)
-        step = count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient.add(parameter, alpha=group["weight_decay"])
-        average = state["ax"]
-        if parameter.is_complex():
-            parameter, gradient, average = as_real((parameter, gradient, average))
-        lambd, eta, mu = group["lambd"], number(state["eta"]), number(state["mu"])
-        parameter.mul_(1 - lambd * eta)
-        parameter.add_(gradient, alpha=-eta)
-        if mu == 1:
-            average.copy_(parameter)
-        else:
-            average.add_(parameter - average, alpha=mu)
-        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        state = self._started(parameter, group)
+        parameter, gradient, average = as_real((parameter, gradient, state["ax"]))
+        asgd_update(
+            parameter, gradient, average,
+            number(state["eta"]), number(state["mu"]),
+            group["lambd"], group["weight_decay"], group["maximize"],
+        )  # fmt: skip
+        self._finished(state, group)

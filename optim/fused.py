@@ -7,20 +7,31 @@ after the other and runs on every device.
 A kernel for one of these ops is called with the op's arguments in order: **lists of raw arrays** where the op
 takes tensors, plain numbers else. It is asked for only if all arrays have the dtype that it is registered
 for (complex ones come as real, with a last dimension of 2). It writes into the arrays of the lists that the
-op's docstring calls written; the arrays of one parameter have one shape, but any strides. What it returns is
-not looked at. ``grads`` are never written.
+op's docstring calls written; the arrays of one parameter have one shape (except in Adafactor), but any
+strides. What it returns is not looked at. ``grads`` are never written.
 
-=================== ============================================================================
-op                  kernel's arguments
-=================== ============================================================================
-optim.sgd_step      params, grads, momentum_buffers, lr, momentum, dampening, weight_decay,
-                    nesterov, maximize, first
-optim.adam_step     params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1,
-                    beta2, weight_decay, eps, amsgrad, maximize, decoupled
-optim.adagrad_step  params, grads, state_sums, steps, lr, lr_decay, weight_decay, eps, maximize
-optim.rmsprop_step  params, grads, square_avgs, grad_avgs, momentum_buffers, lr, alpha, eps,
-                    weight_decay, momentum, centered, maximize
-=================== ============================================================================
+===================== ==========================================================================
+op                    kernel's arguments
+===================== ==========================================================================
+optim.sgd_step        params, grads, momentum_buffers, lr, momentum, dampening, weight_decay,
+                      nesterov, maximize, first
+optim.adam_step       params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1,
+                      beta2, weight_decay, eps, amsgrad, maximize, decoupled
+optim.adagrad_step    params, grads, state_sums, steps, lr, lr_decay, weight_decay, eps, maximize
+optim.rmsprop_step    params, grads, square_avgs, grad_avgs, momentum_buffers, lr, alpha, eps,
+                      weight_decay, momentum, centered, maximize
+optim.adadelta_step   params, grads, square_avgs, acc_deltas, lr, rho, eps, weight_decay, maximize
+optim.adafactor_step  params, grads, row_vars, col_vars, variances, steps, lr, beta2_decay,
+                      eps1, eps2, d, weight_decay, maximize
+optim.adamax_step     params, grads, exp_avgs, exp_infs, steps, lr, beta1, beta2, weight_decay,
+                      eps, maximize
+optim.asgd_step       params, grads, axs, etas, mus, lambd, weight_decay, maximize
+optim.nadam_step      params, grads, exp_avgs, exp_avg_sqs, mu_products, steps, lr, beta1, beta2,
+                      weight_decay, momentum_decay, eps, maximize, decoupled
+optim.radam_step      params, grads, exp_avgs, exp_avg_sqs, steps, lr, beta1, beta2,
+                      weight_decay, eps, maximize, decoupled
+optim.rprop_step      params, grads, prevs, step_sizes, shrink, grow, smallest, largest, maximize
+===================== ==========================================================================
 
 A package with kernels for them is an extension (entry point ``extension.…``) that imports
 ``tensorplug.optim`` first, which registers the ops.
@@ -34,6 +45,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum
 
+from .fused_adam_variants import adamax_step, nadam_step, radam_step
+from .fused_own_rates import adadelta_step, adafactor_step, asgd_step, rprop_step
 from .state import number
 
 
@@ -314,4 +327,7 @@ def rmsprop_update(
         parameter.addcdiv_(gradient, denominator, value=-lr)
 
 
-FUSED: tuple[Any, ...] = (sgd_step, adam_step, adagrad_step, rmsprop_step)
+FUSED: tuple[Any, ...] = (
+    sgd_step, adam_step, adagrad_step, rmsprop_step, adadelta_step, adafactor_step, adamax_step,
+    asgd_step, nadam_step, radam_step, rprop_step,
+)  # fmt: skip

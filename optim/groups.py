@@ -143,7 +143,7 @@ def check_fused(groups: list[dict[str, Any]]) -> None:
 
 def updates_together(group: dict[str, Any]) -> bool:
     """Return whether the options let one op update all parameters of a group."""
-    if group["differentiable"]:
+    if "foreach" not in group or group.get("differentiable"):
         return False
     return group["foreach"] is not False or bool(group.get("fused"))
 

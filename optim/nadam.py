@@ -7,9 +7,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .fused_adam_variants import nadam_momentum, nadam_step, nadam_update
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import count_step, number, scalar, update_moments
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class NAdam(Optimizer):
@@ -34,7 +35,7 @@ class NAdam(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -97,25 +98,47 @@ class NAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p) for p in parameters]
+        params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
+        counts = [self._count(s, group) for s in states]
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        nadam_step(
+            params, grads, averages, squares, [p for p, _ in counts], [step for _, step in counts],
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["momentum_decay"],
+            group["eps"], group["maximize"], group["decoupled_weight_decay"],
+        )  # fmt: skip
+
+    def _started(self, parameter: Tensor) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["mu_product"] = scalar(1.0)
+            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+        return state
+
+    def _count(self, state: dict[str, Any], group: dict[str, Any]) -> tuple[float, float]:
+        """Return the product of the momenta, and the number of the step that begins."""
+        step = count_step(state)
+        beta1 = number(group["betas"][0])
+        state["mu_product"] *= nadam_momentum(step, beta1, group["momentum_decay"])
+        return number(state["mu_product"]), step
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["mu_product"] = scalar(1.0)
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_avg_sq"] = zeros_like(parameter)
-        step = count_step(state)
-        parameter, gradient, average, square = update_moments(parameter, gradient, state, group)
-        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
-        growth = group["momentum_decay"]
-        momentum = beta1 * (1.0 - 0.5 * 0.96 ** (step * growth))
-        following = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * growth))
-        state["mu_product"] *= momentum
-        product = number(state["mu_product"])
-        denominator = (square / (1 - beta2**step)).sqrt() + group["eps"]
-        parameter.addcdiv_(gradient, denominator, value=-lr * (1.0 - momentum) / (1.0 - product))
-        parameter.addcdiv_(
-            average, denominator, value=-lr * following / (1.0 - product * following)
+        state = self._started(parameter)
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        parameter, gradient, average, square = as_real(
+            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
         )
+        nadam_update(
+            parameter, gradient, average, square,
+            *self._count(state, group),
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["momentum_decay"],
+            group["eps"], group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
+        )  # fmt: skip

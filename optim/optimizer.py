@@ -11,7 +11,7 @@ from tensorplug.autograd import enable_grad, set_grad_enabled
 from tensorplug.autograd.hooks import RemovableHandle
 from tensorplug.core import Tensor
 
-from .groups import new_group, repr_of_groups
+from .groups import by_kind, new_group, repr_of_groups, updates_together
 from .state import load_group, pack_groups, restore_state
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
@@ -67,7 +67,8 @@ class Optimizer:
     """Base of optimizers.
 
     A subclass passes its options to ``super().__init__(params, defaults)`` and defines
-    :meth:`update`, which handles one parameter, or else overrides :meth:`step` as a whole.
+    :meth:`update`, which handles one parameter, or else overrides :meth:`step` as a whole. With an
+    option ``foreach`` it also defines :meth:`update_together`, which handles several.
 
     Parameters
     ----------
@@ -211,7 +212,18 @@ class Optimizer:
         return loss
 
     def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group that have a gradient, by default one after the other."""
+        """Update the parameters of a group that have a gradient, together if the options let it."""
+        if updates_together(group):
+            for together in by_kind(parameters):
+                self.update_together(together, group)
+        else:
+            self._update_each(parameters, group)
+
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device; a subclass with `foreach` does it in one op."""
+        self._update_each(parameters, group)
+
+    def _update_each(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for parameter in parameters:
             gradient: Any = parameter.grad
             self.update(parameter, gradient, self.state[parameter], group)

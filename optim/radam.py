@@ -7,9 +7,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .fused_adam_variants import radam_step, radam_update
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import count_step, number, scalar, update_moments
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class RAdam(Optimizer):
@@ -32,7 +33,7 @@ class RAdam(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -94,26 +95,37 @@ class RAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p) for p in parameters]
+        params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        radam_step(
+            params, grads, averages, squares, [count_step(s) for s in states],
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
+            group["maximize"], group["decoupled_weight_decay"],
+        )  # fmt: skip
+
+    def _started(self, parameter: Tensor) -> dict[str, Any]:
+        """Return the state of a parameter, which is zero at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+        return state
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["exp_avg"] = zeros_like(parameter)
-            state["exp_avg_sq"] = zeros_like(parameter)
-        step = count_step(state)
-        parameter, gradient, average, square = update_moments(parameter, gradient, state, group)
-        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
-        correction = 1 - beta2**step
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction
-        rate = lr / (1 - beta1**step)
-        if length <= 5.0:
-            parameter.add_(average, alpha=-rate)
-            return
-        rectification = (
-            (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-        ) ** 0.5
-        denominator = square.sqrt() + group["eps"]
-        parameter.addcdiv_(average, denominator, value=-rate * rectification * correction**0.5)
+        state = self._started(parameter)
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        parameter, gradient, average, square = as_real(
+            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
+        )
+        radam_update(
+            parameter, gradient, average, square, count_step(state),
+            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
+            group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
+        )  # fmt: skip

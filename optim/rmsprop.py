@@ -8,7 +8,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .fused import rmsprop_step, rmsprop_update
-from .groups import by_kind, check_learning_rate, check_range, updates_together
+from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number, scalar
 
@@ -96,27 +96,23 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group, in one op if the options let it."""
-        if not updates_together(group):
-            super().update_group(parameters, group)
-            return
-        for together in by_kind(parameters):
-            states = [self._started(p, group) for p in together]
-            for state in states:
-                count_step(state)
-            params, grads, squares, means, buffers = as_real_lists(
-                together,
-                [p.grad for p in together],
-                [s["square_avg"] for s in states],
-                [s["grad_avg"] for s in states] if group["centered"] else [],
-                [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-            )
-            rmsprop_step(
-                params, grads, squares, means, buffers,
-                number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"],
-                group["momentum"], group["centered"], group["maximize"],
-            )  # fmt: skip
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p, group) for p in parameters]
+        for state in states:
+            count_step(state)
+        params, grads, squares, means, buffers = as_real_lists(
+            parameters,
+            [p.grad for p in parameters],
+            [s["square_avg"] for s in states],
+            [s["grad_avg"] for s in states] if group["centered"] else [],
+            [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
+        )
+        rmsprop_step(
+            params, grads, squares, means, buffers,
+            number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"],
+            group["momentum"], group["centered"], group["maximize"],
+        )  # fmt: skip
 
     def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a parameter, which is zero at first."""

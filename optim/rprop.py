@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import full_like, ones_like, zeros_like
+from tensorplug.core.ops import full_like, zeros_like
 
+from .fused_own_rates import rprop_step, rprop_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar
+from .state import as_real, count_step, number, scalar, step_lists
 
 
 class Rprop(Optimizer):
@@ -28,7 +29,7 @@ class Rprop(Optimizer):
     maximize : bool
         Go up the gradient instead of down.
     foreach : bool, optional
-        Accepted for torch's sake. Every tensor is updated by a few in-place ops, whatever it says.
+        Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
         Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
     differentiable : bool
@@ -80,27 +81,40 @@ class Rprop(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        states = [self._started(p, group) for p in parameters]
+        for state in states:
+            count_step(state)
+        params, grads, previous, sizes = step_lists(parameters, states, "prev", "step_size")
+        (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
+        rprop_step(
+            params, grads, previous, sizes,
+            shrink, grow, smallest, largest, group["maximize"],
+        )  # fmt: skip
+
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the state of a parameter, whose step sizes are the learning rate at first."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["prev"] = zeros_like(parameter, requires_grad=False)
+            rate = number(group["lr"])
+            value = complex(rate, rate) if parameter.is_complex() else rate
+            state["step_size"] = full_like(parameter, value).detach()
+        return state
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        if not state:
-            state["step"] = scalar(0.0)
-            state["prev"] = zeros_like(parameter)
-            rate = number(group["lr"])
-            value = complex(rate, rate) if parameter.is_complex() else rate
-            state["step_size"] = full_like(parameter, value).detach()
+        state = self._started(parameter, group)
         count_step(state)
-        if group["maximize"]:
-            gradient = -gradient
-        previous, size = state["prev"], state["step_size"]
-        if parameter.is_complex():
-            parameter, gradient, previous, size = as_real((parameter, gradient, previous, size))
-        shrink, grow = group["etas"]
-        agreement = gradient * previous
-        turned = agreement < 0
-        factor = ones_like(size).masked_fill_(agreement > 0, grow).masked_fill_(turned, shrink)
-        size.mul_(factor).clamp_(*group["step_sizes"])
-        gradient = gradient.masked_fill(turned, 0)  # no step, and no verdict in the next one
-        parameter.addcmul_(gradient.sign(), size, value=-1)
-        previous.copy_(gradient)
+        parameter, gradient, previous, size = as_real(
+            (parameter, gradient, state["prev"], state["step_size"])
+        )
+        (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
+        rprop_update(
+            parameter, gradient, previous, size,
+            shrink, grow, smallest, largest, group["maximize"],
+        )  # fmt: skip

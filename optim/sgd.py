@@ -9,12 +9,10 @@ from tensorplug.core.ops import zeros_like
 
 from .fused import sgd_step, sgd_update
 from .groups import (
-    by_kind,
     check_fused,
     check_implementation,
     check_learning_rate,
     check_range,
-    updates_together,
 )
 from .optimizer import Optimizer, ParamsT
 from .state import as_real_lists, number
@@ -104,21 +102,15 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
         check_fused(self.param_groups)
 
-    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group, in one op if the options let it."""
-        if not updates_together(group):
-            super().update_group(parameters, group)
-            return
-        for together in by_kind(parameters):
-            fresh = [p for p in together if self.state[p].get("momentum_buffer") is None]
-            known = [p for p in together if self.state[p].get("momentum_buffer") is not None]
-            for chosen, first in ((fresh, True), (known, False)):
-                if chosen:
-                    self._update_together(chosen, group, first)
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device in one op."""
+        fresh = [p for p in parameters if self.state[p].get("momentum_buffer") is None]
+        known = [p for p in parameters if self.state[p].get("momentum_buffer") is not None]
+        for chosen, first in ((fresh, True), (known, False)):
+            if chosen:
+                self._update_chosen(chosen, group, first)
 
-    def _update_together(
-        self, parameters: list[Tensor], group: dict[str, Any], first: bool
-    ) -> None:
+    def _update_chosen(self, parameters: list[Tensor], group: dict[str, Any], first: bool) -> None:
         gradients = [parameter.grad for parameter in parameters]
         buffers = []
         if group["momentum"] != 0:

@@ -107,30 +107,8 @@ def as_real_lists(*lists: Sequence[Tensor | None]) -> Any:
     return [as_real(tensors) for tensors in lists]
 
 
-def update_moments(
-    parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Decay the weights, and update the averages of the gradient and of its square, as in Adam.
-
-    Returns
-    -------
-    tuple of Tensor
-        Parameter, gradient and both averages, complex ones shown as pairs of numbers.
-    """
-    if group["maximize"]:
-        gradient = -gradient
-    decay = group["weight_decay"]
-    if decay != 0:
-        if group["decoupled_weight_decay"]:
-            parameter.mul_(1 - number(group["lr"]) * decay)
-        else:
-            gradient = gradient.add(parameter, alpha=decay)
-    average, square = state["exp_avg"], state["exp_avg_sq"]
-    if parameter.is_complex():
-        parameter, gradient, average, square = as_real((parameter, gradient, average, square))
-    beta1, beta2 = group["betas"]
-    average.lerp_(gradient, 1 - beta1)
-    square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-    if group["differentiable"]:
-        average, square = average.clone(), square.clone()
-    return parameter, gradient, average, square
+def step_lists(parameters: Sequence[Tensor], states: Sequence[dict[str, Any]], *names: str) -> Any:
+    """Return parameters, their gradients and what is remembered by each name, complex ones as real."""
+    gradients = [parameter.grad for parameter in parameters]
+    remembered = [[state[name] for state in states] for name in names]
+    return as_real_lists(parameters, gradients, *remembered)
