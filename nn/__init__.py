@@ -1,5 +1,7 @@
 """Neural network modules, functions and initialisers."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from . import plugin as _plugin  # isort: skip  # first: it registers the ops
 from . import (
     attention as attention,
@@ -43,3 +45,15 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+# Names of torch that programs may ask for.
+_ABSENT = {
+    "SyncBatchNorm": "needs several processes; in one, BatchNorm1d, 2d or 3d does the same",
+    "LinearCrossEntropyLoss": "a prototype of torch; Linear and CrossEntropyLoss do the same",
+}
+
+if not TYPE_CHECKING:  # type checkers are to report what is missing
+
+    def __getattr__(name: str) -> NoReturn:
+        reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")

@@ -130,3 +130,19 @@ def test_the_table_names_what_is_missing():
         path, _, last = name.rpartition(".")
         assert not hasattr(place(path, tp), last), f"{name} is there by now"
         assert hasattr(place(path, torch), last), f"torch has no {name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nn.SyncBatchNorm", "needs several processes; in one, BatchNorm1d"),
+        ("nn.LinearCrossEntropyLoss", "Linear and CrossEntropyLoss do the same"),
+        ("optim.SparseAdam", "no sparse tensors; Adam takes"),
+        ("nn.Nonsense", "no attribute 'Nonsense'$"),
+        ("optim.Nonsense", "no attribute 'Nonsense'$"),
+    ],
+)
+def test_a_missing_name_says_why(name, reason):
+    module, _, attribute = name.partition(".")
+    with pytest.raises(AttributeError, match=reason):
+        getattr(getattr(tp, module), attribute)
