@@ -1,5 +1,6 @@
 """Programs that import torch, run on tensorplug; each in a process of its own."""
 
+import multiprocessing
 import subprocess
 import sys
 import textwrap
@@ -115,6 +116,70 @@ def test_a_program_trains_with_a_module_beside_it(tmp_path):
     (tmp_path / "helper.py").write_text("import torch\nSIZE = torch.tensor(64).item()\n")
     assert run(tmp_path, TRAINING) == "3.0 1.0\n"
     assert (tmp_path / "model.pt").exists()
+
+
+SPAWNING = """
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        assert get_worker_info() is not None and torch.__version__.endswith("+tensorplug")
+        return torch.tensor(float(index)) ** 2
+
+
+def collate(samples):
+    import torch.nn.functional as F
+
+    return F.relu(torch.stack(samples))
+
+
+if __name__ == "__main__":
+    loader = DataLoader(
+        Squares(), 4, num_workers=2, collate_fn=collate, multiprocessing_context=sys.argv[1]
+    )
+    print([batch.tolist() for batch in loader])
+"""
+
+
+@pytest.mark.parametrize("how", ["spawn", "forkserver", "fork"])
+@pytest.mark.parametrize("module", [None, "program"])
+def test_workers_import_torch_however_they_are_started(tmp_path, how, module):
+    if how not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot start processes by {how}")
+    expected = "[[0.0, 1.0, 4.0, 9.0], [16.0, 25.0, 36.0, 49.0]]\n"
+    assert run(tmp_path, SPAWNING, how, module=module) == expected
+
+
+def test_a_process_spawned_after_uninstalling_knows_nothing(tmp_path):
+    program = """
+    import multiprocessing, sys
+    from tensorplug import compat
+
+
+    def names():
+        return any("compat" in type(finder).__module__ for finder in sys.meta_path)
+
+
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("spawn")
+        with compat.install(), context.Pool(1) as pool:
+            print(pool.apply(names))
+        with context.Pool(1) as pool:
+            print(pool.apply(names))
+    """
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout == "True\nFalse\n", done.stderr
 
 
 def test_a_module_is_run_by_name(tmp_path):

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import spawning
 from .finder import Finder, alias_of, is_ours
 
 __all__ = ["install", "run", "torch", "uninstall"]
@@ -44,6 +45,8 @@ class _Installation:
 
 def install() -> _Installation:
     """Let ``import torch``, and imports from it, resolve to tensorplug from now on.
+
+    Processes that :mod:`multiprocessing` starts meanwhile do so, too, however they are started.
 
     Returns
     -------
@@ -70,6 +73,7 @@ def install() -> _Installation:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        spawning.tell_children(install)
     return _Installation()
 
 
@@ -77,6 +81,7 @@ def uninstall() -> None:
     """Let ``import torch`` mean torch again; what was imported already keeps its names."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        spawning.tell_children(None)
     for name in [name for name, module in sys.modules.items() if is_ours(module)]:
         del sys.modules[name]
 
