@@ -11,10 +11,10 @@ from typing import Any
 
 from .current import current
 from .dtypes import DType
-from .errors import DeviceNotAvailableError, KernelContractError
+from .errors import KernelContractError
 from .kinds import Kind
 from .op import Op, Spec
-from .runtime import RemovedRuntime
+from .runtime import RefusingRuntime
 from .shapes import Shape
 from .tensor_base import TensorBase, new_tensor, storage_of
 
@@ -165,13 +165,13 @@ def overlaps(tensor: Any) -> bool:
     return any([size > 1 and not stride for size, stride in pairs])
 
 
-def _devices_differ(op: Op, values: tuple[Any, ...]) -> RuntimeError:
+def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
     devices: dict[str, None] = {}
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, TensorBase):
-                if isinstance(item._kind.runtime, RemovedRuntime):
-                    return DeviceNotAvailableError(item._kind.runtime.reason)
+                if isinstance(item._kind.runtime, RefusingRuntime):
+                    return item._kind.runtime.error(item._kind.runtime.reason)
                 devices[str(item._kind.device)] = None
     found = " and ".join(devices)
     return RuntimeError(

@@ -14,7 +14,7 @@ from typing import Any
 from .devices import CPU, Device, default, unlisted
 from .dtypes import ALL_DTYPES, FLOATING, DType
 from .errors import DeviceNotAvailableError
-from .runtime import DeviceRuntime, RemovedRuntime
+from .runtime import DeviceRuntime, RefusingRuntime, RemovedRuntime
 
 _SCALARS_KEPT = 1024
 
@@ -144,7 +144,7 @@ def kind_of(device: Device, dtype: DType) -> Kind:
 def extend_tables(kind: Kind) -> None:
     """Give `kind` an unresolved slot for every op that it has none for."""
     for index in range(len(kind.kernels), op_count()):
-        kind.kernels.append(make_stub(index, kind))
+        kind.kernels.append(_unresolved(index, kind))
         kind.results.append(None)
         kind.writers.append(None)
 
@@ -166,7 +166,24 @@ def reset_tables() -> None:
             extend_tables(kind)
             for index in range(len(kind.kernels)):
                 kind.writers[index] = None
-                kind.kernels[index] = make_stub(index, kind)
+                kind.kernels[index] = _unresolved(index, kind)
+
+
+def _unresolved(index: int, kind: Kind) -> Callable[..., Any]:
+    runtime = kind.runtime
+    return runtime.refuse if isinstance(runtime, RefusingRuntime) else make_stub(index, kind)
+
+
+def refusing_kind(kind: Kind, runtime: RefusingRuntime) -> Kind:
+    """Return a kind that looks like another but whose kernels raise, as all of `runtime` does."""
+    with lock:
+        device = unlisted(kind.device)
+        refusing = Kind(device, kind.dtype, runtime)
+        refusing.as_array = runtime.refuse
+        refusing.is_meta = False  # there, ops would ask no kernel
+        extend_tables(refusing)
+        _KINDS[device, kind.dtype] = refusing
+    return refusing
 
 
 def forget_device(device_type: str, plugin: str) -> None:

@@ -20,7 +20,7 @@ from .dtypes import ALL_DTYPES, DType, on_default_dtype_change
 from .errors import FallbackWarning, KernelNotFoundError, RegistrationError, warn
 from .kinds import Kind, lock
 from .operators import Op
-from .runtime import RemovedRuntime
+from .runtime import RefusingRuntime
 from .tensor_base import TensorBase, wrap
 
 CAST = operators.handle("cast")
@@ -289,7 +289,7 @@ def make_stub(index: int, kind: Kind) -> Callable[..., Any]:
 def fill(op: Op, kind: Kind) -> None:
     """Resolve an op for a kind into the kind's tables."""
     with lock:
-        if isinstance(kind.runtime, RemovedRuntime):
+        if isinstance(kind.runtime, RefusingRuntime):
             return  # the stub was called while its device was being removed; the slot raises by now
         if not op.pointwise:
             choice = choose(op, kind.device.type, kind.dtype)

@@ -246,8 +246,40 @@ class RuntimeExtension:
         """Give cached memory back."""
 
 
-class RemovedRuntime(DeviceRuntime):
-    """Stands in for the runtime of a device whose plugin was unregistered; all it does is say so.
+class RefusingRuntime(DeviceRuntime):
+    """Stands in for a runtime where tensors cannot be computed with; all it does is say so.
+
+    Parameters
+    ----------
+    former : DeviceRuntime
+        In whose place it stands.
+    error : type
+        What is raised.
+    reason : str
+        Its message.
+    """
+
+    def __init__(self, former: DeviceRuntime, error: builtins.type[Exception], reason: str) -> None:
+        self.type = former.type
+        self.array_type = former.array_type
+        self.error = error
+        self.reason = reason
+
+    def unavailable_reason(self) -> str:
+        """Return the reason."""
+        return self.reason
+
+    def refuse(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise the error."""
+        raise self.error(self.reason)
+
+    dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
+    copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
+    synchronize = quiet = share = shared_handle = from_shared_handle = refuse
+
+
+class RemovedRuntime(RefusingRuntime):
+    """Stands in for the runtime of a device whose plugin was unregistered.
 
     Parameters
     ----------
@@ -258,24 +290,11 @@ class RemovedRuntime(DeviceRuntime):
     """
 
     def __init__(self, former: DeviceRuntime, plugin: str) -> None:
-        self.type = former.type
-        self.array_type = former.array_type
-        self.reason = (
+        reason = (
             f"the tensor lives on device {former.type!r}, which went away when plugin {plugin} was "
             'unregistered; move tensors with .to("cpu") before that, or make this one anew'
         )
-
-    def unavailable_reason(self) -> str:
-        """Return that the device went away."""
-        return self.reason
-
-    def refuse(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise DeviceNotAvailableError."""
-        raise DeviceNotAvailableError(self.reason)
-
-    dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
-    copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
-    synchronize = quiet = share = shared_handle = from_shared_handle = refuse
+        super().__init__(former, DeviceNotAvailableError, reason)
 
 
 #: What a runtime may declare in ``capabilities``; the conformance suite asks for nothing

@@ -12,6 +12,7 @@ from .execution import execute, kernel_of, overlaps, unwrap
 from .kinds import Kind
 from .op import Op, Spec
 from .pointwise import fits
+from .runtime import RefusingRuntime
 from .shapes import Shape
 from .tensor_base import TensorBase, bump_version
 
@@ -56,6 +57,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
 def check_out(name: str, target: Any, dtype: DType, kind: Kind) -> None:
     """Refuse to write a result of some dtype and kind into a tensor that can't take it."""
     if target._kind.device is not kind.device:
+        if isinstance(target._kind.runtime, RefusingRuntime):
+            target._kind.runtime.refuse()
         raise RuntimeError(
             f"{name}(): expected out= on {kind.device}, got a tensor on {target._kind.device}"
         )

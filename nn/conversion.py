@@ -13,7 +13,7 @@ from tensorplug.core.formats import check_format
 from tensorplug.core.ops import empty_like
 
 from .module_base import ModuleBase
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 
 class ModuleConversion(ModuleBase):
@@ -26,10 +26,14 @@ class ModuleConversion(ModuleBase):
                 if child is not None:
                     child._apply(fn)
         for parameter in self._parameters.values():
-            if parameter is not None:
+            if is_lazy(parameter):
+                parameter.convert(fn)
+            elif parameter is not None:
                 _convert(parameter, fn)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.convert(fn)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 
@@ -118,7 +122,19 @@ class ModuleConversion(ModuleBase):
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
     def share_memory(self) -> Self:
-        """Move every tensor to memory that other processes can share."""
+        """Move every tensor to memory that other processes can share.
+
+        Raises
+        ------
+        RuntimeError
+            If a parameter or buffer is uninitialized: call the module first.
+        """
+        module = cast(Any, self)
+        if any(map(is_lazy, [*module.parameters(), *module.buffers()])):
+            raise RuntimeError(
+                "Can't share memory on an uninitialized parameter or buffer; call the module with a batch "
+                "before share_memory()"
+            )
 
         def share(tensor: Tensor) -> Tensor:
             move = getattr(tensor, "share_memory_", None)

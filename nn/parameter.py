@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
+from tensorplug.core.refusing import refuse_ops
 
 
 class _Owned(Tensor):
@@ -98,10 +100,50 @@ class Buffer(_Owned):
         return _rebuild_parameter, (type(self), self.detach(), False, self.__dict__ or None)
 
 
+class _NoShapeError(RuntimeError, ValueError):
+    """Raised for the shape of an uninitialized parameter: in torch the latter by ops, the former by it."""
+
+
 class UninitializedTensor:
-    """What a parameter and a buffer have in common whose shape is not known yet."""
+    """What a parameter and a buffer have in common whose shape is not known yet.
+
+    Computing with one raises ValueError.
+    """
 
     __slots__ = ()
+
+    @classmethod
+    def _made(cls, requires_grad: bool, device: Device | str | None, dtype: DType | None) -> Any:
+        data = empty(0, device=device, dtype=dtype)
+        owned = cast(Any, cls)._over(data, requires_grad)
+        owned._place = data.device
+        reason = (
+            "Attempted to use an uninitialized parameter in a computation. Parameters of lazy modules, and "
+            f"tensorplug.nn.{cls.__name__} objects, have no shape until the module is called: call it with "
+            "a batch first, or materialize(shape) the parameter"
+        )
+        refuse_ops(owned, ValueError, reason)
+        return owned
+
+    def convert(self, fn: Callable[[Tensor], Tensor]) -> None:
+        """Take over the device and the dtype that `fn` gives a tensor."""
+        tensor: Any = self
+        like = fn(empty(0, device=tensor.device, dtype=tensor.dtype))
+        made = self._made(False, like.device, like.dtype)
+        tensor.data = made
+        tensor._place = like.device
+
+    @property
+    def device(self) -> Device:
+        """Where it will be made."""
+        place: Device = cast(Any, self)._place
+        return place
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise ValueError, where no op would."""
+        cast(Any, self)._kind.runtime.refuse()
+
+    detach = numpy = _refuse
 
     def materialize(
         self, shape: Any, device: Device | str | None = None, dtype: DType | None = None
@@ -119,12 +161,13 @@ class UninitializedTensor:
         tensor.data = empty(
             shape, device=device or tensor.device, dtype=tensor.dtype if dtype is None else dtype
         )
+        del tensor._place
         tensor.__class__ = Parameter if isinstance(self, Parameter) else Buffer
 
     @property
     def shape(self) -> Any:
         """There is none yet."""
-        raise RuntimeError(
+        raise _NoShapeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
             "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
             "Call `forward` to initialize the parameters before accessing their attributes."
@@ -165,7 +208,8 @@ class UninitializedParameter(UninitializedTensor, Parameter):  # type: ignore[mi
         dtype: DType | None = None,
     ) -> Self:
         """Make one without elements."""
-        return cls._over(empty(0, device=device, dtype=dtype), requires_grad)
+        made: Self = cls._made(requires_grad, device, dtype)
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.requires_grad, self.device, self.dtype)
@@ -188,7 +232,7 @@ class UninitializedBuffer(UninitializedTensor, Buffer):  # type: ignore[misc]
         persistent: bool = True,
     ) -> Self:
         """Make one without elements."""
-        buffer = cls._over(empty(0, device=device, dtype=dtype), requires_grad)
+        buffer: Self = cls._made(requires_grad, device, dtype)
         buffer.persistent = persistent
         return buffer
 
@@ -199,7 +243,7 @@ class UninitializedBuffer(UninitializedTensor, Buffer):  # type: ignore[misc]
         return type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
 
 
-def is_lazy(tensor: Any) -> bool:
+def is_lazy(tensor: Any) -> TypeGuard[UninitializedTensor]:
     """Return whether the tensor's shape is not known yet."""
     return isinstance(tensor, UninitializedTensor)
 

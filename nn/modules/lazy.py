@@ -66,15 +66,6 @@ class LazyModuleMixin:
             stacklevel=3,
         )
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        module = cast(Any, self)
-        lazy = [name for name, buffer in module._buffers.items() if is_lazy(buffer)]
-        cast(Any, super())._apply(fn, recurse)
-        for name in lazy:  # converted, it is an ordinary tensor
-            made = module._buffers[name]
-            module._buffers[name] = UninitializedBuffer(device=made.device, dtype=made.dtype)
-        return self
-
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         module = cast(Any, self)
         for name, value in {**module._parameters, **module._persistent_buffers()}.items():

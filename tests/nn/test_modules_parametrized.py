@@ -81,6 +81,95 @@ def test_uninitialized():
     assert not again.requires_grad
 
 
+X = tp.ones(2, 3)
+IMAGE = tp.ones(1, 3, 4, 4)
+COMPUTING = {
+    "add": lambda p: p + 1,
+    "add a tensor": lambda p: X + p,
+    "add itself": lambda p: p + p,
+    "right operand": lambda p: 2**p,
+    "comparison": lambda p: p == X,
+    "one argument": lambda p: tp.exp(p),
+    "reduction": lambda p: p.sum(),
+    "matmul": lambda p: X @ p,
+    "linear": lambda p: nn.functional.linear(X, p),
+    "convolution": lambda p: nn.functional.conv2d(IMAGE, p),
+    "batch_norm": lambda p: nn.functional.batch_norm(IMAGE, p, p),
+    "layer_norm": lambda p: nn.functional.layer_norm(X, (3,), p),
+    "embedding": lambda p: nn.functional.embedding(tp.tensor([0]), p),
+    "attention": lambda p: nn.functional.scaled_dot_product_attention(p, p, p),
+    "loss": lambda p: nn.functional.mse_loss(X, p),
+    "cat": lambda p: tp.cat([X, p]),
+    "stack": lambda p: tp.stack([p]),
+    "where": lambda p: tp.where(X > 0, X, p),
+    "view": lambda p: p.view(-1),
+    "transpose": lambda p: p.T,
+    "index": lambda p: p[0],
+    "index assignment": lambda p: p.__setitem__(0, 1.0),
+    "in-place": lambda p: p.zero_(),
+    "written into another": lambda p: X.copy_(p),
+    "added to another": lambda p: X.add_(p),
+    "out": lambda p: tp.add(X, 1, out=p.requires_grad_(False)),
+    "initialiser": lambda p: nn.init.normal_(p),
+    "like": lambda p: tp.zeros_like(p),
+    "clone": lambda p: p.clone(),
+    "detach": lambda p: p.detach(),
+    "conversion": lambda p: p.to(tp.float64),
+    "numpy": lambda p: p.numpy(),
+    "item": lambda p: p.item(),
+    "iteration": lambda p: list(p),
+    "numel": lambda p: p.numel(),
+    "decomposition": lambda p: tp.linalg.qr(p),
+    "vector": lambda p: nn.utils.parameters_to_vector([p]),
+    "vmap": lambda p: tp.vmap(lambda x: 2 * x)(p),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("cls", [nn.UninitializedParameter, nn.UninitializedBuffer])
+@pytest.mark.parametrize("compute", COMPUTING.values(), ids=COMPUTING)
+def test_computing_with_what_has_no_shape_raises(compute, cls, grad, device):
+    value = cls(device=device)
+    with tp.set_grad_enabled(grad), pytest.raises(ValueError, match=r"uninitialized parameter"):
+        compute(value)
+    assert X.tolist() == [[1.0] * 3] * 2
+    assert repr(value) == f"<{cls.__name__}>"
+    value.materialize((2, 3))
+    assert (value.data + 1).shape == (2, 3)
+
+
+def test_what_can_be_asked_of_an_uninitialized_parameter():
+    parameter = nn.UninitializedParameter(dtype=tp.float64)
+    assert parameter.device == tp.device("cpu")
+    assert (parameter.dtype, parameter.is_leaf, parameter.grad) == (tp.float64, True, None)
+    assert parameter.is_floating_point()
+    assert {parameter: 1}[parameter] == 1
+    assert nn.UninitializedParameter(device="meta").device == tp.device("meta")
+
+
+def test_lazy_module_moves():
+    module = lazy("LazyBatchNorm1d").to(tp.float64).to("meta")
+    assert {(p.dtype, str(p.device)) for p in (*module.parameters(), module.running_mean)} == {
+        (tp.float64, "meta")
+    }
+    module.to_empty(device="cpu").float()
+    assert module.has_uninitialized_params()
+    with pytest.raises(RuntimeError, match="Can't share memory"):
+        nn.Sequential(module).share_memory()
+    assert module(tp.ones(2, 3)).dtype is tp.float32
+
+
+def test_an_op_registered_later_raises_too():
+    from tensorplug.core.kinds import known_kinds, op_count, reset_tables
+
+    parameter = nn.UninitializedParameter()
+    reset_tables()
+    with pytest.raises(ValueError, match="uninitialized"):
+        parameter.exp()
+    assert {len(kind.kernels) for kind in known_kinds()} == {op_count()}
+
+
 def test_lazy_module_of_wrong_input():
     module = lazy("LazyConv2d", 4, 2)
     with pytest.raises(RuntimeError, match="Expected 3D"):
