@@ -43,22 +43,22 @@ demo: $(VENV)/.demo
 # One thread per worker: the workers take the cores.
 test doctest: export OMP_NUM_THREADS = 1
 test: doctest
-	$(VENV)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
 
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
-	$(COMPILED)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
+	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
 # `make test` skips what needs CuPy and NVRTC.
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 3
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 3
 
 test-cuda-compile: $(CUDA)/.cuda
-	$(CUDA)/bin/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) backends/cuda_cupy/tests
+	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
