@@ -98,6 +98,24 @@ def dtype_named(name: str) -> DType:
         raise TypeError(f"unknown dtype {name!r}; known are {', '.join(_BY_NAME)}") from None
 
 
+def wrap_integer(value: Number, dtype: DType) -> Number:
+    """Return an int as one that an integer `dtype` can hold, modulo its width as in C.
+
+    For a runtime's ``scalar``: array libraries refuse ints that are out of range. Anything else than an
+    int with an integer dtype is returned as it is.
+
+    Examples
+    --------
+    >>> wrap_integer(-1, uint8), wrap_integer(128, int8), wrap_integer(300, float32)
+    (255, -128, 300)
+    """
+    if dtype.category != INTEGER or not isinstance(value, int):
+        return value
+    bits = 8 * dtype.itemsize
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
+
+
 _PYTHON_TYPES: dict[type, DType] = {bool: bool_, int: int64, complex: complex128}
 
 

@@ -119,7 +119,10 @@ class DeviceRuntime:
         raise NotImplementedError
 
     def scalar(self, value: Number, dtype: DType, index: int) -> Any:
-        """Return a new 0-d array that holds a Python number converted to `dtype`."""
+        """Return a new 0-d array that holds a Python number converted to `dtype`.
+
+        Integers wrap around as in C; ``tensorplug.plugin.wrap_integer`` does that.
+        """
         raise NotImplementedError
 
     def copy_into(self, target: Any, source: Any) -> None:

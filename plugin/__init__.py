@@ -20,6 +20,7 @@ from tensorplug.core.dtypes import (
     DType,
     Number,
     dtype_named,
+    wrap_integer,
 )
 from tensorplug.core.errors import (
     DeviceNotAvailableError,
@@ -107,6 +108,7 @@ __all__ = [
     "view_kernels",
     "view_layout",
     "vmap_rule",
+    "wrap_integer",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, DType, Number
+from tensorplug.core.dtypes import ALL_DTYPES, DType, Number, wrap_integer
 from tensorplug.core.runtime import DeviceRuntime
 from tensorplug.core.shapes import Shape, contiguous_strides
 
@@ -155,13 +155,10 @@ class StandardRuntime(DeviceRuntime):
     def scalar(self, value: Number, dtype: DType, index: int) -> StoredArray:
         """Return a 0-d array; integers wrap around as in C."""
         native = host_dtype(dtype)
-        if native.kind in "iu" and isinstance(value, int):
-            bits = 8 * native.itemsize
-            value &= (1 << bits) - 1
-            if native.kind == "i" and value >> (bits - 1):
-                value -= 1 << bits
         with np.errstate(all="ignore"):
-            return self.from_host(np.asarray(value).astype(native), dtype, index)
+            return self.from_host(
+                np.asarray(wrap_integer(value, dtype)).astype(native), dtype, index
+            )
 
     def copy_into(self, target: StoredArray, source: StoredArray) -> None:
         """Copy the elements of `source` to those of `target`."""

@@ -16,6 +16,7 @@ from tensorplug.plugin import (
     Shape,
     SharedMemory,
     contiguous_strides,
+    wrap_integer,
 )
 
 NATIVES: dict[DType, np.dtype[Any]] = {
@@ -93,13 +94,8 @@ class NumpyRuntime(DeviceRuntime):
     def scalar(self, value: Number, dtype: DType, index: int) -> np.ndarray[Any, Any]:
         """Return a 0-d array; integers wrap around as in C."""
         native = NATIVES[dtype]
-        if native.kind in "iu" and isinstance(value, int):
-            bits = 8 * native.itemsize
-            value &= (1 << bits) - 1
-            if native.kind == "i" and value >> (bits - 1):
-                value -= 1 << bits
         with np.errstate(all="ignore"):
-            array = np.asarray(value).astype(native)
+            array = np.asarray(wrap_integer(value, dtype)).astype(native)
         array.flags.writeable = False
         return array
 

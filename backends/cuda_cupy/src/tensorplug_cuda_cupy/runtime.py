@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import DeviceNotAvailableError, DeviceRuntime, DType, Number, Shape
+from tensorplug.plugin import (
+    DeviceNotAvailableError,
+    DeviceRuntime,
+    DType,
+    Number,
+    Shape,
+    wrap_integer,
+)
 
 from . import presence, streams
 from ._cupy import cp
@@ -137,13 +144,8 @@ class CudaRuntime(DeviceRuntime):
     def scalar(self, value: Number, dtype: DType, index: int) -> Any:
         """Return a 0-d array; integers wrap around as in C. A kernel writes it: nothing waits for a copy."""
         native = NATIVES[dtype]
-        if native.kind in "iu" and isinstance(value, int):
-            bits = 8 * native.itemsize
-            value &= (1 << bits) - 1
-            if native.kind == "i" and value >> (bits - 1):
-                value -= 1 << bits
         with np.errstate(all="ignore"):
-            number = np.asarray(value).astype(native)
+            number = np.asarray(wrap_integer(value, dtype)).astype(native)
         with self._on(index):
             if native == BFLOAT16:
                 return cp.full((), int(number.view(np.uint16)), np.uint16).view(BFLOAT16)

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import DeviceRuntime, DType, Number, Shape, contiguous_strides
+from tensorplug.plugin import (
+    DeviceRuntime,
+    DType,
+    Number,
+    Shape,
+    contiguous_strides,
+    wrap_integer,
+)
 
 from .arrays import NATIVES, OpenCLArray, packed, place_of
 
@@ -196,13 +203,10 @@ class OpenCLRuntime(DeviceRuntime):
     def scalar(self, value: Number, dtype: DType, index: int) -> OpenCLArray:
         """Return a 0-d array; integers wrap around as in C."""
         native = NATIVES[dtype]
-        if native.kind in "iu" and isinstance(value, int):
-            bits = 8 * native.itemsize
-            value &= (1 << bits) - 1
-            if native.kind == "i" and value >> (bits - 1):
-                value -= 1 << bits
         with np.errstate(all="ignore"):
-            return self.from_host(np.asarray(value).astype(native), dtype, index)
+            return self.from_host(
+                np.asarray(wrap_integer(value, dtype)).astype(native), dtype, index
+            )
 
     def copy_into(self, target: OpenCLArray, source: OpenCLArray) -> None:
         """Copy the elements of `source` to those of `target`, by way of the host between devices."""
