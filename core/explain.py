@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from . import kinds, operators, resolution
+from . import fallback, kinds, operators, resolution
 from .devices import META, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .kinds import Kind
@@ -108,7 +108,7 @@ def _outcome(choice: Choice) -> str:
     if choice.way == "meta":
         return f"the declared rule alone, without data, {_source(op.function)}"
     if choice.way == "fallback":
-        count = resolution.fallbacks.get((choice.op, choice.device))
+        count = fallback.fallbacks.get((choice.op, choice.device))
         so_far = f"; so far {count.calls} calls, {count.bytes} bytes" if count else ""
         return f"no kernel; fallback on the CPU, moving the data there and back{so_far}"
     return "nothing runs it"
@@ -172,7 +172,7 @@ def _advice(op: str, device: str, dtype: DType) -> list[str]:
     if hint:
         ways.append(f"`{hint}`, which adds the kernels known for {device!r}")
     view = operators.has_op(op) and operators.get_op(op).view
-    if device != "cpu" and resolution.fallback_policy() == "error" and not view:
+    if device != "cpu" and fallback.fallback_policy() == "error" and not view:
         ways.append(
             'move the tensors with .to("cpu"), or allow that for every such op with '
             'tp.set_fallback("warn")'

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from . import calls, contracts, kinds, operators, pointwise
+from . import calls, contracts, fallback, kinds, operators, pointwise
 from .current import current
 from .devices import CPU
 from .dtypes import ALL_DTYPES, DType, on_default_dtype_change
-from .errors import FallbackWarning, KernelNotFoundError, RegistrationError, warn
+from .errors import KernelNotFoundError, RegistrationError
 from .kinds import Kind, lock
 from .operators import Op
 from .runtime import RefusingRuntime
@@ -238,7 +238,7 @@ def choose(
             choice.losers.append((kernel, reason))
     elif op.sort == "composite":
         choice.way = "decomposition"
-    elif _policy[0] != "error" and device != CPU.type and not op.view:
+    elif fallback.fallback_policy() != "error" and device != CPU.type and not op.view:
         choice.way = "fallback"
     return choice
 
@@ -370,7 +370,7 @@ def _serving(choice: Choice, op: Op, kind: Kind) -> Callable[..., Any]:
 
         return pointwise_kernel(op, kind)
     if choice.way == "fallback":
-        return _fallback(op, kind)
+        return fallback.fallback_kernel(op, kind)
     raise kernel_not_found(op, kind)
 
 
@@ -487,102 +487,6 @@ def _preferred_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
         with lock:
             found = _PREFERRED[key] = raw_callable(op, kind, names)
     return found
-
-
-# --- fallback ---------------------------------------------------------------------------------
-
-Policy = Literal["error", "warn", "allow"]
-_policy: list[Policy] = ["error"]
-
-
-@dataclass(slots=True)
-class FallbackCount:
-    """How often an op ran on the CPU for another device, and how many bytes that moved."""
-
-    calls: int = 0
-    bytes: int = 0
-
-
-fallbacks: dict[tuple[str, str], FallbackCount] = {}
-_warned: set[tuple[str, str]] = set()
-
-
-def set_fallback(policy: Policy) -> None:
-    """Say what happens to an op that a device has no kernel for.
-
-    Parameters
-    ----------
-    policy : {"error", "warn", "allow"}
-        Raise (the default); run it on the CPU, copy the result back, and warn once per op; or the
-        same without a warning. ``tp.fallback_counts()`` tells calls and bytes moved.
-    """
-    if policy not in ("error", "warn", "allow"):
-        raise ValueError(f"set_fallback(): expected 'error', 'warn' or 'allow', got {policy!r}")
-    with lock:
-        if policy != _policy[0]:
-            _warned.clear()
-        _policy[0] = policy
-        kinds.reset_tables()
-
-
-def fallback_policy() -> Policy:
-    """Return what :func:`set_fallback` has set."""
-    return _policy[0]
-
-
-def fallback_counts() -> dict[tuple[str, str], FallbackCount]:
-    """Return calls and bytes moved by fallbacks, by (op, device type)."""
-    return dict(fallbacks)
-
-
-def _fallback(op: Op, kind: Kind) -> Callable[..., Any]:
-    """Return a callable that runs the op on the CPU, moving arguments there and results back."""
-    host = kinds.kind_of(CPU, kind.dtype)
-
-    def run(*raw: Any) -> Any:
-        count = FallbackCount()  # of this call alone: other threads count at the same time
-        moved = [_to_host(value, kind, count) for value in raw]
-        results = host.kernels[op.index](*moved)
-        single = len(op.outputs) == 1
-        back = [
-            _from_host(array, host, kind, count) for array in ((results,) if single else results)
-        ]
-        key = op.name, kind.device.type
-        with lock:
-            total = fallbacks.setdefault(key, FallbackCount())
-            total.calls += 1
-            total.bytes += count.bytes
-            told = key in _warned or _policy[0] != "warn"
-            if not told:
-                _warned.add(key)
-        if not told:
-            warn(
-                f"op {op.name!r} has no kernel on {kind.device.type!r} for {kind.dtype.name}: it "
-                f"runs on the CPU, which moved {count.bytes} bytes this time",
-                FallbackWarning,
-            )
-        return back[0] if single else tuple(back)
-
-    return run
-
-
-def _to_host(value: Any, kind: Kind, count: FallbackCount) -> Any:
-    if isinstance(value, kind.array_type):
-        array = kind.runtime.to_host(value)
-        dtype = kind.runtime.dtype(value)
-        count.bytes += array.nbytes
-        host = kinds.kind_of(CPU, dtype)
-        return host.runtime.from_host(array, dtype, 0)
-    if isinstance(value, (list, tuple)):
-        return type(value)([_to_host(item, kind, count) for item in value])
-    return value
-
-
-def _from_host(value: Any, host: Kind, kind: Kind, count: FallbackCount) -> Any:
-    array = host.as_array(value)
-    count.bytes += array.nbytes
-    dtype = host.runtime.dtype(array)
-    return kind.runtime.from_host(host.runtime.to_host(array), dtype, kind.device.index or 0)
 
 
 # What integers become decides slots and specs.

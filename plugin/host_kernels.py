@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorplug.core import kinds, operators
-from tensorplug.core.devices import CPU
+from tensorplug.core import operators
 from tensorplug.core.dtypes import DType, int64
-from tensorplug.core.kinds import Kind
+from tensorplug.core.fallback import run_on_cpu
 from tensorplug.core.operators import Op
 from tensorplug.core.runtime import DeviceRuntime
 
@@ -53,30 +52,8 @@ def _primitives() -> list[Op]:
 
 
 def _host_kernel(op: Op, runtime: DeviceRuntime) -> Callable[..., Any]:
-    def to_host(value: Any) -> Any:
-        if isinstance(value, runtime.array_type):
-            dtype = runtime.dtype(value)
-            return kinds.kind_of(CPU, dtype).runtime.from_host(runtime.to_host(value), dtype, 0)
-        if isinstance(value, (list, tuple)):
-            return type(value)([to_host(item) for item in value])
-        return value
-
-    def from_host(value: Any, host: Kind) -> Any:
-        array = host.as_array(value)
-        dtype = host.runtime.dtype(array)
-        if runtime.dtypes is not None and dtype not in runtime.dtypes:
-            raise TypeError(
-                f"{op.name}: its result is {dtype.name}, which device {runtime.type!r} does not have"
-            )
-        return runtime.from_host(host.runtime.to_host(array), dtype, runtime.current_device())
-
     def kernel(*raw: Any) -> Any:
-        host = kinds.kind_of(CPU, _key(raw, runtime))
-        with host.runtime.quiet():
-            results = host.kernels[op.index](*[to_host(value) for value in raw])
-        if isinstance(results, (list, tuple)):
-            return tuple([from_host(result, host) for result in results])
-        return from_host(results, host)
+        return run_on_cpu(op, _key(raw, runtime), runtime, runtime.current_device(), raw)[0]
 
     kernel.__name__ = op.name.replace(".", "_")
     return kernel

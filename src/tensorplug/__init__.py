@@ -68,6 +68,10 @@ from tensorplug.core.dtypes import (
 from tensorplug.core.explain import (
     explain as explain,
 )
+from tensorplug.core.fallback import (
+    fallback_counts as fallback_counts,
+    set_fallback as set_fallback,
+)
 from tensorplug.core.formats import (
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
@@ -112,9 +116,7 @@ from tensorplug.core.queries import (
     typename as typename,
 )
 from tensorplug.core.resolution import (
-    fallback_counts as fallback_counts,
     prefer as prefer,
-    set_fallback as set_fallback,
 )
 from tensorplug.core.shapes import (
     Size as Size,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorplug
-from tensorplug.core import kinds, plugins, resolution
+from tensorplug.core import fallback, kinds, plugins
 from tensorplug.core.ops.creation import fill_new
 from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.discovery import Found
@@ -145,7 +145,7 @@ def registry():
     kinds.kind_of(tensorplug.core.Device("cpu"), FLOAT32)  # the default backend stays
     discovery.load_device(discovery.EXTENSION)  # and what an unknown op would load
     before = {record.name for record in plugins.registered()}
-    policy = resolution.fallback_policy()
+    policy = fallback.fallback_policy()
     yield plugins
     for record in plugins.registered():
         if record.name not in before:
@@ -153,8 +153,8 @@ def registry():
     missing = before - {record.name for record in plugins.registered()}
     assert not missing, f"the test unregistered {missing}"
     plugins.manager.removed_devices.clear()
-    resolution.set_fallback(policy)
-    resolution.fallbacks.clear()
+    fallback.set_fallback(policy)
+    fallback.fallbacks.clear()
 
 
 @pytest.fixture

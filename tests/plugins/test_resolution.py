@@ -193,6 +193,11 @@ def test_fallback_has_derivatives(toy):
     assert x.grad.tolist() == pytest.approx([-3 * 2.718281828**-9] * 2)
 
 
+def test_fallback_mutes_what_the_cpu_mutes(toy):
+    tp.set_fallback("allow")
+    assert tp.full((1,), -1.0, device="toy").sqrt().isnan().item()
+
+
 def test_a_view_does_not_fall_back(toy):
     """A copy in its place would not share the memory."""
     tp.set_fallback("allow")
