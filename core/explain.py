@@ -117,7 +117,8 @@ def _outcome(choice: Choice) -> str:
 def _describe(kernel: Kernel) -> str:
     from .plugins import plugin_label
 
-    return f"{plugin_label(kernel.plugin)}, priority {kernel.priority}, {kernel.source()}"
+    note = f", {kernel.note}" if kernel.note else ""
+    return f"{plugin_label(kernel.plugin)}, priority {kernel.priority}{note}, {kernel.source()}"
 
 
 def _source(function: Callable[..., Any]) -> str:

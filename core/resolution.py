@@ -49,6 +49,8 @@ class Kernel:
         ``accepts(dtype) -> bool``, for a kernel without `dtypes`.
     plugin : str
         The plugin it came from; filled in at registration.
+    note : str
+        What ``tp.explain`` should say of it, such as "computes on the CPU".
     """
 
     op: str
@@ -59,6 +61,7 @@ class Kernel:
     out: bool = False
     accepts: Callable[[DType], bool] | None = None
     plugin: str = ""
+    note: str = ""
 
     def serves(self, dtype: DType) -> bool:
         """Return whether the kernel takes this dtype."""

@@ -43,7 +43,7 @@ def host_kernels(
     for op in chosen:
         if op.view:
             raise ValueError(f"host_kernels(): {op.name} makes a view, which shares memory")
-        table.add(op.name, _host_kernel(op, runtime))
+        table.add(op.name, _host_kernel(op, runtime), note="computes on the CPU")
     return table
 
 

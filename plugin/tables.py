@@ -46,6 +46,7 @@ class KernelTable:
         out: bool = False,
         priority: int | None = None,
         accepts: Callable[[DType], bool] | None = None,
+        note: str = "",
     ) -> None:
         """Add one kernel; the arguments are those of :class:`Kernel`."""
         self.kernels.append(
@@ -57,6 +58,7 @@ class KernelTable:
                 self.priority if priority is None else priority,
                 out,
                 accepts,
+                note=note,
             )
         )
 

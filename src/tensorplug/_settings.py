@@ -11,9 +11,17 @@ _deterministic: list[bool] = [False, False]  # on, and warnings only
 _precision = ["highest"]
 _warn_always = [False]
 _interop = [1]
-_threads = [
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-]
+
+
+def _default_threads() -> int:
+    """Return what ``OMP_NUM_THREADS`` says, else the CPUs of the process: what BLAS starts with too."""
+    wish = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if wish.isdecimal() and int(wish):
+        return int(wish)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_threads = [_default_threads()]
 _limited = [False]
 
 
@@ -158,7 +166,7 @@ def set_num_threads(number: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Return how many threads kernels may use: all CPUs of the process unless limited."""
+    """Return how many threads kernels may use: ``OMP_NUM_THREADS``, else all CPUs of the process."""
     return _threads[0]
 
 

@@ -46,6 +46,11 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--every", default=1, type=int, metavar="N", help=sample)
 
 
+def pytest_configure(config: Any) -> None:
+    if config.getoption("--every") < 1:
+        raise pytest.UsageError(f"--every: expected 1 or more, got {config.getoption('--every')}")
+
+
 # --- which cases there are ----------------------------------------------------------------------
 
 
@@ -234,7 +239,10 @@ def pytest_runtest_logreport(report: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    pattern = config.getoption("--op")
     if not _summary.outcomes:
+        if pattern != "*" and not terminalreporter.stats.get("error"):
+            terminalreporter.line(f"--op: no op that the suite has samples of matches {pattern!r}")
         return
     device = config.getoption("--device")
     terminalreporter.section(f"conformance of {device!r}")

@@ -149,6 +149,27 @@ class TestConformance:
         error = printed(capsys, "conformance", "--device", "warp", status=1).err
         assert "no plugin provides device 'warp'" in error
 
+    @pytest.mark.parametrize("option", ["--every", "--processes"])
+    def test_numbers(self, capsys, option):
+        with pytest.raises(SystemExit, match="2"):
+            main(["conformance", option, "0"])
+        assert "expected a number above 0, got 0" in capsys.readouterr().err
+
+    def test_unknown_op(self, capfd):
+        error = printed(capfd, "conformance", "--op", "mull", status=1).err
+        assert "no op here matches 'mull'; did you mean mul" in error
+
+    def test_no_folder_for_the_report(self, capsys, tmp_path):
+        report = str(tmp_path / "nosuch" / "report.html")
+        assert (
+            "there is no folder" in printed(capsys, "conformance", "--html", report, status=1).err
+        )
+
+    def test_settings_of_the_current_folder_have_no_say(self, capfd, tmp_path, monkeypatch):
+        (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --nosuch\n", "utf-8")
+        monkeypatch.chdir(tmp_path)
+        assert as_json(capfd, "conformance", "--op", "neg", "--every", "20")["device"] == "cpu"
+
 
 class TestBench:
     def test_rows(self, capsys):
@@ -157,7 +178,9 @@ class TestBench:
         assert all(row["seconds"] > 0 and row["cpu"] > 0 for row in rows)
 
     def test_size(self, capsys):
-        assert "positive" in printed(capsys, "bench", "--sizes", "0", status=1).err
+        with pytest.raises(SystemExit, match="2"):
+            main(["bench", "--sizes", "0"])
+        assert "expected a number above 0, got 0" in capsys.readouterr().err
 
 
 def test_columns_line_up(capsys):
@@ -173,6 +196,12 @@ def test_help_names_every_command(capsys):
         assert name in text
     for name in ("conformance", "bench"):
         assert name in text
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"tensorplug {tp.__version__}, plugin API v1\n"
 
 
 def test_unknown_command():

@@ -95,6 +95,11 @@ def test_unknown_backend(capsys):
     assert "cpu_numpy" in capsys.readouterr().err
 
 
+def test_unknown_op(capsys):
+    assert main(["coverage", "--op", "mull"]) == 1
+    assert "no op here matches 'mull'; did you mean mul" in capsys.readouterr().err
+
+
 def test_as_a_module():
     command = [sys.executable, "-m", "tensorplug", "coverage", "--op", "exp"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

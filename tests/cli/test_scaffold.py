@@ -66,6 +66,11 @@ class TestRefusals:
         assert repr(name) in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
+    def test_no_such_folder(self, kind, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        assert main([f"new-{kind}", "abacus", "--into", str(tmp_path / "file")]) == 1
+        assert "Not a directory" in capsys.readouterr().err
+
     def test_nothing_is_overwritten(self, kind, tmp_path, capsys):
         kept = tmp_path / "tensorplug-abacus" / "README.md"
         kept.parent.mkdir()
@@ -73,3 +78,17 @@ class TestRefusals:
         assert main([f"new-{kind}", "abacus", "--into", str(tmp_path)]) == 1
         assert "is there already" in capsys.readouterr().err
         assert kept.read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "complaint"),
+    [
+        ("backend", "cuda", "is taken: pip install"),
+        ("backend", "nn", "would hide tensorplug.nn"),
+        ("extension", "nn", "is taken by tensorplug"),
+    ],
+)
+def test_a_name_that_something_else_has(kind, name, complaint, tmp_path, capsys):
+    assert main([f"new-{kind}", name, "--into", str(tmp_path)]) == 1
+    assert complaint in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -7,9 +7,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+import tensorplug
 from tensorplug.core.errors import PluginWarning
+from tensorplug.core.plugins import API_VERSION
 
 from . import bench, conformance, coverage, devices, doctor, explain, scaffold
+from .output import complain
 
 __all__ = ["main"]
 
@@ -36,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     parser = argparse.ArgumentParser(prog="tensorplug", description=__doc__)
+    version = f"%(prog)s {tensorplug.__version__}, plugin API v{API_VERSION}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in (doctor, devices, explain, coverage, scaffold, conformance, bench):
         module.add_to(commands)
@@ -48,3 +53,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0
+    except OSError as error:  # a file or folder that cannot be read or written
+        return complain(f"{error.strerror}: {error.filename}" if error.filename else str(error))

@@ -14,7 +14,7 @@ from tensorplug.core.devices import Device
 from tensorplug.core.errors import DeviceNotAvailableError, KernelNotFoundError
 from tensorplug.core.kinds import canonical_device, find_runtime
 
-from .output import complain, heading, print_json, table
+from .output import complain, heading, positive, print_json, table
 
 ROUNDS = 15
 SECONDS_A_ROUND = 0.02
@@ -43,7 +43,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "medians. A first look: the repository's `make bench` compares with PyTorch.",
     )
     command.add_argument("--device", default="cpu", help="the device; cpu unless given")
-    command.add_argument("--sizes", type=int, nargs="+", default=[4, 64, 512], metavar="N",
+    command.add_argument("--sizes", type=positive, nargs="+", default=[4, 64, 512], metavar="N",
                          help="the matrices are N by N; 4 64 512 unless given")  # fmt: skip
     command.add_argument("--json", action="store_true", help="print the times as JSON")
     command.set_defaults(run=_bench)
@@ -54,8 +54,6 @@ def _bench(chosen: argparse.Namespace) -> int:
         place = canonical_device(Device(chosen.device))
     except (DeviceNotAvailableError, RuntimeError, ValueError) as error:
         return complain(str(error))
-    if min(chosen.sizes) < 1:
-        return complain(f"--sizes: expected positive numbers, got {chosen.sizes}")
     rows = measure(place, chosen.sizes)
     if chosen.json:
         print_json(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from tensorplug.core.kinds import canonical_device
 from tensorplug.core.plugins import manager
 from tensorplug.serialization.archive import opened_for_writing
 
-from .output import complain, heading, print_json, table
+from .output import complain, heading, no_op, positive, print_json, table
 
 SUITE = "tensorplug.testing.conformance"
 OUTCOMES = ("passed", "failed", "expected", "skipped")
@@ -58,12 +59,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     command.add_argument("--device", default="cpu", help="the device under test; cpu unless given")
     command.add_argument("--op", default="*", help="patterns of the ops, such as 'linalg_*,sum'")
-    command.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth case")
-    command.add_argument("--processes", metavar="N", help="run in N processes (pytest-xdist)")
+    command.add_argument(
+        "--every", type=positive, default=1, metavar="N", help="take every Nth case"
+    )
+    command.add_argument(
+        "--processes",
+        type=_processes,
+        metavar="N",
+        help="run in N processes, or auto (pytest-xdist)",
+    )
     command.add_argument("--html", type=Path, metavar="FILE", help="write a report")
     command.add_argument("--badge", type=Path, metavar="FILE", help="write a badge, an SVG picture")
     command.add_argument("--json", action="store_true", help="print the summary as JSON")
     command.set_defaults(run=_conformance)
+
+
+def _processes(text: str) -> str:
+    return text if text == "auto" else str(positive(text))
 
 
 def _conformance(chosen: argparse.Namespace) -> int:
@@ -71,10 +83,19 @@ def _conformance(chosen: argparse.Namespace) -> int:
         place = canonical_device(Device(chosen.device))
     except (DeviceNotAvailableError, RuntimeError, ValueError) as error:
         return complain(str(error))
+    for path in (chosen.html, chosen.badge):
+        if path is not None and not path.parent.is_dir():  # rather than after the run
+            return complain(f"there is no folder {path.parent}")
+    for module, wanted in (("pytest", True), ("xdist", chosen.processes)):
+        if wanted and importlib.util.find_spec(module) is None:
+            name = {"xdist": "pytest-xdist"}.get(module, module)
+            return complain(f"{name} is not installed; pip install {name}")
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results.xml")
+        settings = Path(folder, "pytest.ini")  # so that those of the current folder have no say
+        settings.write_text("[pytest]\n")
         command = [sys.executable, "-m", "pytest", "--pyargs", SUITE, "-q", "--tb=short"]
-        command += ["-p", "no:cacheprovider", "--rootdir", folder, f"--junitxml={results}"]
+        command += ["-p", "no:cacheprovider", "-c", str(settings), f"--junitxml={results}"]
         command += ["--device", chosen.device, "--op", chosen.op, "--every", str(chosen.every)]
         command += ["-n", chosen.processes] if chosen.processes else []
         output = sys.stderr if chosen.json else None
@@ -82,6 +103,8 @@ def _conformance(chosen: argparse.Namespace) -> int:
         if not results.exists():
             return complain(f"pytest left no results (exit status {status}): {' '.join(command)}")
         cases = read_results(results)
+    if not cases:
+        return complain(no_op(chosen.op))
     found = summary(str(place), cases)
     if chosen.json:
         print_json(found)

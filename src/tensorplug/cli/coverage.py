@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tensorplug.core.coverage import Entry
 
-from .output import complain, heading, print_json, table
+from .output import complain, heading, no_op, print_json, table
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,6 +48,8 @@ def _coverage(chosen: argparse.Namespace) -> int:
         return complain(f"no backend matches {chosen.backend!r}; there are {known}")
     entries = coverage.coverage(places, pages.dtypes_taken())
     found = [entry for entry in entries if fnmatch(entry.op, chosen.op)]
+    if not found:
+        return complain(no_op(chosen.op))
     if chosen.json:
         print_json([asdict(entry) for entry in found])
         return 0

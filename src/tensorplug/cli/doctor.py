@@ -98,12 +98,13 @@ def _plugins(broken: list[Quarantined]) -> list[dict[str, Any]]:
 
 
 def _in_process(record: PluginRecord) -> dict[str, Any]:
+    own = type(record.plugin).__module__.startswith("tensorplug.")
     return {
         "plugin": record.name,
-        "package": "registered in this process",
-        "version": record.version,
+        "package": "tensorplug" if own else "registered in this process",
+        "version": tensorplug.__version__ if own else record.version,
         "api": f"v{API_VERSION}",
-        "serves": ", ".join(sorted({kernel.device for kernel in record.kernels})),
+        "serves": ", ".join(sorted({kernel.device for kernel in record.kernels})) or "every device",
         "ops": len(record.ops),
         "kernels": len(record.kernels),
         "state": "in use",

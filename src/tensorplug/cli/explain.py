@@ -66,5 +66,6 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
         "package": "" if record is None else record.package,
         "version": "" if record is None else record.version,
         "priority": kernel.priority,
+        "note": kernel.note,
         "source": kernel.source(),
     }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+from tensorplug.core import operators
 
 Row = Sequence[object]
 
@@ -19,6 +22,25 @@ def complain(text: str) -> int:
     """Print why a command cannot be done to stderr; return its exit status."""
     print(f"tensorplug: {text}", file=sys.stderr)
     return 1
+
+
+def positive(text: str) -> int:
+    """Return an argument as a number above 0, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return number
+
+
+def no_op(pattern: str) -> str:
+    """Return that `pattern` matches no op, and the names near it."""
+    try:
+        operators.get_op(pattern)
+    except KeyError as error:
+        near = str(error.args[0]).partition("; ")[2]
+    else:  # an op without what was asked for
+        near = ""
+    return f"--op: no op here matches {pattern!r}" + (f"; {near}" if near else "")
 
 
 def heading(text: str) -> None:

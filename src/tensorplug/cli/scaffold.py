@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from string import Template
 
 import tensorplug
+from tensorplug._devices import WELL_KNOWN, is_device_type
 from tensorplug.core.plugins import GROUP, discovery
 
 from .output import complain
@@ -46,7 +47,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _new(chosen: argparse.Namespace) -> int:
-    problem = _problem(chosen.name)
+    problem = _problem(chosen.kind, chosen.name)
     if problem:
         return complain(f"new-{chosen.kind}: {problem}")
     folder = chosen.into / f"tensorplug-{chosen.name}"
@@ -64,12 +65,20 @@ def _new(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _problem(name: str) -> str:
-    """Return why a package cannot be called `name`; nothing if it can."""
+def _problem(kind: str, name: str) -> str:
+    """Return why a package of this kind cannot be called `name`; nothing if it can."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         return f"expected a Python name in lower case, such as 'abacus', got {name!r}"
     if name in _TAKEN:
         return f"{name!r} is taken; choose another name"
+    place = name if kind == "backend" else f"{discovery.EXTENSION}.{name}"
+    for found in discovery.installed():
+        if f"{found.name}.".startswith(f"{place}."):
+            return f"{name!r} is taken by {found.package}; choose another name"
+    if kind == "backend" and WELL_KNOWN.get(name):
+        return f"{name!r} is taken: {WELL_KNOWN[name]}; choose another name"
+    if kind == "backend" and hasattr(tensorplug, name) and not is_device_type(name):
+        return f"{name!r} would hide tensorplug.{name}; choose another name"
     return ""
 
 
