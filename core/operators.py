@@ -299,9 +299,11 @@ def _add_methods(op: Op, owner: str) -> None:
             added[name] = function
         elif owner != "tensorplug":
             _remove_methods(op)
+            brought = next((other for other, own in _METHODS.items() if name in own), None)
+            whose = "" if brought is None else f", brought by {brought!r} of {_OPS[brought].owner}"
             raise RegistrationError(
-                f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already; declare "
-                "the op with method=False, or under another name"
+                f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already{whose}; "
+                "declare the op with method=False, or under another name"
             )
 
 

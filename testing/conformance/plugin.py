@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import fnmatch
 import time
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from tensorplug.core import contracts, plugins
 from tensorplug.core.devices import Device
 from tensorplug.core.dtypes import ALL_DTYPES, float64
+from tensorplug.core.errors import DeviceNotAvailableError, PluginWarning
 from tensorplug.core.kinds import canonical_device
 from tensorplug.core.operators import get_op
 from tensorplug.core.runtime import CAPABILITIES
@@ -51,6 +54,23 @@ def pytest_configure(config: Any) -> None:
         raise pytest.UsageError(f"--every: expected 1 or more, got {config.getoption('--every')}")
 
 
+def pytest_sessionstart(session: Any) -> None:
+    """Load the device under test; say what is missing instead of failing once per module."""
+    try:
+        with _others_may_fail():
+            canonical_device(Device(session.config.getoption("--device")))
+    except (DeviceNotAvailableError, RuntimeError, ValueError) as error:
+        raise pytest.UsageError(f"--device: {error}") from None
+
+
+@contextmanager
+def _others_may_fail() -> Iterator[None]:
+    """Let a plugin that cannot be loaded be a warning, whatever the filters: it may be a stranger's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", PluginWarning)
+        yield
+
+
 # --- which cases there are ----------------------------------------------------------------------
 
 
@@ -59,11 +79,11 @@ def pytest_generate_tests(metafunc: Any) -> None:
         return
     device = metafunc.config.getoption("--device")
     pattern = metafunc.config.getoption("--op")
-    canonical_device(Device(device))
     variant = _variant(metafunc.function)
     names = metafunc.fixturenames
     if "record" in names:
-        records = [record for record in all_records() if _chosen(record.op, pattern)]
+        with _others_may_fail():
+            records = [record for record in all_records() if _chosen(record.op, pattern)]
         every = metafunc.config.getoption("--every")
         first = len(variant) % every  # so that not all variants take the same ones
         if "dtype" in names:

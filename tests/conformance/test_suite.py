@@ -168,3 +168,49 @@ def test_a_device_without_faults_passes_with_primitives_alone() -> None:
     found = run("--op", ops, "-k", "forward or meta or errors or out", faults="bare")
     assert not found.cases.get("FAILED"), found.text[-3000:]
     assert len(found.cases["PASSED"]) > 500
+
+
+@pytest.fixture
+def broken_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of somebody else's whose extension cannot be imported."""
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text(
+        "[tensorplug.v1]\nextension.broken = nosuch:it\n", "utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("broken_extension")
+def test_somebody_elses_broken_plugin_is_a_warning() -> None:
+    done = pytest_on_cpu("--op", "neg", "--every", "9", "-W", "error")
+    assert done.returncode == 0, done.stdout
+    assert "plugin extension.broken (broken 1.0) is not used" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "complaint"),
+    [
+        (["--device", "warp"], 4, "--device: no plugin provides device 'warp'"),
+        (["--every", "0"], 4, "--every: expected 1 or more, got 0"),
+        (["--op", "nosuch"], 5, "--op: no op that the suite has samples of matches 'nosuch'"),
+    ],
+)
+def test_options_that_fit_nothing(options: list[str], status: int, complaint: str) -> None:
+    done = pytest_on_cpu(*options)
+    assert done.returncode == status
+    assert complaint in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def pytest_on_cpu(*options: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    return subprocess.run(
+        [*command, "--pyargs", "tensorplug.testing.conformance"],
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

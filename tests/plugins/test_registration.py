@@ -345,3 +345,21 @@ def test_the_label_has_package_and_version():
     record = tp.plugins.record_of("cpu_numpy")
     assert re.fullmatch(r"cpu_numpy \(tensorplug .+\)", record.label)
     assert toy_plugin().name == "toy_plugin"
+
+
+def test_two_plugins_that_bring_the_same_method(registry, make_plugin):
+    def op(name):
+        def cap(input):
+            """Return the input."""
+            return input
+
+        return composite(name=name)(cap)
+
+    registry.register(make_plugin("first", ops=[op("first.cap")]))
+    with pytest.raises(
+        RegistrationError,
+        match=r"second: op 'second.cap' brings the method Tensor.cap, which exists already, brought by "
+        r"'first.cap' of first; declare the op with method=False",
+    ):
+        registry.register(make_plugin("second", ops=[op("second.cap")]))
+    assert tp.ones(2).cap().tolist() == [1.0, 1.0]
