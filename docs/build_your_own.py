@@ -1,4 +1,4 @@
-"""The dispatcher and automatic differentiation of tensorplug, rebuilt in 300 lines that run.
+"""The dispatcher and automatic differentiation of tensorplug, rebuilt in 300 lines of code that run.
 
 Run it (``python docs/build_your_own.py``) or read it from top to bottom. Everything has the name that it has
 in tensorplug, where it is longer because it is fast, safe and complete; nothing here is imported from there.
@@ -8,13 +8,13 @@ NumPy stands in for the hardware. The last part checks all of it.
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-# ======================================================================================================
-# 1. An op is a name with a declaration. Nothing yet says how it is computed, or where.
-# ======================================================================================================
+# --- 1 ---------------------------------------------------------------------------------------------
+# An op is a name with a declaration. Nothing yet says how it is computed, or where.
 
 
 class Op:
@@ -33,6 +33,8 @@ class Op:
         code = function.__code__
         self.parameters = code.co_varnames[: code.co_argcount]
         OPS[name] = self
+        for kind in KINDS.values():
+            kind.reset()  # each table gets a slot for it
 
     def __call__(self, *args: Any) -> Any:
         return through_layers(self, args)
@@ -49,25 +51,20 @@ def composite(function: Callable[..., Any]) -> Op:
     return Op(function.__name__, "composite", function)
 
 
-# ======================================================================================================
-# 2. A kernel computes one op on one device for some dtypes. Plugins hand kernels over; resolution finds
+# --- 2 ---------------------------------------------------------------------------------------------
+# A kernel computes one op on one device for some dtypes. Plugins hand kernels over; resolution finds
 #    the best one, once; after that a call is a look-up in a list.
-# ======================================================================================================
 
 
+@dataclass
 class Kernel:
     """A function over raw arrays, with what says when it is taken."""
 
-    def __init__(
-        self,
-        op: str,
-        device: str,
-        function: Callable[..., Any],
-        dtypes: Any = None,
-        priority: int = 0,
-    ) -> None:
-        self.op, self.device, self.function = op, device, function
-        self.dtypes, self.priority = dtypes, priority
+    op: str
+    device: str
+    function: Callable[..., Any]
+    dtypes: tuple[str, ...] | None = None  # None: any
+    priority: int = 0
 
 
 class Kind:
@@ -132,10 +129,9 @@ def register(*kernels: Kernel) -> None:
         kind.reset()
 
 
-# ======================================================================================================
-# 3. A tensor is a raw array and its Kind. Dispatch unwraps, calls the kernel, wraps, and lets the gradient
+# --- 3 ---------------------------------------------------------------------------------------------
+# A tensor is a raw array and its Kind. Dispatch unwraps, calls the kernel, wraps, and lets the gradient
 #    layer record. Layers see the calls before all that.
-# ======================================================================================================
 
 
 class Tensor:
@@ -265,10 +261,9 @@ register(
     Kernel("expand", "cpu", np.broadcast_to),
 )
 
-# ======================================================================================================
-# 4. A derivative is a formula per argument, in ordinary ops. The names of its parameters say what is saved.
+# --- 4 ---------------------------------------------------------------------------------------------
+# A derivative is a formula per argument, in ordinary ops. The names of its parameters say what is saved.
 #    `record` makes a node of each call; `run_backward` passes gradients along them, without recursion.
-# ======================================================================================================
 
 RECORDING = [True]
 
@@ -296,16 +291,14 @@ class Node:
         self.name = op.name
         assert op.rule is not None, f"op {op.name!r} has no derivative"
         known = {**dict(zip(op.parameters, args, strict=True)), "result": result}
+        shapes = {f"{n}_shape": x.shape for n, x in known.items() if isinstance(x, Tensor)}
         self.edges: list[tuple[Tensor, Callable[..., Any], dict[str, Any]]] = []
         for argument, formula in op.rule.items():
             target = known[argument]
             if target.requires_grad:
                 code = formula.__code__
                 names = code.co_varnames[1 : code.co_argcount]  # the first is the gradient
-                saved = {
-                    n: known[n] if n in known else known[n.removesuffix("_shape")].shape
-                    for n in names
-                }
+                saved = {n: known.get(n, shapes.get(n)) for n in names}
                 self.edges.append((target, formula, saved))
 
 
@@ -315,10 +308,9 @@ def record(op: Op, args: tuple[Any, ...], result: Tensor) -> None:
 
 
 def run_backward(root: Tensor, create_graph: bool) -> None:
-    gradients: dict[int, Tensor] = {
-        id(root): tensor(np.ones(root.shape), root.kind.device, root.kind.dtype)
-    }
-    waiting = {root.node.order: root} if root.node else {}
+    gradients = {id(root): tensor(np.ones(root.shape), root.kind.device, root.kind.dtype)}
+    assert root.node is not None, "backward() needs a tensor that was computed from others"
+    waiting = {root.node.order: root}
     with nullcontext() if create_graph else no_grad():
         while waiting:
             # The latest node first: by then all that was made from its result has run.
@@ -329,7 +321,7 @@ def run_backward(root: Tensor, create_graph: bool) -> None:
                 gradient = formula(g, **saved)
                 if (
                     gradient.shape != target.shape
-                ):  # the engine undoes broadcasting, not the formula
+                ):  # the engine undoes broadcasting, no formula does
                     gradient = sum_to(gradient, target.shape)
                 if target.node is None:  # a leaf
                     target.grad = gradient if target.grad is None else target.grad + gradient
@@ -346,10 +338,8 @@ derivative("exp", input=lambda g, result: g * result)
 derivative("expand", input=lambda g, input_shape: sum_to(g, input_shape))
 derivative("sum_to", input=lambda g, input_shape: expand(g, input_shape))
 
-
-# ======================================================================================================
-# 5. It works. What a stranger adds needs no line above to change.
-# ======================================================================================================
+# --- 5 ---------------------------------------------------------------------------------------------
+# It works. What a stranger adds needs no line above to change.
 
 
 def check_dispatch() -> None:
@@ -366,6 +356,19 @@ def check_dispatch() -> None:
     with active(count):
         x + x * x
     assert calls == ["mul", "add"]
+
+    @primitive
+    def tanh(input: Any) -> Any:
+        return input.shape
+
+    try:
+        tanh(x)
+    except NotImplementedError as error:
+        assert "no kernel for 'tanh' on 'cpu', float64" in str(error)
+    else:
+        raise AssertionError("nothing computes tanh yet")
+    register(Kernel("tanh", "cpu", np.tanh))
+    assert tanh(x).array.tolist() == np.tanh(x.array).tolist()
 
 
 def check_gradients() -> None:
@@ -414,6 +417,8 @@ def check_plugin() -> None:
         x + tensor([1.0, 1.0])
     except RuntimeError as error:
         assert "different kinds" in str(error)
+    else:
+        raise AssertionError("tensors of two devices met")
 
 
 if __name__ == "__main__":

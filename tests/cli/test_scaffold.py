@@ -84,7 +84,7 @@ class TestRefusals:
 @pytest.mark.parametrize(
     ("kind", "name", "complaint"),
     [
-        ("backend", "cuda", "is taken: pip install"),
+        ("backend", "cuda", "is a device already (pip install"),
         ("backend", "nn", "would hide tensorplug.nn"),
         ("extension", "nn", "is taken by tensorplug"),
     ],

@@ -27,7 +27,9 @@ def test_it_stands_alone():
     for node in ast.walk(ast.parse(PAGE.read_text("utf-8"))):
         modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module] if isinstance(node, ast.ImportFrom) else []
-        assert set(modules) <= {"collections.abc", "contextlib", "itertools", "numpy", "typing"}
+        assert set(modules) <= {
+            "collections.abc", "contextlib", "dataclasses", "itertools", "numpy", "typing",
+        }  # fmt: skip
 
 
 def test_it_has_the_projects_names():
@@ -49,4 +51,4 @@ def test_it_stays_short():
     for token in tokenize.generate_tokens(io.StringIO(PAGE.read_text("utf-8")).readline):
         if token.type not in NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    assert len(lines) <= 330
+    assert len(lines) <= 310, len(lines)

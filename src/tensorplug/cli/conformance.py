@@ -75,6 +75,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _processes(text: str) -> str:
+    if text != "auto" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}")
     return text if text == "auto" else str(positive(text))
 
 

@@ -94,7 +94,7 @@ def _plugins(broken: list[Quarantined]) -> list[dict[str, Any]]:
     aside = {id(entry.found) for entry in broken}
     rows = [_installed(found, id(found) in aside) for found in discovery.installed()]
     rows += [_in_process(record) for record in manager.registered() if not record.entry_point]
-    return rows
+    return sorted(rows, key=lambda row: row["package"])
 
 
 def _in_process(record: PluginRecord) -> dict[str, Any]:

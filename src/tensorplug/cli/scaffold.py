@@ -76,7 +76,7 @@ def _problem(kind: str, name: str) -> str:
         if f"{found.name}.".startswith(f"{place}."):
             return f"{name!r} is taken by {found.package}; choose another name"
     if kind == "backend" and WELL_KNOWN.get(name):
-        return f"{name!r} is taken: {WELL_KNOWN[name]}; choose another name"
+        return f"{name!r} is a device already ({WELL_KNOWN[name]}); choose another name"
     if kind == "backend" and hasattr(tensorplug, name) and not is_device_type(name):
         return f"{name!r} would hide tensorplug.{name}; choose another name"
     return ""
