@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tensorplug.core import operators
-from tensorplug.core.dtypes import DType, bfloat16, float16, float32
+from tensorplug.core.dtypes import DType, bfloat16, bool_, float16, float32, int64
 from tensorplug.core.plugins import hookimpl
 from tensorplug.core.resolution import Kernel
 from tensorplug.core.runtime import DeviceRuntime
@@ -18,7 +18,7 @@ from tensorplug.core.shapes import Shape
 from ..host_kernels import host_kernels
 from ..strided import view_kernels, view_layout
 from ..tables import KernelTable
-from .kernels import FLOATS, HALVES, add_kernels
+from .kernels import FLOATS, HALVES, REQUIRED, add_kernels
 from .runtime import StandardRuntime
 from .stores import StoredArray, layout_of, relaid
 
@@ -79,7 +79,11 @@ class ArrayApiBackend:
         table.add("copy", self._copy, dtypes=self.runtime.dtypes, out=True)
         table.add("place", self._place, dtypes=self.runtime.dtypes)
 
-        def add(op: str, function: Callable[..., Any], dtypes: Iterable[DType]) -> None:
+        def add(
+            op: str, function: Callable[..., Any], dtypes: Iterable[DType], needs: str = ""
+        ) -> None:
+            if not all(hasattr(self.runtime.xp, name) for name in needs.split()):
+                return
             known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
             table.add(op, self._wrapped(function), dtypes=known)
             halves = [d for d in HALVES if d in self.runtime.natives and d not in known]
@@ -163,7 +167,8 @@ def array_api_backend(
     Parameters
     ----------
     xp : module
-        The library's namespace, of the standard's version 2022.12 or later.
+        The library's namespace, of the standard's version 2022.12 or later. It need not be complete: the
+        arrays' operators, the dtypes bool, int64 and float32, and eleven functions are needed.
     device_type : str
         The device type, as in ``to("type")``.
     name : str, optional
@@ -182,6 +187,11 @@ def array_api_backend(
     ArrayApiBackend
         The plugin.
 
+    Raises
+    ------
+    TypeError
+        If the library lacks what is needed; the message lists it.
+
     Examples
     --------
     >>> import numpy
@@ -196,5 +206,15 @@ def array_api_backend(
     def carry_in(array: Any, dtype: Any) -> Any:
         return xp.asarray(array, dtype=dtype)
 
+    library = getattr(xp, "__name__", repr(xp))
+    missing = [name for name in REQUIRED if not hasattr(xp, name)]
+    if missing:
+        raise TypeError(
+            f"array_api_backend(): {library} lacks {', '.join(missing)}, which the adapter needs; "
+            "pass a namespace that adds them"
+        )
     runtime = StandardRuntime(xp, device_type, to_host, from_host or carry_in, unavailable_reason)
+    lacks = [d.name for d in (bool_, int64, float32) if d not in runtime.natives]
+    if lacks:
+        raise TypeError(f"array_api_backend(): {library} lacks the dtypes {', '.join(lacks)}")
     return ArrayApiBackend(name or device_type, runtime)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from tensorplug.core.dtypes import (
     ALL_DTYPES,
@@ -34,8 +34,21 @@ HALVES = (float16, bfloat16)
 REALS = (*INTEGERS, *FLOATS)
 NUMBERS = (*REALS, *COMPLEXES)
 
-#: Adds a kernel: the op's name, the function over the library's arrays, the dtypes.
-Add = Callable[[str, Callable[..., Any], Iterable[DType]], None]
+#: What the stores and most kernels here call; the other functions are used where the library has them.
+REQUIRED = (
+    "arange", "asarray", "astype", "broadcast_to", "concat", "full", "permute_dims", "reshape", "take",
+    "where", "zeros",
+)  # fmt: skip
+
+
+class Add(Protocol):
+    """Adds a kernel, if the library has every function that it needs beside the required ones."""
+
+    def __call__(
+        self, op: str, function: Callable[..., Any], dtypes: Iterable[DType], needs: str = ""
+    ) -> None:
+        """Add it."""
+
 
 # By op: the standard's function of the same arguments, and the dtypes for which both mean the same.
 _POINTWISE: dict[str, tuple[str, tuple[DType, ...]]] = {
@@ -79,10 +92,14 @@ _POINTWISE: dict[str, tuple[str, tuple[DType, ...]]] = {
 def add_kernels(runtime: StandardRuntime, add: Add) -> None:
     """Add every kernel that the library has the functions for."""
     for op, (name, dtypes) in _POINTWISE.items():
-        if hasattr(runtime.xp, name):
-            add(op, getattr(runtime.xp, name), dtypes)
+        add(op, getattr(runtime.xp, name, _absent), dtypes, needs=name)
     for family in (_add_copies, _add_composed, _add_reductions, _add_places, _add_along):
         family(runtime, add)
+
+
+def _absent(*args: Any, **options: Any) -> Any:
+    """Stand for a function that the library lacks: what needs it is not added."""
+    raise NotImplementedError
 
 
 def _add_copies(runtime: StandardRuntime, add: Add) -> None:
@@ -93,7 +110,7 @@ def _add_copies(runtime: StandardRuntime, add: Add) -> None:
         if dtype is bool_:
             return input != 0 if source is not bool_ else input
         if source.is_complex and not dtype.is_complex:
-            input = xp.real(input)
+            input = xp.real(input)  # where there are complex numbers
         if source.is_floating_point and not (dtype.is_floating_point or dtype.is_complex):
             # By way of int64, so that what is out of range wraps around as it does on the CPU.
             input = xp.astype(input, natives[int64])
@@ -124,14 +141,15 @@ def _add_composed(runtime: StandardRuntime, add: Add) -> None:
     def sign(input: Any) -> Any:
         return xp.where(input == input, xp.sign(input), xp.zeros_like(input))
 
-    add("sign", xp.sign, INTEGERS)
-    add("sign", sign, FLOATS)
-    add("conj_physical", xp.conj, COMPLEXES)
+    add("sign", getattr(xp, "sign", _absent), INTEGERS, needs="sign")
+    add("sign", sign, FLOATS, needs="sign zeros_like")
+    add("conj_physical", getattr(xp, "conj", _absent), COMPLEXES, needs="conj")
     add("conj_physical", lambda input: input, (*REALS, *HALVES, bool_))
-    add("relu", lambda input: xp.maximum(input, xp.zeros_like(input)), REALS)
-    add("rsqrt", lambda input: 1 / xp.sqrt(input), FLOATS)
-    add("sigmoid", lambda input: 1 / (1 + xp.exp(-input)), FLOATS)
-    add("matmul", xp.matmul, (*FLOATS, *COMPLEXES))
+    add("relu", lambda input: xp.maximum(input, xp.zeros_like(input)), REALS, "maximum zeros_like")
+    add("rsqrt", lambda input: 1 / xp.sqrt(input), FLOATS, needs="sqrt")
+    add("sigmoid", lambda input: 1 / (1 + xp.exp(-input)), FLOATS, needs="exp")
+    matmul = getattr(xp, "matmul", _absent)
+    add("matmul", matmul, (*FLOATS, *COMPLEXES), needs="matmul")
     for op in ("floor", "rint"):
         add(op, lambda input: input, INTEGERS)
 
@@ -150,9 +168,9 @@ def _add_reductions(runtime: StandardRuntime, add: Add) -> None:
     def prod(input: Any, dim: Shape, keepdim: bool) -> Any:
         return xp.prod(input, axis=dim, keepdims=keepdim, dtype=input.dtype) if dim else input
 
-    add("sum", total, NUMBERS)
-    add("mean", mean, (*FLOATS, *COMPLEXES))
-    add("prod", prod, NUMBERS)
+    add("sum", total, NUMBERS, needs="sum")
+    add("mean", mean, (*FLOATS, *COMPLEXES), needs="sum")
+    add("prod", prod, NUMBERS, needs="prod")
 
     def truth(function: Callable[..., Any]) -> Callable[..., Any]:
         def kernel(input: Any, dim: Shape, keepdim: bool) -> Any:
@@ -161,14 +179,16 @@ def _add_reductions(runtime: StandardRuntime, add: Add) -> None:
         return kernel
 
     for op in ("any", "all"):
-        kernel = truth(getattr(xp, op))
-        add(op, kernel, [dtype for dtype in NUMBERS if dtype is not uint8])
+        kernel = truth(getattr(xp, op, _absent))
+        add(op, kernel, [dtype for dtype in NUMBERS if dtype is not uint8], needs=op)
 
-    for op, function in (("amax", xp.max), ("amin", xp.min)):
-        add(op, _extreme(function), REALS)
-    for op, function in (("argmax", xp.argmax), ("argmin", xp.argmin)):
-        add(op, _place_of(xp, function, natives, checked=False), INTEGERS)
-        add(op, _place_of(xp, function, natives, checked=True), FLOATS)
+    for op, name in (("amax", "max"), ("amin", "min")):
+        add(op, _extreme(getattr(xp, name, _absent)), REALS, needs=name)
+    for op in ("argmax", "argmin"):
+        function = getattr(xp, op, _absent)
+        add(op, _place_of(xp, function, natives, checked=False), INTEGERS, needs=op)
+        checked = _place_of(xp, function, natives, checked=True)
+        add(op, checked, FLOATS, needs=f"{op} argmax any")
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,10 +241,11 @@ def _add_places(runtime: StandardRuntime, add: Add) -> None:
         )
         return xp.reshape(xp.take_along_axis(input[part], index, axis=dim), shape)
 
-    add("flip", flip, ALL_DTYPES)
+    add("flip", flip, ALL_DTYPES, needs="flip")
     add("cat", lambda tensors, dim: xp.concat(tensors, axis=dim), ALL_DTYPES)
-    if hasattr(xp, "take_along_axis"):  # new in 2024.12
-        add("gather", gather, ALL_DTYPES)
+    add(
+        "gather", gather, ALL_DTYPES, needs="take_along_axis min max"
+    )  # the first is new in 2024.12
 
 
 def _add_along(runtime: StandardRuntime, add: Add) -> None:
@@ -238,5 +259,5 @@ def _add_along(runtime: StandardRuntime, add: Add) -> None:
         return kernel
 
     for op, name in (("cumsum", "cumulative_sum"), ("cumprod", "cumulative_prod")):
-        if hasattr(xp, name):  # new in 2023.12 and 2024.12
-            add(op, running(getattr(xp, name)), NUMBERS)
+        # New in 2023.12 and 2024.12.
+        add(op, running(getattr(xp, name, _absent)), NUMBERS, needs=name)

@@ -86,7 +86,7 @@ class StandardRuntime(DeviceRuntime):
 
     def device_name(self, index: int) -> str:
         """Return the library's name and version."""
-        return f"{self.xp.__name__} {getattr(self.xp, '__version__', '')}".strip()
+        return f"{getattr(self.xp, '__name__', self.type)} {getattr(self.xp, '__version__', '')}".strip()
 
     # --- the library's arrays ---
 

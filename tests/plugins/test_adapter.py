@@ -1,5 +1,7 @@
 """An array library as a device: its stores, its kernels, and the 20 lines that it takes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -13,6 +15,7 @@ from tensorplug.plugin import (
     host_kernels,
 )
 from tensorplug.plugin.standard import stores
+from tensorplug.plugin.standard.kernels import REQUIRED
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
@@ -97,6 +100,34 @@ def test_a_network_trains():
             optimizer.step()
         losses.append(loss.item())
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def part_of_numpy(*names):
+    """A library that has some of NumPy's functions and dtypes, and nothing else."""
+    return SimpleNamespace(__name__="pebble", **{name: getattr(np, name) for name in names})
+
+
+def test_a_library_with_the_least_that_is_needed(registry):
+    least = part_of_numpy(*REQUIRED, "bool", "int64", "float32")
+    registry.register(array_api_backend(least, device_type="pebble"))
+    x = tp.arange(6.0).to("pebble").reshape(2, 3)
+    assert (x.t() @ x).sum(0).argmax().item() == 2  # on the host
+    assert x.exp()[0, 0].item() == 1.0
+    x[:, 1] = -1.0
+    assert x.tolist() == [[0.0, -1.0, 2.0], [3.0, -1.0, 5.0]]
+    assert "computes on the CPU" in str(tp.explain("exp", device="pebble"))
+    assert "computes on the CPU" not in str(tp.explain("cat", device="pebble")).partition("\n")[0]
+
+
+def test_a_library_that_lacks_what_is_needed():
+    with pytest.raises(
+        TypeError, match="pebble lacks concat, permute_dims, which the adapter needs"
+    ):
+        array_api_backend(
+            part_of_numpy(*(set(REQUIRED) - {"concat", "permute_dims"})), device_type="pebble"
+        )
+    with pytest.raises(TypeError, match="pebble lacks the dtypes int64, float32"):
+        array_api_backend(part_of_numpy(*REQUIRED, "bool"), device_type="pebble")
 
 
 def test_an_absent_library():
