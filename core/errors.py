@@ -26,6 +26,10 @@ class DeviceNotAvailableError(TensorplugError, RuntimeError):
     """A device type has no plugin, or its plugin cannot reach the hardware."""
 
 
+class DTypeNotAvailableError(TensorplugError, TypeError):
+    """A device cannot hold a dtype that was asked for, or that an op results in."""
+
+
 class PluginError(TensorplugError, RuntimeError):
     """A plugin failed to load, or was refused at registration."""
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from . import kinds
 from .devices import CPU
 from .dtypes import DType
-from .errors import FallbackWarning, warn
+from .errors import DTypeNotAvailableError, FallbackWarning, warn
 from .kinds import Kind, lock
 from .operators import Op
 from .runtime import DeviceRuntime
@@ -105,7 +105,7 @@ def run_on_cpu(
 
     Raises
     ------
-    TypeError
+    DTypeNotAvailableError
         If a result has a dtype that the device does not have.
     """
     host = kinds.kind_of(CPU, key)
@@ -127,7 +127,7 @@ def run_on_cpu(
         array = host.as_array(value)
         dtype = host.runtime.dtype(array)
         if runtime.dtypes is not None and dtype not in runtime.dtypes:
-            raise TypeError(
+            raise DTypeNotAvailableError(
                 f"{op.name}: its result is {dtype.name}, which device {runtime.type!r} does not have"
             )
         moved += array.nbytes

@@ -13,7 +13,7 @@ from typing import Any
 
 from .devices import CPU, Device, default, unlisted
 from .dtypes import ALL_DTYPES, FLOATING, DType
-from .errors import DeviceNotAvailableError
+from .errors import DeviceNotAvailableError, DTypeNotAvailableError
 from .runtime import DeviceRuntime, RefusingRuntime, RemovedRuntime
 
 _SCALARS_KEPT = 1024
@@ -134,7 +134,9 @@ def kind_of(device: Device, dtype: DType) -> Kind:
             runtime = find_runtime(device.type)
             if runtime.dtypes is not None and dtype not in runtime.dtypes:
                 known = ", ".join([known.name for known in ALL_DTYPES if known in runtime.dtypes])
-                raise TypeError(f"device {device} has no dtype {dtype.name}; it has {known}")
+                raise DTypeNotAvailableError(
+                    f"device {device} has no dtype {dtype.name}; it has {known}"
+                )
             kind = Kind(device, dtype, runtime)
             extend_tables(kind)  # before any other thread can see the kind
             _KINDS[device, dtype] = kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from tensorplug.core import contracts, plugins
 from tensorplug.core.devices import Device
 from tensorplug.core.dtypes import ALL_DTYPES, float64
-from tensorplug.core.errors import DeviceNotAvailableError, PluginWarning
+from tensorplug.core.errors import DeviceNotAvailableError, DTypeNotAvailableError, PluginWarning
 from tensorplug.core.kinds import canonical_device
 from tensorplug.core.operators import get_op
 from tensorplug.core.runtime import CAPABILITIES
@@ -162,6 +162,17 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
+    """Skip what needs a dtype that the device does not declare, such as the complex result of an FFT."""
+    try:
+        return (yield)
+    except DTypeNotAvailableError as error:
+        if not _in_suite(pyfuncitem.module):
+            raise
+        pytest.skip(str(error))
 
 
 def case_of(item: Any) -> str:

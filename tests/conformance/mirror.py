@@ -1,7 +1,7 @@
 """A device for tests of the suite: NumPy again, with faults planted where the environment says so.
 
 Loaded with ``-p mirror``. ``MIRROR_FAULTS`` names functions below, or ``bare`` for a device that has
-the kernels of primitives alone.
+the kernels of primitives alone, ``real`` for one without complex numbers.
 """
 
 import os
@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorplug as tp
 import tensorplug_cpu_numpy
-from tensorplug.plugin import get_op, hookimpl
+from tensorplug.plugin import ALL_DTYPES, get_op, hookimpl
 
 DEVICE = "mirror"
 Numpy = type(tensorplug_cpu_numpy.plugin.tensorplug_devices()[0])
@@ -22,6 +22,11 @@ Numpy = type(tensorplug_cpu_numpy.plugin.tensorplug_devices()[0])
 class MirrorRuntime(Numpy):
     type = DEVICE
     capabilities = Numpy.capabilities - {"dlpack", "host_memory"}
+
+    def __init__(self):
+        if "real" in PLANTED:
+            self.dtypes = frozenset(dtype for dtype in ALL_DTYPES if not dtype.is_complex)
+            self.capabilities = self.capabilities - {"complex"}
 
     def to_host(self, array):
         return np.array(array, copy=True)

@@ -170,6 +170,13 @@ def test_a_device_without_faults_passes_with_primitives_alone() -> None:
     assert len(found.cases["PASSED"]) > 500
 
 
+def test_a_device_without_complex_numbers() -> None:
+    found = run("--op", "linalg_eig,complex,fft_ihfft2,fft_irfft,exp,*linear", faults="real")
+    assert not found.cases.get("FAILED"), found.text[-3000:]
+    assert {"forward/float32", "out/float32"} <= found.of("SKIPPED", "linalg_eig")
+    assert {"forward/float32", "out/float32"} <= found.of("PASSED", "exp")
+
+
 @pytest.fixture
 def broken_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package of somebody else's whose extension cannot be imported."""
