@@ -64,7 +64,7 @@ def pytest_sessionstart(session: Any) -> None:
 
 
 @contextmanager
-def _others_may_fail() -> Iterator[None]:
+def _others_may_fail() -> Generator[None, None, None]:
     """Let a plugin that cannot be loaded be a warning, whatever the filters: it may be a stranger's."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", PluginWarning)
