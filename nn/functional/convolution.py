@@ -12,6 +12,7 @@ from tensorplug.core.shapes import Shape
 from ..ops.convolution import convolution, convolution_input
 from ..ops.windows import pad_zeros
 from ._common import batched, per_dimension, tensor, unbatched
+from .padding import pad
 
 __all__ = [
     "conv1d",
@@ -143,6 +144,9 @@ def _conv_transpose(
     )
     if min(size) < 1:
         raise RuntimeError(f"{name}(): the output size {list(size)} is too small")
+    unreached = [e // s for e, s in zip(extra, steps, strict=True)]
+    if any(unreached):  # further windows fit into the output: they come from zeros
+        input = pad(input, [end for number in reversed(unreached) for end in (0, number)])
     output = convolution_input(input, weight, size, steps, around, spread, groups)
     if bias is not None:
         output = output + bias.reshape(-1, *[1] * count)
@@ -264,7 +268,7 @@ def conv_transpose2d(
     weight : Tensor
         (C, O/groups, kH, kW).
     output_padding : int or sequence of int
-        Rows and columns added at the end, below the stride.
+        Rows and columns added at the end, below the stride or the dilation.
 
     Examples
     --------

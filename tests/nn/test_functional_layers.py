@@ -96,7 +96,16 @@ def test_convolution(compare, count, stride, padding, dilation, groups):
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize(
     ("stride", "padding", "extra", "groups", "dilation"),
-    [(1, 0, 0, 1, 1), (2, 1, 1, 2, 1), (1, 2, 0, 1, 2), (3, 1, 2, 4, 1)],
+    [
+        (1, 0, 0, 1, 1),
+        (2, 1, 1, 2, 1),
+        (1, 2, 0, 1, 2),
+        (3, 1, 2, 4, 1),
+        # what is added at the end is as wide as a step or wider
+        (1, 0, 1, 2, 2),
+        (1, 3, 2, 4, 3),
+        (2, 1, 3, 1, 4),
+    ],  # fmt: skip
 )
 def test_transposed_convolution(compare, count, stride, padding, extra, groups, dilation):
     weight = randn(4, 8 // groups, *(3, 3, 3)[:count])
