@@ -105,7 +105,7 @@ def test_convolution(compare, count, stride, padding, dilation, groups):
         (1, 0, 1, 2, 2),
         (1, 3, 2, 4, 3),
         (2, 1, 3, 1, 4),
-    ],  # fmt: skip
+    ],
 )
 def test_transposed_convolution(compare, count, stride, padding, extra, groups, dilation):
     weight = randn(4, 8 // groups, *(3, 3, 3)[:count])
