@@ -25,6 +25,7 @@ def pack_groups(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[
     remembered = {
         (numbers[id(key)] if isinstance(key, Tensor) else key): value
         for key, value in state.items()
+        if value or not isinstance(value, dict)  # SGD without momentum remembers nothing
     }
     return {"state": remembered, "param_groups": packed}
 

@@ -24,6 +24,12 @@ def with_grad(*values):
     return tensor
 
 
+def test_what_remembers_nothing_has_no_state():
+    optimizer = SGD([with_grad(1.0)], lr=0.1)
+    optimizer.step()
+    assert optimizer.state_dict()["state"] == {}
+
+
 # --- groups ---
 
 
