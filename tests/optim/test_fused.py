@@ -150,7 +150,12 @@ def test_every_step_is_an_op(function):
     assert get_op(function.op.name) is function.op
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "adagrad", "rmsprop"])
+KERNELS = [
+    "sgd", "adam", "adagrad", "rmsprop", "adadelta", "adamax", "asgd", "nadam", "radam",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
 def test_the_default_device_has_a_kernel(name):
     assert [kernel.plugin for kernel in kernels_for(f"optim.{name}_step", "cpu")]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
-from .kernels import optimizers
+from .kernels import more_optimizers, optimizers
 
 
 class NumpyOptimizersPlugin:
@@ -19,6 +19,7 @@ class NumpyOptimizersPlugin:
         """Return the kernels."""
         table = KernelTable("cpu")
         optimizers.build(table)
+        more_optimizers.build(table)
         return table
 
 

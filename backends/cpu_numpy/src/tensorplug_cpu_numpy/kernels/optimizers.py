@@ -19,7 +19,7 @@ from tensorplug.plugin import KernelTable, dtype_named
 BLOCK = 32768
 
 
-def _blocks(*arrays: Any) -> Iterator[tuple[Any, ...]]:
+def blocks(*arrays: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the corresponding parts of arrays of one shape, and a scratch array of that shape for each.
 
     The scratch arrays hold anything, and are the same for each block.
@@ -37,7 +37,7 @@ def _blocks(*arrays: Any) -> Iterator[tuple[Any, ...]]:
         yield (*parts, one[:size], two[:size])
 
 
-def _with_decay(p: Any, g: Any, weight_decay: float, maximize: bool, scratch: Any) -> Any:
+def with_decay(p: Any, g: Any, weight_decay: float, maximize: bool, scratch: Any) -> Any:
     """Return the gradient to go down along."""
     if weight_decay != 0:
         np.multiply(p, weight_decay, scratch)
@@ -60,13 +60,13 @@ def sgd_step(
     """Take a step of stochastic gradient descent."""
     if not momentum_buffers:
         for parameter, gradient in zip(params, grads, strict=True):
-            for p, g, one, two in _blocks(parameter, gradient):
-                g = _with_decay(p, g, weight_decay, maximize, one)
+            for p, g, one, two in blocks(parameter, gradient):
+                g = with_decay(p, g, weight_decay, maximize, one)
                 np.subtract(p, np.multiply(g, lr, two), p)
         return
     for arrays in zip(params, grads, momentum_buffers, strict=True):
-        for p, g, b, one, two in _blocks(*arrays):
-            g = _with_decay(p, g, weight_decay, maximize, one)
+        for p, g, b, one, two in blocks(*arrays):
+            g = with_decay(p, g, weight_decay, maximize, one)
             if first:
                 b[...] = g
             else:
@@ -100,13 +100,13 @@ def adam_step(
         rate = lr / (1 - beta1 ** steps[i])
         root = (1 - beta2 ** steps[i]) ** 0.5
         largest = (max_exp_avg_sqs[i],) if amsgrad else ()
-        for p, g, m, v, *most, one, two in _blocks(*arrays, *largest):
+        for p, g, m, v, *most, one, two in blocks(*arrays, *largest):
             if decoupled:
                 if weight_decay != 0:
                     np.multiply(p, 1 - lr * weight_decay, p)
-                g = _with_decay(p, g, 0, maximize, one)
+                g = with_decay(p, g, 0, maximize, one)
             else:
-                g = _with_decay(p, g, weight_decay, maximize, one)
+                g = with_decay(p, g, weight_decay, maximize, one)
             np.subtract(g, m, two)
             np.multiply(two, 1 - beta1, two)
             np.add(m, two, m)
@@ -138,8 +138,8 @@ def adagrad_step(
     """Take a step of Adagrad."""
     for step, *arrays in zip(steps, params, grads, state_sums, strict=True):
         rate = lr / (1 + (step - 1) * lr_decay)
-        for p, g, total, one, two in _blocks(*arrays):
-            g = _with_decay(p, g, weight_decay, maximize, one)
+        for p, g, total, one, two in blocks(*arrays):
+            g = with_decay(p, g, weight_decay, maximize, one)
             np.add(total, np.multiply(g, g, two), total)
             np.sqrt(total, two)
             np.add(two, eps, two)
@@ -166,8 +166,8 @@ def rmsprop_step(
         more = ((grad_avgs[i],) if centered else ()) + (
             (momentum_buffers[i],) if momentum > 0 else ()
         )
-        for p, g, v, *state, one, two in _blocks(*arrays, *more):
-            g = _with_decay(p, g, weight_decay, maximize, one)
+        for p, g, v, *state, one, two in blocks(*arrays, *more):
+            g = with_decay(p, g, weight_decay, maximize, one)
             np.multiply(v, alpha, v)
             np.multiply(g, g, two)
             np.multiply(two, 1 - alpha, two)
