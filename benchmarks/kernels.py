@@ -16,145 +16,15 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .kernel_work import all_work
+
 SIZES = (100, 10_000, 1_000_000, 10_000_000)
 SLOWER = 1.1
-
-
-@dataclass(frozen=True)
-class Work:
-    """An op: what it is given, what it does, and how often it reads or writes an element.
-
-    Parameters
-    ----------
-    name : str
-    shape : callable
-        Given the number of elements, the shape of each of its arguments.
-    run : callable
-        Given the library and the arguments, returns the result.
-    passes : float
-        Arrays of that size that are read or written, of 4 bytes per element.
-    tolerance : float
-    """
-
-    name: str
-    shape: Callable[[int], tuple[int, ...]]
-    run: Callable[..., Any]
-    passes: float
-    arguments: int = 1
-    tolerance: float = 1e-4
-
-
-def flat(n: int) -> tuple[int, ...]:
-    return (n,)
-
-
-def square(n: int) -> tuple[int, ...]:
-    return (int(n**0.5), int(n**0.5))
-
-
-def rows(n: int) -> tuple[int, ...]:
-    return (n // 50, 50) if n < 10_000 else (n // 500, 500)
-
-
-def images(n: int) -> tuple[int, ...]:
-    return (1, 4, 5, 5) if n < 10_000 else (n // 10_000, 16, 25, 25)
-
-
-def functional(lib: Any) -> Any:
-    return lib.nn.functional
-
-
-def trained(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return forward and backward of a function of the library and one tensor."""
-
-    def run(lib: Any, x: Any) -> Any:
-        leaf = x.detach().requires_grad_()
-        result = function(lib, leaf)
-        result.backward(result.detach())
-        return leaf.grad
-
-    return run
-
-
-def all_work() -> list[Work]:
-    def unary(name: str, passes: float = 2) -> Work:
-        return Work(name, flat, lambda lib, x: getattr(lib, name)(x), passes)
-
-    def activation(name: str, **options: Any) -> Work:
-        return Work(name, flat, lambda lib, x: getattr(functional(lib), name)(x, **options), 2)
-
-    def binary(name: str, passes: float = 3) -> Work:
-        return Work(name, flat, lambda lib, x, y: getattr(lib, name)(x, y), passes, 2)
-
-    def learned(name: str, function: Any, shape: Any, passes: float) -> Work:
-        return Work(f"{name} fw+bw", shape, trained(function), passes, tolerance=1e-3)
-
-    return [
-        *[binary(name) for name in ("add", "sub", "mul", "maximum", "atan2")],
-        Work("div", flat, lambda lib, x, y: x / (y * y + 1), 7, 2),
-        binary("lt", 2.25),
-        Work("add number", flat, lambda lib, x: x + 2.0, 2),
-        Work("add row", square, lambda lib, x: x + x[0], 2),
-        Work("add column", square, lambda lib, x: x + x[:, :1], 2),
-        Work("add transposed", square, lambda lib, x: x + x.t(), 3),
-        Work("where", flat, lambda lib, x, y: lib.where(x > 0, x, y), 4.5, 2),
-        Work("pow 2.5", flat, lambda lib, x: (x * x) ** 2.5, 2, tolerance=1e-2),
-        *[unary(name) for name in ("neg", "abs", "relu", "floor", "exp", "expm1", "tanh")],
-        *[unary(name) for name in ("sigmoid", "sin", "cos", "erf")],
-        Work("log", flat, lambda lib, x: lib.log(x * x + 0.1), 6),
-        Work("sqrt", flat, lambda lib, x: lib.sqrt(x * x), 4),
-        *[activation(name) for name in ("gelu", "silu", "softplus", "leaky_relu", "elu")],
-        *[activation(name) for name in ("hardswish", "mish", "logsigmoid")],
-        Work("gelu tanh", flat, lambda lib, x: functional(lib).gelu(x, approximate="tanh"), 2),
-        Work("copy", flat, lambda lib, x: x.clone(), 2),
-        Work("transpose copy", square, lambda lib, x: x.t().contiguous(), 2),
-        Work("to float64", flat, lambda lib, x: x.double(), 3),
-        Work("to bfloat16", flat, lambda lib, x: x.bfloat16().float(), 3),
-        Work("sum", flat, lambda lib, x: x.sum(), 1, tolerance=1),
-        Work("sum rows", square, lambda lib, x: x.sum(1), 1, tolerance=1e-2),
-        Work("sum columns", square, lambda lib, x: x.sum(0), 1, tolerance=1e-2),
-        Work("mean", flat, lambda lib, x: x.mean(), 1),
-        Work("amax rows", square, lambda lib, x: x.amax(1), 1),
-        Work("argmax rows", square, lambda lib, x: x.argmax(1), 1),
-        Work("var rows", square, lambda lib, x: x.var(1), 1),
-        Work("cumsum rows", square, lambda lib, x: x.cumsum(1), 2, tolerance=1e-2),
-        Work("softmax rows", rows, lambda lib, x: x.softmax(1), 2),
-        Work("softmax columns", rows, lambda lib, x: x.softmax(0), 2),
-        Work("log_softmax rows", rows, lambda lib, x: x.log_softmax(1), 2),
-        Work("cat", flat, lambda lib, x, y: lib.cat([x, y]), 4, 2),
-        Work("layer_norm", rows, lambda lib, x: functional(lib).layer_norm(x, (x.shape[1],)), 2),
-        Work(
-            "batch_norm",
-            images,
-            lambda lib, x: functional(lib).batch_norm(x, None, None, training=True),
-            2,
-        ),
-        learned("gelu", lambda lib, x: functional(lib).gelu(x), flat, 5),
-        learned("silu", lambda lib, x: functional(lib).silu(x), flat, 5),
-        learned("softmax", lambda lib, x: x.softmax(1), rows, 5),
-        learned("log_softmax", lambda lib, x: x.log_softmax(1), rows, 5),
-        learned("layer_norm", lambda lib, x: functional(lib).layer_norm(x, (x.shape[1],)), rows, 5),
-    ]
-
-
-def make(work: Work, size: int) -> Callable[[Any], Callable[[], Any]]:
-    """Return the part of a case that sets it up in a library."""
-    generator = np.random.default_rng(0)
-    arrays = [
-        generator.standard_normal(work.shape(size), dtype=np.float32) for _ in range(work.arguments)
-    ]
-
-    def set_up(lib: Any) -> Callable[[], Any]:
-        tensors = [lib.from_numpy(array.copy()) for array in arrays]
-        return lambda: work.run(lib, *tensors)
-
-    return set_up
 
 
 def copy_bandwidth() -> float:
@@ -222,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speeds = {}
     for work in chosen:
         for size in SIZES:
-            case = harness.Case(f"{work.name} {size:.0e}", make(work, size), work.tolerance)
+            case = harness.Case(f"{work.name} {size:.0e}", work.make(size), work.tolerance)
             result = harness.measure(case, tp, torch, rounds, seconds)
             results.append(result)
             elements = np.prod(work.shape(size), dtype=np.int64)

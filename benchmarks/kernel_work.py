@@ -1,0 +1,369 @@
+"""The ops of the kernel suite: what each is given, what it does, and how much memory it goes through."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Shape = Callable[[int], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """An op: what it is given, what it does, and how often it reads or writes an element.
+
+    Parameters
+    ----------
+    name : str
+    shape : callable
+        Given the number of elements, the shape of each of its arguments.
+    run : callable
+        Given the library and the arguments, returns the result.
+    passes : float
+        Arrays of that size that are read or written, of 4 bytes per element.
+    arguments : int
+    tolerance : float
+    values : callable
+        Given a generator and a shape, makes an argument; normally distributed float32 unless told.
+    """
+
+    name: str
+    shape: Shape
+    run: Callable[..., Any]
+    passes: float
+    arguments: int = 1
+    tolerance: float = 1e-4
+    values: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None
+
+    def make(self, size: int) -> Callable[[Any], Callable[[], Any]]:
+        """Return what sets the op up in a library, as `harness.Case` wants it."""
+        generator = np.random.default_rng(0)
+        values = self.values or normal
+        arrays = [values(generator, self.shape(size)) for _ in range(self.arguments)]
+
+        def set_up(lib: Any) -> Callable[[], Any]:
+            tensors = [lib.from_numpy(array.copy()) for array in arrays]
+            return lambda: self.run(lib, *tensors)
+
+        return set_up
+
+
+# --- arguments -------------------------------------------------------------------------------------
+
+
+def normal(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.standard_normal(shape, dtype=np.float32)
+
+
+def positive(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.random(shape, dtype=np.float32) * 4 + np.float32(0.01)
+
+
+def inside(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return numbers between -1 and 1."""
+    return generator.random(shape, dtype=np.float32) * np.float32(1.9) - np.float32(0.95)
+
+
+def above(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return numbers above 1."""
+    return generator.random(shape, dtype=np.float32) * 4 + np.float32(1.01)
+
+
+def whole(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.integers(1, 100, shape)
+
+
+def whole32(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.integers(1, 100, shape).astype(np.int32)
+
+
+def truths(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.random(shape) < 0.5
+
+
+def double(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.standard_normal(shape)
+
+
+def flat(n: int) -> tuple[int, ...]:
+    return (n,)
+
+
+def square(n: int) -> tuple[int, ...]:
+    return (int(n**0.5), int(n**0.5))
+
+
+def rows(n: int) -> tuple[int, ...]:
+    return (n // 50, 50) if n < 10_000 else (n // 500, 500)
+
+
+def images(n: int) -> tuple[int, ...]:
+    return (1, 4, 5, 5) if n < 10_000 else (n // 10_000, 16, 25, 25)
+
+
+# --- ops -------------------------------------------------------------------------------------------
+
+
+def functional(lib: Any) -> Any:
+    return lib.nn.functional
+
+
+def trained(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return forward and backward of a function of the library and one tensor."""
+
+    def run(lib: Any, x: Any) -> Any:
+        leaf = x.detach().requires_grad_()
+        result = function(lib, leaf)
+        result.backward(result.detach())
+        return leaf.grad
+
+    return run
+
+
+def unary(name: str, passes: float = 2, **options: Any) -> Work:
+    return Work(name, flat, lambda lib, x: getattr(lib, name)(x), passes, **options)
+
+
+def binary(name: str, passes: float = 3, **options: Any) -> Work:
+    return Work(name, flat, lambda lib, x, y: getattr(lib, name)(x, y), passes, 2, **options)
+
+
+def learned(name: str, function: Any, shape: Shape, passes: float) -> Work:
+    return Work(f"{name} fw+bw", shape, trained(function), passes, tolerance=1e-3)
+
+
+def pointwise() -> Iterator[Work]:
+    """Yield pointwise ops, and those that broadcast."""
+    for name in ("add", "sub", "mul", "maximum", "minimum", "atan2", "copysign"):
+        yield binary(name)
+    yield binary("div", values=positive, tolerance=1e-3)
+    for name in ("fmod", "remainder", "floor_divide"):
+        yield binary(name, values=positive, tolerance=5)
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        yield binary(name, 2.25)
+    yield Work("x / (y * y + 1)", flat, lambda lib, x, y: x / (y * y + 1), 8, 2)
+    yield Work("add number", flat, lambda lib, x: x + 2.0, 2)
+    yield Work("number / x", flat, lambda lib, x: 2.0 / x, 2, values=positive)
+    yield Work("add alpha", flat, lambda lib, x, y: lib.add(x, y, alpha=2.0), 3, 2)
+    yield Work("add in place", flat, lambda lib, x, y: x.mul_(0.5).add_(y), 5, 2)
+    yield Work("lt number", flat, lambda lib, x: x < 0.5, 1.25)
+    yield Work("add row", square, lambda lib, x: x + x[0], 2)
+    yield Work("add column", square, lambda lib, x: x + x[:, :1], 2)
+    yield Work("add transposed", square, lambda lib, x: x + x.t(), 3)
+    yield Work("add every second", flat, lambda lib, x: x[::2] + x[1::2], 1.5)
+    yield Work("where", flat, lambda lib, x, y: lib.where(x > 0, x, y), 4.5, 2)
+    yield Work("clamp", flat, lambda lib, x: x.clamp(-0.5, 0.5), 2)
+    yield Work("clamp min", flat, lambda lib, x: x.clamp(min=0.0), 2)
+    yield Work("lerp", flat, lambda lib, x, y: lib.lerp(x, y, 0.3), 3, 2)
+    yield Work("addcmul", flat, lambda lib, x, y: lib.addcmul(x, x, y, value=0.5), 4, 2)
+    for exponent in (2, 3, 0.5, -1, 2.5):
+        yield Work(
+            f"pow {exponent}",
+            flat,
+            lambda lib, x, exponent=exponent: x**exponent,
+            2,
+            values=positive,
+            tolerance=1e-2,
+        )
+    yield binary("pow", values=positive, tolerance=1)
+    for name in ("neg", "abs", "square", "sign", "relu", "floor", "ceil", "trunc", "round", "frac"):
+        yield unary(name)
+    for name in ("exp", "exp2", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "erfc"):
+        yield unary(name)
+    for name in ("sinh", "cosh", "asinh", "atan"):
+        yield unary(name)
+    for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"):
+        yield unary(name, values=positive)
+    for name in ("asin", "acos", "atanh", "tan"):
+        yield unary(name, values=inside)
+    yield unary("acosh", values=above)
+    for name in ("isnan", "isfinite", "isinf"):
+        yield unary(name, 1.25)
+
+
+def other_dtypes() -> Iterator[Work]:
+    """Yield some ops of integers, truth values, float64 and half precision, and conversions."""
+    for name in ("add", "mul", "maximum", "bitwise_and"):
+        yield Work(
+            f"{name} int64",
+            flat,
+            lambda lib, x, y, n=name: getattr(lib, n)(x, y),
+            6,
+            2,
+            values=whole,
+        )
+    for name in ("remainder", "floor_divide", "div"):
+        yield Work(
+            f"{name} int64",
+            flat,
+            lambda lib, x, y, n=name: getattr(lib, n)(x, y),
+            6,
+            2,
+            values=whole,
+        )
+    yield Work("add int32", flat, lambda lib, x, y: x + y, 3, 2, values=whole32)
+    yield Work("eq int64", flat, lambda lib, x, y: x == y, 4.25, 2, values=whole)
+    yield Work("sum int64", flat, lambda lib, x: x.sum(), 2, values=whole)
+    yield Work("and bool", flat, lambda lib, x, y: x & y, 0.75, 2, values=truths)
+    yield Work("not bool", flat, lambda lib, x: ~x, 0.5, values=truths)
+    yield Work("sum bool", flat, lambda lib, x: x.sum(), 0.25, values=truths)
+    yield Work("any bool", flat, lambda lib, x: (x & ~x).any(), 0.25, values=truths)
+    yield Work("all rows bool", square, lambda lib, x: x.all(1), 0.25, values=truths)
+    yield Work("add float64", flat, lambda lib, x, y: x + y, 6, 2, values=double)
+    yield Work("exp float64", flat, lambda lib, x: lib.exp(x), 4, values=double)
+    yield Work("sum float64", flat, lambda lib, x: x.sum(), 2, values=double)
+    yield Work("to float64", flat, lambda lib, x: x.double(), 3)
+    yield Work("to int64", flat, lambda lib, x: x.long(), 3)
+    yield Work("to bool", flat, lambda lib, x: x.bool(), 1.25)
+    yield Work("bool to float32", flat, lambda lib, x: x.float(), 1.25, values=truths)
+    yield Work("to bfloat16", flat, lambda lib, x: x.bfloat16().float(), 3)
+    yield Work("to float16", flat, lambda lib, x: x.half().float(), 3)
+
+
+ACTIVATIONS: dict[str, dict[str, Any]] = {
+    "relu": {},
+    "leaky_relu": {},
+    "elu": {},
+    "selu": {},
+    "gelu": {},
+    "silu": {},
+    "softplus": {},
+    "hardswish": {},
+    "hardsigmoid": {},
+    "hardtanh": {},
+    "relu6": {},
+    "mish": {},
+    "logsigmoid": {},
+    "softsign": {},
+    "threshold": {"threshold": 0.1, "value": 0.0},
+}
+
+
+def activations() -> Iterator[Work]:
+    """Yield activations, forward and with their derivative."""
+    for name, options in ACTIVATIONS.items():
+
+        def run(lib: Any, x: Any, name: str = name, options: Any = options) -> Any:
+            return getattr(functional(lib), name)(x, **options)
+
+        if name != "relu":
+            yield Work(name, flat, run, 2)
+        yield learned(name, run, flat, 5)
+
+    def gelu_tanh(lib: Any, x: Any) -> Any:
+        return functional(lib).gelu(x, approximate="tanh")
+
+    yield Work("gelu tanh", flat, gelu_tanh, 2)
+    yield learned("gelu tanh", gelu_tanh, flat, 5)
+    for name in ("tanh", "sigmoid", "exp", "sqrt"):
+        yield learned(name, lambda lib, x, n=name: getattr(lib, n)(x * x * 0.1 + 0.1), flat, 15)
+    yield Work("glu", rows, lambda lib, x: functional(lib).glu(x), 1.5)
+
+
+def copies() -> Iterator[Work]:
+    """Yield what moves elements."""
+    yield Work("copy", flat, lambda lib, x: x.clone(), 2)
+    yield Work("copy_", flat, lambda lib, x, y: x.copy_(y), 2, 2)
+    yield Work("zeros_like", flat, lambda lib, x: lib.zeros_like(x), 1)
+    yield Work("full", flat, lambda lib, x: lib.full(x.shape, 1.5), 1)
+    yield Work("fill_", flat, lambda lib, x: x.fill_(1.5), 1)
+    yield Work("arange", flat, lambda lib, x: lib.arange(x.shape[0]), 2)
+    yield Work("transpose copy", square, lambda lib, x: x.t().contiguous(), 2)
+    yield Work("transpose copy int64", square, lambda lib, x: x.t().contiguous(), 4, values=whole)
+    yield Work("permute copy", images, lambda lib, x: x.permute(0, 2, 3, 1).contiguous(), 2)
+    yield Work("every second", flat, lambda lib, x: x[::2].contiguous(), 1.5)
+    yield Work("columns", square, lambda lib, x: x[:, 3:].contiguous(), 2)
+    yield Work("expand copy", square, lambda lib, x: x[:, :1].expand(x.shape).contiguous(), 1)
+    yield Work("cat", flat, lambda lib, x, y: lib.cat([x, y]), 4, 2)
+    yield Work("cat columns", rows, lambda lib, x, y: lib.cat([x, y], 1), 4, 2)
+    yield Work("stack", flat, lambda lib, x, y: lib.stack([x, y]), 4, 2)
+    yield Work("stack last", flat, lambda lib, x, y: lib.stack([x, y], 1), 4, 2)
+    yield Work("flip", square, lambda lib, x: x.flip(1), 2)
+    yield Work("roll", square, lambda lib, x: x.roll(3, 1), 2)
+    yield Work("repeat", square, lambda lib, x: x[: (x.shape[0] + 1) // 2].repeat(2, 1), 1.5)
+    yield Work("tril", square, lambda lib, x: x.tril(), 2)
+    yield Work("pad", square, lambda lib, x: functional(lib).pad(x, (1, 1, 1, 1)), 2)
+
+    def index_select(lib: Any, x: Any) -> Any:
+        return x.index_select(0, (lib.arange(x.shape[0]) * 7) % x.shape[0])
+
+    yield Work("index_select rows", rows, index_select, 2)
+    yield Work("masked_fill", flat, lambda lib, x: x.masked_fill(x > 0, 1.0), 3.5)
+    yield Work("masked_select", flat, lambda lib, x: x[x > 0], 3)
+    yield Work("nonzero", flat, lambda lib, x: (x > 0).nonzero(), 3)
+
+
+def reductions() -> Iterator[Work]:
+    """Yield reductions over all elements, along rows and along columns, and running sums."""
+    for name in ("sum", "mean", "amax", "amin", "argmax", "argmin", "var", "std", "prod"):
+        values = inside if name == "prod" else None
+        tolerance = 1 if name == "sum" else 1e-3
+        for which, shape, dim in (("", flat, None), (" rows", square, 1), (" columns", square, 0)):
+            dims = () if dim is None else (dim,)
+
+            def run(_: Any, x: Any, name: str = name, dims: tuple[int, ...] = dims) -> Any:
+                return getattr(x, name)(*dims)
+
+            yield Work(name + which, shape, run, 1, 1, tolerance, values)
+    yield Work("max", flat, lambda lib, x: x.max(), 1)
+    yield Work("max rows", square, lambda lib, x: x.max(1).values, 1)
+    yield Work("norm", flat, lambda lib, x: x.norm(), 1, tolerance=5)
+    yield Work("norm rows", square, lambda lib, x: lib.linalg.vector_norm(x, dim=1), 1)
+    yield Work("logsumexp rows", square, lambda lib, x: lib.logsumexp(x, 1), 1)
+    yield Work("any", flat, lambda lib, x: (x > 100).any(), 1.5)
+    yield Work("all rows", square, lambda lib, x: (x > 0).all(1), 1.5)
+    yield Work("sum images", images, lambda lib, x: x.sum((0, 2, 3)), 1, tolerance=1e-2)
+    yield Work("mean images", images, lambda lib, x: x.mean((2, 3)), 1)
+    yield Work("sum transposed", square, lambda lib, x: x.t().sum(1), 1, tolerance=1e-2)
+    yield Work("cumsum", flat, lambda lib, x: x.cumsum(0), 2, tolerance=1)
+    yield Work("cumsum rows", square, lambda lib, x: x.cumsum(1), 2, tolerance=1e-2)
+    yield Work("cumsum columns", square, lambda lib, x: x.cumsum(0), 2, tolerance=1e-2)
+
+
+def layers() -> Iterator[Work]:
+    """Yield softmaxes and normalisation, forward and with their derivative."""
+
+    def layer_norm(lib: Any, x: Any) -> Any:
+        return functional(lib).layer_norm(x, (x.shape[1],))
+
+    def layer_norm_affine(lib: Any, x: Any, weight: Any) -> Any:
+        return functional(lib).layer_norm(x, (x.shape[1],), weight[0], weight[0])
+
+    def rms_norm(lib: Any, x: Any) -> Any:
+        return functional(lib).rms_norm(x, (x.shape[1],))
+
+    def group_norm(lib: Any, x: Any) -> Any:
+        return functional(lib).group_norm(x, 2)
+
+    def batch_norm(lib: Any, x: Any) -> Any:
+        return functional(lib).batch_norm(x, None, None, training=True)
+
+    yield Work("softmax rows", rows, lambda lib, x: x.softmax(1), 2)
+    yield Work("softmax columns", rows, lambda lib, x: x.softmax(0), 2)
+    yield Work("log_softmax rows", rows, lambda lib, x: x.log_softmax(1), 2)
+    yield Work("log_softmax columns", rows, lambda lib, x: x.log_softmax(0), 2)
+    yield Work("layer_norm", rows, layer_norm, 2)
+    yield Work("layer_norm affine", rows, layer_norm_affine, 2, 2)
+    yield Work("rms_norm", rows, rms_norm, 2)
+    yield Work("group_norm", images, group_norm, 2)
+    yield Work("batch_norm", images, batch_norm, 2)
+    yield Work("normalize", rows, lambda lib, x: functional(lib).normalize(x), 2)
+    yield learned("softmax", lambda lib, x: x.softmax(1), rows, 5)
+    yield learned("log_softmax", lambda lib, x: x.log_softmax(1), rows, 5)
+    yield learned("layer_norm", layer_norm, rows, 5)
+    yield learned("rms_norm", rms_norm, rows, 5)
+    yield learned("group_norm", group_norm, images, 5)
+    yield learned("batch_norm", batch_norm, images, 5)
+
+
+def all_work() -> list[Work]:
+    """Return every op of the suite."""
+    return [
+        *pointwise(),
+        *other_dtypes(),
+        *activations(),
+        *copies(),
+        *reductions(),
+        *layers(),
+    ]
