@@ -4,103 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "vmath.h"
-
-/* --- the shapes of loops ---------------------------------------------------------------------------- */
-
-#define AT(type, pointer, i, stride) (*(const type *)((pointer) + (i) * (stride)))
-#define TO(type, pointer, i, stride) (*(type *)((pointer) + (i) * (stride)))
-
-#define UNARY_LOOP(name, T, R, expression)                                                             \
-    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
-        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
-        (void)p;                                                                                       \
-        if (s[0] == sizeof(T) && s[1] == sizeof(R)) {                                                  \
-            const T *a = (const T *)args[0];                                                           \
-            R *o = (R *)args[1];                                                                       \
-            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
-        } else {                                                                                       \
-            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
-                const T x = AT(T, args[0], i, s[0]);                                                   \
-                TO(R, args[1], i, s[1]) = (R)(expression);                                             \
-            }                                                                                          \
-        }                                                                                              \
-    }
-
-#define BINARY_LOOP(name, T, R, expression)                                                            \
-    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
-        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
-        (void)p;                                                                                       \
-        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
-        R *o = (R *)args[2];                                                                           \
-        if (s[2] == sizeof(R) && s[0] == sizeof(T) && s[1] == sizeof(T)) {                             \
-            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
-                const T x = a[i], y = b[i];                                                            \
-                o[i] = (R)(expression);                                                                \
-            }                                                                                          \
-        } else if (s[2] == sizeof(R) && s[0] == sizeof(T) && !s[1]) {                                  \
-            const T y = *b;                                                                            \
-            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
-        } else if (s[2] == sizeof(R) && !s[0] && s[1] == sizeof(T)) {                                  \
-            const T x = *a;                                                                            \
-            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T y = b[i]; o[i] = (R)(expression); }\
-        } else {                                                                                       \
-            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
-                const T x = AT(T, args[0], i, s[0]), y = AT(T, args[1], i, s[1]);                      \
-                TO(R, args[2], i, s[2]) = (R)(expression);                                             \
-            }                                                                                          \
-        }                                                                                              \
-    }
-
-/* Half precision goes through blocks of float that stay in the cache. */
-enum { BLOCK = 512 };
-
-#define HALF_LOADS(H)                                                                                  \
-    static void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                 \
-        if (stride == 2) {                                                                             \
-            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(((const uint16_t *)from)[i]);           \
-        } else {                                                                                       \
-            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
-        }                                                                                              \
-    }                                                                                                  \
-    static void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {                \
-        if (stride == 2) {                                                                             \
-            for (ptrdiff_t i = 0; i < n; i++) ((uint16_t *)to)[i] = narrow_##H(from[i]);               \
-        } else {                                                                                       \
-            for (ptrdiff_t i = 0; i < n; i++) TO(uint16_t, to, i, stride) = narrow_##H(from[i]);       \
-        }                                                                                              \
-    }
-HALF_LOADS(F16)
-HALF_LOADS(BF16)
-
-#define HALF_LOOP(name, inputs, H, whole, result)                                                      \
-    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
-        float buffer[inputs + 1][BLOCK];                                                               \
-        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
-            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
-            char *blocks[inputs + 1];                                                                  \
-            ptrdiff_t strides[inputs + 1];                                                             \
-            for (int k = 0; k < inputs; k++) {                                                         \
-                const ptrdiff_t some = s[k] ? count : 1;                                               \
-                load_##H(buffer[k], args[k] + start * s[k], s[k], some);                               \
-                blocks[k] = (char *)buffer[k];                                                         \
-                strides[k] = s[k] ? (ptrdiff_t)sizeof(float) : 0;                                      \
-            }                                                                                          \
-            char *to = args[inputs] + start * s[inputs];                                               \
-            result(whole, H)                                                                           \
-        }                                                                                              \
-    }
-#define TO_HALF(whole, H)                                                                              \
-    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
-    blocks[last] = (char *)buffer[last];                                                               \
-    strides[last] = sizeof(float);                                                                     \
-    whole(blocks, strides, count, p);                                                                  \
-    store_##H(to, s[last], buffer[last], count);
-#define TO_BOOL(whole, H)                                                                              \
-    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
-    blocks[last] = to;                                                                                 \
-    strides[last] = s[last];                                                                           \
-    whole(blocks, strides, count, p);
+#include "elementary.h"
+#include "loops.h"
 
 /* --- ops --------------------------------------------------------------------------------------------- */
 
@@ -168,29 +73,90 @@ COMPARISON(gt, >)
 COMPARISON(ge, >=)
 
 BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
-BINARY_FLOAT(power, m_power_F32(x, y), pow(x, y))
-BINARY_FLOAT(atan2, m_atan2_F32(x, y), atan2(x, y))
-BINARY_FLOAT(fmod, fmodf(x, y), fmod(x, y))
 
-/* As Python's % and //: the remainder has the sign of the divisor. */
+/* Exponents that need no logarithm. The square root of C has -0 and -infinity otherwise. */
+#define POWERS(S, T, of_two)                                                                           \
+    UNARY_LOOP(square_##S##_loop, T, T, x * x)                                                         \
+    UNARY_LOOP(cube_##S##_loop, T, T, x * x * x)                                                       \
+    UNARY_LOOP(root_##S##_loop, T, T, x == -(T)INFINITY ? (T)INFINITY : C_##S(sqrt)(x + 0))            \
+    UNARY_LOOP(inverse_##S##_loop, T, T, 1 / x)                                                        \
+    UNARY_LOOP(inverse_square_##S##_loop, T, T, 1 / (x * x))                                           \
+    UNARY_LOOP(inverse_root_##S##_loop, T, T, x == -(T)INFINITY ? (T)0 : 1 / C_##S(sqrt)(x + 0))       \
+    UNARY_LOOP(same_##S##_loop, T, T, x)                                                               \
+    BINARY_LOOP(any_power_##S, T, T, of_two)                                                           \
+    static void power_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
+        static const struct { T exponent; tp_loop loop; } known[] = {                                  \
+            {2, square_##S##_loop}, {3, cube_##S##_loop}, {(T)0.5, root_##S##_loop},                   \
+            {-1, inverse_##S##_loop}, {-2, inverse_square_##S##_loop},                                 \
+            {(T)-0.5, inverse_root_##S##_loop}, {1, same_##S##_loop}};                                 \
+        const T exponent = *(const T *)args[1];                                                        \
+        for (int k = 0; !s[1] && k < (int)(sizeof(known) / sizeof(known[0])); k++)                     \
+            if (known[k].exponent == exponent) {                                                       \
+                char *const ends[2] = {args[0], args[2]};                                              \
+                const ptrdiff_t steps[2] = {s[0], s[2]};                                               \
+                known[k].loop(ends, steps, n, p);                                                      \
+                return;                                                                                \
+            }                                                                                          \
+        any_power_##S(args, s, n, p);                                                                  \
+    }
+POWERS(F32, float, m_power_F32(x, y))
+POWERS(F64, double, pow(x, y))
+HALF_LOOP(power_F16, 2, F16, power_F32, TO_HALF)
+HALF_LOOP(power_BF16, 2, BF16, power_F32, TO_HALF)
+
+BINARY_FLOAT(atan2, m_atan2_F32(x, y), atan2(x, y))
+/* As Python's % and //, of the remainder m that C has: the remainder gets the sign of the divisor. */
 #define FLOORED(S, T)                                                                                  \
-    INLINE T remainder_of_##S(T x, T y) {                                                              \
-        T m = C_##S(fmod)(x, y);                                                                       \
-        if (m != 0 && (y < 0) != (m < 0)) m += y;                                                      \
-        return m == 0 && y != 0 ? C_##S(copysign)(0, y) : m;                                           \
+    INLINE T remainder_of_##S(T x, T y, T m) {                                                         \
+        (void)x;                                                                                       \
+        T r = m != 0 && (y < 0) != (m < 0) ? m + y : m;                                                \
+        return r == 0 && y != 0 ? C_##S(copysign)(0, y) : r;                                           \
     }                                                                                                  \
-    INLINE T quotient_of_##S(T x, T y) {                                                               \
-        if (y == 0) return x / y;                                                                      \
-        T m = C_##S(fmod)(x, y), d = (x - m) / y;                                                      \
-        if (m != 0 && (y < 0) != (m < 0)) d -= 1;                                                      \
-        if (d == 0) return C_##S(copysign)(0, x / y);                                                  \
+    INLINE T floor_divide_of_##S(T x, T y, T m) {                                                      \
+        T d = (x - m) / y, ratio = x / y;                                                              \
+        d = m != 0 && (y < 0) != (m < 0) ? d - 1 : d;                                                  \
         T whole = C_##S(floor)(d);                                                                     \
-        return d - whole > (T)0.5 ? whole + 1 : whole;                                                 \
+        whole = d - whole > (T)0.5 ? whole + 1 : whole;                                                \
+        whole = d == 0 ? C_##S(copysign)(0, ratio) : whole;                                            \
+        return y == 0 ? ratio : whole;                                                                 \
+    }                                                                                                  \
+    INLINE T fmod_of_##S(T x, T y, T m) {                                                              \
+        (void)x;                                                                                       \
+        (void)y;                                                                                       \
+        return m;                                                                                      \
     }
 FLOORED(F32, float)
 FLOORED(F64, double)
-BINARY_FLOAT(remainder, remainder_of_F32(x, y), remainder_of_F64(x, y))
-BINARY_FLOAT(floor_divide, quotient_of_F32(x, y), quotient_of_F64(x, y))
+
+/* Blocks that hold a huge quotient, an infinity or NaN take C's fmod. */
+#define DIVISION(name)                                                                                 \
+    BINARY_LOOP(name##_near, float, float, name##_of_F32(x, y, near_fmod_F32(x, y)))                   \
+    BINARY_LOOP(name##_far, float, float, name##_of_F32(x, y, fmodf(x, y)))                            \
+    static void name##_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
+            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
+            char *ends[3];                                                                             \
+            int near = 1;                                                                              \
+            for (int k = 0; k < 3; k++) ends[k] = args[k] + start * s[k];                              \
+            if (s[0] == sizeof(float) && s[1] == sizeof(float)) {                                      \
+                const float *a = (const float *)ends[0], *b = (const float *)ends[1];                  \
+                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], b[i]);                 \
+            } else if (s[0] == sizeof(float) && !s[1]) {                                               \
+                const float *a = (const float *)ends[0], y = *(const float *)ends[1];                  \
+                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], y);                    \
+            } else {                                                                                   \
+                for (ptrdiff_t i = 0; i < count; i++)                                                  \
+                    near &= is_near_F32(AT(float, ends[0], i, s[0]), AT(float, ends[1], i, s[1]));     \
+            }                                                                                          \
+            (near ? name##_near : name##_far)(ends, s, count, p);                                      \
+        }                                                                                              \
+    }                                                                                                  \
+    BINARY_LOOP(name##_F64, double, double, name##_of_F64(x, y, fmod(x, y)))                           \
+    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
+    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
+DIVISION(fmod)
+DIVISION(remainder)
+DIVISION(floor_divide)
 
 #define BITWISE(name, operator)                                                                        \
     INTEGER_BINARY(name, x operator y) BINARY_LOOP(name##_BOOL, uint8_t, uint8_t, (x operator y) & 1)
@@ -209,13 +175,12 @@ INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
 UNARY_FLOAT(sqrt, sqrtf(x), sqrt(x))
 UNARY_FLOAT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
 UNARY_FLOAT(exp, m_exp_F32(x), m_exp_F64(x))
-UNARY_FLOAT(exp2, exp2f(x), exp2(x))
+UNARY_FLOAT(exp2, m_exp2_F32(x), exp2(x))
 UNARY_FLOAT(expm1, m_expm1_F32(x), m_expm1_F64(x))
 UNARY_FLOAT(log, m_log_F32(x), m_log_F64(x))
-UNARY_FLOAT(log2, log2f(x), log2(x))
-UNARY_FLOAT(log10, log10f(x), log10(x))
+UNARY_FLOAT(log2, m_log2_F32(x), log2(x))
+UNARY_FLOAT(log10, m_log10_F32(x), log10(x))
 UNARY_FLOAT(log1p, m_log1p_F32(x), m_log1p_F64(x))
-UNARY_FLOAT(tan, tanf(x), tan(x))
 UNARY_FLOAT(tanh, m_tanh_F32(x), m_tanh_F64(x))
 UNARY_FLOAT(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
 UNARY_SAME(relu, x < 0 ? 0 : x)
@@ -227,15 +192,15 @@ UNARY_FLOAT(rint, rintf(x), rint(x))
 UNARY_FLOAT(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
 INTEGER_UNARY(sign, (x > 0) - (x < 0))
 UNARY_FLOAT(erf, m_erf_F32(x), m_erf_F64(x))
-UNARY_FLOAT(erfc, erfcf(x), erfc(x))
-UNARY_FLOAT(asin, asinf(x), asin(x))
-UNARY_FLOAT(acos, acosf(x), acos(x))
-UNARY_FLOAT(atan, atanf(x), atan(x))
-UNARY_FLOAT(sinh, sinhf(x), sinh(x))
-UNARY_FLOAT(cosh, coshf(x), cosh(x))
-UNARY_FLOAT(asinh, asinhf(x), asinh(x))
-UNARY_FLOAT(acosh, acoshf(x), acosh(x))
-UNARY_FLOAT(atanh, atanhf(x), atanh(x))
+UNARY_FLOAT(erfc, m_erfc_F32(x), erfc(x))
+UNARY_FLOAT(asin, m_asin_F32(x), asin(x))
+UNARY_FLOAT(acos, m_acos_F32(x), acos(x))
+UNARY_FLOAT(atan, m_atan_F32(x), atan(x))
+UNARY_FLOAT(sinh, m_sinh_F32(x), sinh(x))
+UNARY_FLOAT(cosh, m_cosh_F32(x), cosh(x))
+UNARY_FLOAT(asinh, m_asinh_F32(x), asinh(x))
+UNARY_FLOAT(acosh, m_acosh_F32(x), acosh(x))
+UNARY_FLOAT(atanh, m_atanh_F32(x), atanh(x))
 
 /* The reduction of huge angles is C's: blocks that hold one are done again. */
 #define CIRCULAR(name)                                                                                 \
@@ -265,6 +230,7 @@ UNARY_FLOAT(atanh, atanhf(x), atanh(x))
     HALF_LOOP(name##_loop_BF16, 1, BF16, name##_loop_F32, TO_HALF)
 CIRCULAR(sin)
 CIRCULAR(cos)
+CIRCULAR(tan)
 
 /* --- activations, and the products of a gradient x with their derivatives at y -------------------------- */
 
@@ -285,9 +251,9 @@ CIRCULAR(cos)
 #define ELU_GRADIENT(S, T)                                                                             \
     (y > 0 ? x * P(1, T) : x * m_exp_##S((y > 0 ? 0 : y) * P(2, T)) * (T)(p[0] * p[1] * p[2]))
 #define ROOT_HALF 0.70710678118654752440
-#define GELU(S, T) (x * (T)0.5 * ((T)1 + m_erf_##S(x * (T)ROOT_HALF)))
+#define GELU(S, T) (x * (T)0.5 * ((T)1 + m_coarse_erf_##S(x * (T)ROOT_HALF)))
 #define GELU_GRADIENT(S, T)                                                                            \
-    (x * ((T)0.5 * ((T)1 + m_erf_##S(y * (T)ROOT_HALF)) +                                                \
+    (x * ((T)0.5 * ((T)1 + m_coarse_erf_##S(y * (T)ROOT_HALF)) +                                                \
           y * m_exp_##S(y * y * (T)-0.5) * (T)0.39894228040143267794))
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
 #define GELU_INNER(S, T, x) ((T)ROOT_TWO_OVER_PI * (x + (T)0.044715 * x * x * x))
@@ -468,7 +434,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(abs, REAL(abs)), B(square, REAL(square)), B(sqrt, FLOATING(sqrt)), B(rsqrt, FLOATING(rsqrt)),
         B(exp, FLOATING(exp)), B(exp2, FLOATING(exp2)), B(expm1, FLOATING(expm1)), B(log, FLOATING(log)),
         B(log2, FLOATING(log2)), B(log10, FLOATING(log10)), B(log1p, FLOATING(log1p)),
-        B(sin, FLOATING(sin_loop)), B(cos, FLOATING(cos_loop)), B(tan, FLOATING(tan)),
+        B(sin, FLOATING(sin_loop)), B(cos, FLOATING(cos_loop)), B(tan, FLOATING(tan_loop)),
         B(tanh, FLOATING(tanh)), B(sigmoid, FLOATING(sigmoid)), B(relu, REAL(relu)),
         B(floor, FLOATING(floor)), B(ceil, FLOATING(ceil)), B(trunc, FLOATING(trunc)),
         B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),

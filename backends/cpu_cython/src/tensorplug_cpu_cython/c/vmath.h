@@ -95,13 +95,8 @@ INLINE double m_expm1_F64(double x) {
     return x == 0.0 ? x : y;
 }
 
-INLINE float m_log_F32(float x) {
-    int small = x < 1.17549435e-38f;
-    bits32 b = {.f = small ? x * 8388608.0f : x};
-    /* Take the mantissa from [sqrt(1/2), sqrt(2)). */
-    int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
-    b.u -= (uint32_t)k << 23;
-    float n = (float)(k - (small ? 23 : 0)), f = b.f - 1.0f, s = f * f;
+/* (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f in [sqrt(1/2), sqrt(2)). */
+INLINE float log1p_rest_F32(float f) {
     float q = 0.0674943104f;
     q = q * f + -0.116783507f;
     q = q * f + 0.118883193f;
@@ -110,8 +105,17 @@ INLINE float m_log_F32(float x) {
     q = q * f + -0.166680261f;
     q = q * f + 0.200021252f;
     q = q * f + -0.250000089f;
-    q = q * f + 0.333333135f;
-    float y = q * s * f + n * -2.12194440e-4f;
+    return q * f + 0.333333135f;
+}
+
+INLINE float m_log_F32(float x) {
+    int small = x < 1.17549435e-38f;
+    bits32 b = {.f = small ? x * 8388608.0f : x};
+    /* Take the mantissa from [sqrt(1/2), sqrt(2)). */
+    int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
+    b.u -= (uint32_t)k << 23;
+    float n = (float)(k - (small ? 23 : 0)), f = b.f - 1.0f, s = f * f;
+    float y = log1p_rest_F32(f) * s * f + n * -2.12194440e-4f;
     y = f + (y - 0.5f * s) + n * 0.693359375f;
     y = x == INFINITY ? x : y;
     y = x == 0.0f ? -INFINITY : y;
@@ -205,22 +209,26 @@ INLINE double m_erf_F64(double x) { return erf(x); }
 
 /* Reduce to [-pi/4, pi/4] in double: exact enough up to 2^28, beyond which the caller takes C's own. */
 #define CIRCULAR_LIMIT 268435456.0f
-INLINE float sin_of_quadrant(float x, int32_t more) {
+INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
     double shifted = (double)x * 0x1.45f306dc9c883p-1 + WHOLE;
     double n = shifted - WHOLE;
     double d = ((double)x - n * 0x1.921fb54400000p0) - n * 0x1.0b4611a626331p-34;
     float r = (float)d, z = r * r;
-    int32_t k = (int32_t)n + more;
     float s = 2.7182723e-06f;
     s = s * z + -0.000198393303f;
     s = s * z + 0.00833332911f;
     s = s * z + -0.166666672f;
-    s = r + r * z * s;
+    *sine = r + r * z * s;
     float c = -2.72098589e-07f;
     c = c * z + 2.47995158e-05f;
     c = c * z + -0.00138888834f;
     c = c * z + 0.0416666679f;
-    c = 1.0f - (0.5f * z - z * z * c);
+    *cosine = 1.0f - (0.5f * z - z * z * c);
+    return (int32_t)n;
+}
+INLINE float sin_of_quadrant(float x, int32_t more) {
+    float s, c;
+    int32_t k = sin_and_cos(x, &s, &c) + more;
     float y = k & 1 ? c : s;
     return k & 2 ? -y : y;
 }
@@ -248,19 +256,6 @@ INLINE float m_atan2_F32(float y, float x) {
     r = copysignf(1.0f, x) < 0.0f ? 3.14159274f - (r + 8.74227766e-08f) : r;
     r = copysignf(r, y);
     return x != x || y != y ? x + y : r;
-}
-
-/* In double, so that the product of exponent and logarithm keeps float's bits. */
-INLINE float m_power_F32(float x, float y) {
-    double a = fabs((double)x);
-    double p = m_exp_F64((double)y * m_log_F64(a));
-    int whole = rintf(y) == y, odd = whole && rintf(y * 0.5f) != y * 0.5f;
-    int negative = x < 0.0f || (x == 0.0f && 1.0f / x < 0.0f);
-    p = negative && odd ? -p : p;
-    p = x < 0.0f && !whole && x != -INFINITY ? (double)NAN : p;
-    p = a == 1.0 && fabsf(y) == INFINITY ? 1.0 : p;
-    p = x != x || y != y ? (double)NAN : p;
-    return y == 0.0f || x == 1.0f ? 1.0f : (float)p;
 }
 
 #endif

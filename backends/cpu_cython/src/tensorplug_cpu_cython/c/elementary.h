@@ -1,0 +1,219 @@
+/* More elementary functions of float, made like those of vmath.h: without branches or calls. */
+#ifndef TENSORPLUG_ELEMENTARY_H
+#define TENSORPLUG_ELEMENTARY_H
+
+#include "vmath.h"
+
+INLINE float m_exp2_F32(float x) {
+    float c = x < -151.0f ? -151.0f : x;
+    c = c > 129.0f ? 129.0f : c;
+    float n = rintf(c);
+    float p = 1.0f + reduced_expm1_F32((c - n) * 0.693147181f);
+    int32_t k = (int32_t)n, half = k >> 1;
+    return x != x ? x : p * power_of_two_F32(half) * power_of_two_F32(k - half);
+}
+
+/* The logarithm to another base is n times `unit` plus log(1 + f) times `scale`, for which float is too short. */
+INLINE float log_to_base(float x, double unit, double scale) {
+    int small = x < 1.17549435e-38f;
+    bits32 b = {.f = small ? x * 8388608.0f : x};
+    int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
+    b.u -= (uint32_t)k << 23;
+    float f = b.f - 1.0f, s = f * f;
+    float rest = s * (log1p_rest_F32(f) * f - 0.5f);
+    float y = (float)((double)(k - (small ? 23 : 0)) * unit + ((double)f + (double)rest) * scale);
+    y = x == INFINITY ? x : y;
+    y = x == 0.0f ? -INFINITY : y;
+    y = x < 0.0f ? NAN : y;
+    return x != x ? x : y;
+}
+INLINE float m_log2_F32(float x) { return log_to_base(x, 1.0, 0x1.71547652b82fep0); }
+INLINE float m_log10_F32(float x) { return log_to_base(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2); }
+
+/* Half of exp(a), which overflows later than exp(a) does; a >= 0. */
+INLINE float half_exp_F32(float a) {
+    float c = a > 90.0f ? 90.0f : a;
+    float n = rintf(c * 1.44269504f);
+    float r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
+    int32_t k = (int32_t)n - 1, half = k >> 1;
+    return (1.0f + reduced_expm1_F32(r)) * power_of_two_F32(half) * power_of_two_F32(k - half);
+}
+
+INLINE float m_sinh_F32(float x) {
+    float a = fabsf(x), z = x * x, h = half_exp_F32(a);
+    float q = 2.81743951e-06f;
+    q = q * z + 0.000198360663f;
+    q = q * z + 0.00833335053f;
+    q = q * z + 0.166666672f;
+    float y = copysignf(h - 0.25f / h, x);
+    y = a < 1.0f ? x + x * z * q : y;
+    return x != x ? x : y;
+}
+
+INLINE float m_cosh_F32(float x) {
+    float h = half_exp_F32(fabsf(x));
+    return x != x ? x : h + 0.25f / h;
+}
+
+INLINE float m_asinh_F32(float x) {
+    float a = fabsf(x);
+    float c = a > 1e9f ? 1e9f : a, z = c * c;
+    float y = m_log1p_F32(c + z / (1.0f + sqrtf(1.0f + z)));
+    y = a > 1e9f ? m_log_F32(a) + 0.693147181f : y;
+    return x != x ? x : copysignf(y, x);
+}
+
+INLINE float m_acosh_F32(float x) {
+    float t = (x > 1e9f ? 1e9f : x) - 1.0f;
+    float y = m_log1p_F32(t + sqrtf(t * (t + 2.0f)));
+    y = x > 1e9f ? m_log_F32(x) + 0.693147181f : y;
+    y = x < 1.0f ? NAN : y;
+    return x != x ? x : y;
+}
+
+INLINE float m_atanh_F32(float x) {
+    float a = fabsf(x);
+    float y = 0.5f * m_log1p_F32(2.0f * a / (1.0f - a));
+    y = a > 1.0f ? NAN : y;
+    return x != x ? x : copysignf(y, x);
+}
+
+INLINE float m_atan_F32(float x) { return m_atan2_F32(x, 1.0f); }
+
+/* (asin(s) - s) / s^3 of s^2 = z, z <= 1/4 */
+INLINE float asin_rest_F32(float z) {
+    float q = 0.0422185659f;
+    q = q * z + 0.0241476018f;
+    q = q * z + 0.0454770997f;
+    q = q * z + 0.0749524161f;
+    return q * z + 0.166667536f;
+}
+
+INLINE float m_asin_F32(float x) {
+    float a = fabsf(x);
+    float z = a > 0.5f ? 0.5f * (1.0f - a) : a * a;
+    float s = a > 0.5f ? sqrtf(z) : a;
+    float y = s + s * z * asin_rest_F32(z);
+    y = a > 0.5f ? 1.57079637f - (2.0f * y + 4.37113883e-08f) : y;
+    return x != x ? x : copysignf(y, x);
+}
+
+INLINE float m_acos_F32(float x) {
+    float a = fabsf(x);
+    float z = a > 0.5f ? 0.5f * (1.0f - a) : a * a;
+    float s = a > 0.5f ? sqrtf(z) : x;
+    float y = s + s * z * asin_rest_F32(z);
+    float outer = x < 0.0f ? 3.14159274f - (2.0f * y + 8.74227766e-08f) : 2.0f * y;
+    y = a > 0.5f ? outer : 1.57079637f - (y + 4.37113883e-08f);
+    return x != x ? x : y;
+}
+
+INLINE float m_tan_F32(float x) {
+    float s, c;
+    int32_t k = sin_and_cos(x, &s, &c);
+    float y = (k & 1 ? -c : s) / (k & 1 ? s : c);
+    return x == 0.0f ? x : y;
+}
+
+/* erfc(a) = exp(-a^2) erfcx(a), with the part of a^2 that float drops. */
+INLINE float m_erfc_F32(float x) {
+    float a = fabsf(x);
+    float c = a > 11.0f ? 11.0f : a;
+    float t = (c - 3.0f) / (c + 3.0f);
+    float q = -0.00054426369f;
+    q = q * t + 0.000735943031f;
+    q = q * t + 0.00425198488f;
+    q = q * t + -0.0243987311f;
+    q = q * t + 0.071668312f;
+    q = q * t + -0.150115445f;
+    q = q * t + 0.245603666f;
+    q = q * t + -0.326233566f;
+    q = q * t + 0.179001153f;
+    double exact = (double)c * c;
+    float high = (float)exact, low = (float)(exact - (double)high);
+    float far = m_exp_F32(-high) * (q - q * low);
+    far = x < 0.0f ? 2.0f - far : far;
+    return a < 0.5f ? 1.0f - m_erf_F32(x) : x != x ? x : far;
+}
+
+/* A quotient of polynomials, less exact than m_erf_F32 (6 units in the last place) and twice as fast: for what
+   adds 1 to it anyway. */
+INLINE float m_coarse_erf_F32(float x) {
+    float c = x < -3.95f ? -3.95f : x;
+    c = c > 3.95f ? 3.95f : c;
+    float z = c * c;
+    float p = -1.29672655e-08f;
+    p = p * z + 4.64047798e-06f;
+    p = p * z + 0.000377938151f;
+    p = p * z + 0.00384336221f;
+    p = p * z + 0.0542747639f;
+    p = p * z + 0.185168743f;
+    p = p * z + 1.12837923f;
+    float q = 6.26929104e-05f;
+    q = q * z + 0.00130406255f;
+    q = q * z + 0.0154437069f;
+    q = q * z + 0.113910906f;
+    q = q * z + 0.497434944f;
+    q = q * z + 1.0f;
+    float y = c >= 3.92f ? 1.0f : c * p / q;
+    return c <= -3.92f ? -1.0f : y;
+}
+INLINE double m_coarse_erf_F64(double x) { return erf(x); }
+
+/* In double, so that the product of exponent and logarithm keeps float's bits; with no more of its own bits than
+   that takes: the logarithm is exact to 2^-45, the exponential to 2^-34. */
+INLINE double log_of_float(double a) {
+    bits64 b = {.f = a};
+    uint64_t above = b.u - 0x3fe6a09e667f3bcdULL + ((uint64_t)2048 << 52), k = above >> 52;
+    b.u -= (k - 2048) << 52;
+    bits64 shifted = {.u = k + 0x4330000000000000ULL};
+    double n = (shifted.f - 0x1p52) - 2048.0;
+    double f = b.f - 1.0, s = f / (2.0 + f), z = s * s;
+    double q = 0x1.9118251c3c4f4p-3;
+    q = q * z + 0x1.c62ae9df68320p-3;
+    q = q * z + 0x1.2494126632784p-2;
+    q = q * z + 0x1.999996a846efap-2;
+    q = q * z + 0x1.555555561e977p-1;
+    double y = f - s * (f - z * q) + n * 0x1.62e42fefa39efp-1;
+    y = a == (double)INFINITY ? a : y;
+    return a == 0.0 ? -(double)INFINITY : y;
+}
+
+INLINE double exp_for_float(double x) {
+    double c = x < -160.0 ? -160.0 : x;
+    c = c > 160.0 ? 160.0 : c;
+    double shifted = c * 0x1.71547652b82fep0 + WHOLE;
+    double r = c - (shifted - WHOLE) * 0x1.62e42fefa39efp-1;
+    double q = 0x1.a1b8047b62fa7p-13;
+    q = q * r + 0x1.6d9684101caa7p-10;
+    q = q * r + 0x1.11107cefa301bp-7;
+    q = q * r + 0x1.55548057406e8p-5;
+    q = q * r + 0x1.5555559800a72p-3;
+    q = q * r + 0x1.00000042eb723p-1;
+    return (1.0 + (r + r * r * q)) * power_of_two_F64(whole_F64(shifted));
+}
+
+INLINE float m_power_F32(float x, float y) {
+    double a = fabs((double)x);
+    double p = exp_for_float((double)y * log_of_float(a));
+    int whole = rintf(y) == y, odd = whole && rintf(y * 0.5f) != y * 0.5f;
+    int negative = x < 0.0f || (x == 0.0f && 1.0f / x < 0.0f);
+    p = negative && odd ? -p : p;
+    p = x < 0.0f && !whole && x != -INFINITY ? (double)NAN : p;
+    p = a == 1.0 && fabsf(y) == INFINITY ? 1.0 : p;
+    p = x != x || y != y ? (double)NAN : p;
+    return y == 0.0f || x == 1.0f ? 1.0f : (float)p;
+}
+
+/* fmod of numbers whose quotient is below MOST_QUOTIENT: in double the product is exact, and the quotient is on
+   the right side of a whole number. */
+#define MOST_QUOTIENT 268435456.0
+INLINE int is_near_F32(float x, float y) {
+    return fabs((double)x) < MOST_QUOTIENT * fabs((double)y) && fabsf(y) < INFINITY;
+}
+INLINE float near_fmod_F32(float x, float y) {
+    double whole = trunc((double)x / (double)y);
+    return copysignf((float)((double)x - whole * (double)y), x);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* The shapes that loops of pointwise ops have, around an expression of x and y. */
+#ifndef TENSORPLUG_LOOPS_H
+#define TENSORPLUG_LOOPS_H
+
+#include "pointwise.h"
+
+#define AT(type, pointer, i, stride) (*(const type *)((pointer) + (i) * (stride)))
+#define TO(type, pointer, i, stride) (*(type *)((pointer) + (i) * (stride)))
+
+#define UNARY_LOOP(name, T, R, expression)                                                             \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        (void)p;                                                                                       \
+        if (s[0] == sizeof(T) && s[1] == sizeof(R)) {                                                  \
+            const T *a = (const T *)args[0];                                                           \
+            R *o = (R *)args[1];                                                                       \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
+        } else if (!s[0] && s[1] == sizeof(R)) {                                                       \
+            const T x = *(const T *)args[0];                                                           \
+            const R y = (R)(expression);                                                               \
+            R *o = (R *)args[1];                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) o[i] = y;                                                \
+        } else if (s[0] == -(ptrdiff_t)sizeof(T) && s[1] == sizeof(R)) {                               \
+            const T *a = (const T *)args[0];                                                           \
+            R *o = (R *)args[1];                                                                       \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[-i]; o[i] = (R)(expression); }\
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T x = AT(T, args[0], i, s[0]);                                                   \
+                TO(R, args[1], i, s[1]) = (R)(expression);                                             \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+#define BINARY_LOOP(name, T, R, expression)                                                            \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        (void)p;                                                                                       \
+        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
+        R *o = (R *)args[2];                                                                           \
+        if (s[2] == sizeof(R) && s[0] == sizeof(T) && s[1] == sizeof(T)) {                             \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], y = b[i];                                                            \
+                o[i] = (R)(expression);                                                                \
+            }                                                                                          \
+        } else if (s[2] == sizeof(R) && s[0] == sizeof(T) && !s[1]) {                                  \
+            const T y = *b;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = (R)(expression); }\
+        } else if (s[2] == sizeof(R) && !s[0] && s[1] == sizeof(T)) {                                  \
+            const T x = *a;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T y = b[i]; o[i] = (R)(expression); }\
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T x = AT(T, args[0], i, s[0]), y = AT(T, args[1], i, s[1]);                      \
+                TO(R, args[2], i, s[2]) = (R)(expression);                                             \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+/* Half precision goes through blocks of float that stay in the cache. */
+enum { BLOCK = 512 };
+
+#define HALF_LOADS(H)                                                                                  \
+    static void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                 \
+        if (stride == 2) {                                                                             \
+            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(((const uint16_t *)from)[i]);           \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
+        }                                                                                              \
+    }                                                                                                  \
+    static void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {                \
+        if (stride == 2) {                                                                             \
+            for (ptrdiff_t i = 0; i < n; i++) ((uint16_t *)to)[i] = narrow_##H(from[i]);               \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) TO(uint16_t, to, i, stride) = narrow_##H(from[i]);       \
+        }                                                                                              \
+    }
+HALF_LOADS(F16)
+HALF_LOADS(BF16)
+
+#define HALF_LOOP(name, inputs, H, whole, result)                                                      \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        float buffer[inputs + 1][BLOCK];                                                               \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
+            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
+            char *blocks[inputs + 1];                                                                  \
+            ptrdiff_t strides[inputs + 1];                                                             \
+            for (int k = 0; k < inputs; k++) {                                                         \
+                const ptrdiff_t some = s[k] ? count : 1;                                               \
+                load_##H(buffer[k], args[k] + start * s[k], s[k], some);                               \
+                blocks[k] = (char *)buffer[k];                                                         \
+                strides[k] = s[k] ? (ptrdiff_t)sizeof(float) : 0;                                      \
+            }                                                                                          \
+            char *to = args[inputs] + start * s[inputs];                                               \
+            result(whole, H)                                                                           \
+        }                                                                                              \
+    }
+#define TO_HALF(whole, H)                                                                              \
+    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
+    blocks[last] = (char *)buffer[last];                                                               \
+    strides[last] = sizeof(float);                                                                     \
+    whole(blocks, strides, count, p);                                                                  \
+    store_##H(to, s[last], buffer[last], count);
+#define TO_BOOL(whole, H)                                                                              \
+    const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
+    blocks[last] = to;                                                                                 \
+    strides[last] = s[last];                                                                           \
+    whole(blocks, strides, count, p);
+
+#endif
