@@ -109,7 +109,10 @@ def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
         define_macros=MACROS,
         extra_compile_args=compile_flags,
         extra_link_args=link_flags,
-        depends=[str(header) for header in (SOURCE / "c").glob("*.h")],
+        depends=[
+            *[str(header) for header in (SOURCE / "c").glob("*.h")],
+            *[str(SOURCE / "c" / file) for file in levelled],
+        ],
     )
     if "onednn.c" in once:
         built.include_dirs.append(str(ONEDNN_INCLUDE))
