@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import html
 import importlib.util
+import platform
 import subprocess
 import sys
 import tempfile
@@ -107,11 +108,11 @@ def _conformance(chosen: argparse.Namespace) -> int:
         cases = read_results(results)
     if not cases:
         return complain(no_op(chosen.op))
-    found = summary(str(place), cases)
+    found = summary(str(place), cases, chosen.op, chosen.every)
     if chosen.json:
         print_json(found)
     else:
-        heading(f"conformance of {place}")
+        heading(f"conformance of {place}" + (f": {_selection(found)}" if _selection(found) else ""))
         table(("case", *OUTCOMES), [(k, *row.values()) for k, row in found["by_kind"].items()])
     for path, text in ((chosen.html, page(found, cases)), (chosen.badge, badge(found))):
         if path is not None:
@@ -140,8 +141,8 @@ def _case(element: ET.Element) -> Case:
     return Case(kind, rest.removesuffix("]"), outcome, message)
 
 
-def summary(device: str, cases: list[Case]) -> dict[str, Any]:
-    """Return who was tested and how many cases ended how, as plain values."""
+def summary(device: str, cases: list[Case], op: str = "*", every: int = 1) -> dict[str, Any]:
+    """Return who was tested with which cases, and how many ended how, as plain values."""
     kinds = sorted({case.kind for case in cases})
     counts = {kind: Counter(case.outcome for case in cases if case.kind == kind) for kind in kinds}
     by_kind = {kind: {name: count[name] for name in OUTCOMES} for kind, count in counts.items()}
@@ -150,6 +151,10 @@ def summary(device: str, cases: list[Case]) -> dict[str, Any]:
     return {
         "device": device,
         "tensorplug": tensorplug.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "op": op,
+        "every": every,
         "plugins": [
             record.label
             for record in manager.registered()
@@ -157,6 +162,13 @@ def summary(device: str, cases: list[Case]) -> dict[str, Any]:
         ],
         "by_kind": {**by_kind, "total": total},
     }
+
+
+def _selection(found: dict[str, Any]) -> str:
+    """Return which cases ran, as words; nothing for the whole suite."""
+    ops = "" if found["op"] == "*" else f"of {found['op']}"
+    every = "" if found["every"] == 1 else f"1 case of {found['every']}"
+    return " ".join(filter(None, (every, ops)))
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -183,7 +195,8 @@ def page(found: dict[str, Any], cases: list[Case]) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style><h1>{title}</h1>"
         f"<p>tensorplug {found['tensorplug']}; kernels of "
-        f"{html.escape(', '.join(found['plugins']))}</p>"
+        f"{html.escape(', '.join(found['plugins']))}; Python {found['python']}, {found['platform']}; "
+        f"{html.escape(_selection(found)) or 'the whole suite'}</p>"
         f"<table><tr>{head}</tr>{rows}</table>{_failures(cases)}{_reasons(cases)}</html>\n"
     )
 
@@ -217,9 +230,12 @@ def badge(found: dict[str, Any]) -> str:
     total = found["by_kind"]["total"]
     failed = total["failed"]
     result = f"{failed:,} failed" if failed else f"{total['passed']:,} passed"
+    selection = _selection(found)
+    result += f", {selection}" if selection else ""
     label = "tensorplug conformance"
     left, right = 7 * len(label) + 10, 7 * len(result) + 10
     colour = "#c22" if failed else "#2a2"
+    result = html.escape(result)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
         f'aria-label="{label}: {result}"><rect width="{left + right}" height="20" rx="3" '
