@@ -167,7 +167,7 @@ def summary(device: str, cases: list[Case], op: str = "*", every: int = 1) -> di
 def _selection(found: dict[str, Any]) -> str:
     """Return which cases ran, as words; nothing for the whole suite."""
     ops = "" if found["op"] == "*" else f"of {found['op']}"
-    every = "" if found["every"] == 1 else f"1 case of {found['every']}"
+    every = "" if found["every"] == 1 else f"1 in {found['every']}"
     return " ".join(filter(None, (every, ops)))
 
 
