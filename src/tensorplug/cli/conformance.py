@@ -107,7 +107,8 @@ def _conformance(chosen: argparse.Namespace) -> int:
             return complain(f"pytest left no results (exit status {status}): {' '.join(command)}")
         cases = read_results(results)
     if not cases:
-        return complain(no_op(chosen.op))
+        few = "no case is left; lower --every or widen --op"
+        return complain(few if chosen.every > 1 else no_op(chosen.op))
     found = summary(str(place), cases, chosen.op, chosen.every)
     if chosen.json:
         print_json(found)
