@@ -25,6 +25,7 @@ DIRECTIVES = {
     "annotation_typing": False,  # the types are in the .pxd files; annotations are for people
     "auto_pickle": False,
     "binding": True,  # functions keep their signature, and bind as methods
+    "c_api_binop_methods": True,  # an operator serves both orders: subclasses inherit the slot itself
 }
 
 # What each folder is called as a package: Cython finds cimported modules by their place.
@@ -38,12 +39,14 @@ def compiled() -> list[Extension]:
         return []
     try:
         from Cython.Build import cythonize
-        from Cython.Compiler import Options
+        from Cython.Compiler import Options, TypeSlots
     except ImportError:
         if wish == "0":
             raise
         return []
     Options.error_on_unknown_names = False  # some names are set by a module that is imported later
+    # Beside its slot an operator would be a method, which Python looks up for subclasses and calls instead.
+    TypeSlots.is_binop_number_slot = lambda _: False
     modules = []
     (STAGE / "tensorplug").mkdir(parents=True, exist_ok=True)
     (STAGE / "tensorplug" / "__init__.py").touch()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
+from tensorplug.core.tensor import Tensor
 
 from . import anomaly as anomaly_mode, graph, layer, modes as grad_mode
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
@@ -24,7 +25,7 @@ from .modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from .nodes import Node
+from .nodes import Node, OpNode
 from .variable import Variable
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used
@@ -73,6 +74,11 @@ def __getattr__(name: str) -> Any:
 
         return visualize
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# As Python, these are quicker than what they stand for.
+layer.new_node = OpNode
+layer.TensorBase = Tensor  # type: ignore[misc]
 
 
 class _AutogradPlugin:

@@ -15,7 +15,7 @@ cdef class Plan:
 
 cdef class Rule:
     cdef public object op, name, owner, priority, declared
-    cdef public list sources
+    cdef public list quick, sources
     cdef public tuple formulas
     cdef public dict plans
 

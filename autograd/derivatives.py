@@ -32,6 +32,9 @@ FormulaFunction: TypeAlias = Callable[..., Any]
 # Where a formula's parameter comes from.
 ARGUMENT, OUTPUT, SHAPE, DTYPE, DEVICE, NDIM, GRADIENT, NEEDS, GRADIENTS = range(9)
 
+# What a plan saves, where it is not one argument: nothing, the output, both arguments of two, anything else.
+NOTHING, THE_OUTPUT, BOTH, SEVERAL = -1, -2, -3, -4
+
 
 _SUFFIXES = (("_shape", SHAPE), ("_dtype", DTYPE), ("_device", DEVICE), ("_ndim", NDIM))
 
@@ -126,18 +129,19 @@ class Plan:
         self.rule = rule
         # Whether an argument that requires grad is declared to have no derivative.
         self.partial = mask.bit_count() != len(formulas)
-        used = sorted({slot for formula in formulas for slot in formula.slots})
+        slots = {slot for formula in formulas for slot in formula.slots}
+        used = sorted(slots, key=sources.__getitem__)  # arguments first, in their order
         # (slot among the rule's sources, where it comes from, position there)
         self.saves = tuple([(slot, *sources[slot]) for slot in used if sources[slot][0] < GRADIENT])
-        # The position of the argument if exactly one argument is saved, -1 if nothing is,
-        # -3 if only the output is, else -2.
-        self.only = -2 if self.saves else -1
-        if len(self.saves) == 1:
-            _, origin, position = self.saves[0]
-            if origin == ARGUMENT:
-                self.only = position
-            elif origin == OUTPUT:
-                self.only = -3
+        # What is saved, for those who record in a hurry: the position of an argument, or one of these.
+        origins = [origin for _, origin, _ in self.saves]
+        self.only = SEVERAL if self.saves else NOTHING
+        if origins == [ARGUMENT]:
+            self.only = self.saves[0][2]
+        elif origins == [OUTPUT]:
+            self.only = THE_OUTPUT
+        elif origins == [ARGUMENT, ARGUMENT] and len(rule.op.parameters) == 2:
+            self.only = BOTH
         places = {slot: place for place, (slot, _, _) in enumerate(self.saves)}
         self.formulas = formulas
         # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
@@ -171,9 +175,13 @@ class Rule:
         One per differentiable argument.
     plans : dict
         By the bit mask of arguments that require grad.
+    quick : list
+        The same for the masks of two arguments; None before the first use.
     """
 
-    __slots__ = ("declared", "formulas", "name", "op", "owner", "plans", "priority", "sources")
+    __slots__ = (
+        "declared", "formulas", "name", "op", "owner", "plans", "priority", "quick", "sources",
+    )  # fmt: skip
 
     def __init__(self, op: Op, source: Derivative) -> None:
         self.op = op
@@ -198,12 +206,15 @@ class Rule:
             formulas.append(formula)
         self.formulas = tuple(sorted(formulas, key=lambda formula: formula.position))
         self.plans: dict[int, Plan] = {}
+        self.quick: list[Plan | None] = [None] * 4
 
     def plan(self, mask: int) -> Plan:
         """Return the plan for the arguments whose bits are set in `mask`."""
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = Plan(self, mask)
+            if mask < 4:
+                self.quick[mask] = plan
         return plan
 
     def _slot(self, name: str) -> int:

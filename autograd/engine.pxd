@@ -6,7 +6,7 @@ from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, extra_of, n
 
 from .derivatives cimport Formula, Plan
 from .nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
-from .programs cimport Program, add, evaluate, normal
+from .programs cimport Program, add, evaluate, evaluate_all, normal
 from .views cimport edge_of, requires_grad
 
 cdef Current current
@@ -32,6 +32,9 @@ cdef class Pass:
         kept=TensorBase, storage=Storage, fresh=bint, after=Node, pending=Py_ssize_t,
     )
     cpdef _run_plain(self, list ready)
+
+    @cython.locals(edges=tuple, results=list, position=Py_ssize_t, fresh=bint)
+    cpdef _step_plain(self, OpNode node, list ready)
 
     @cython.locals(extra=NodeExtra, edges=tuple, results=list, position=Py_ssize_t, fresh=bint)
     cpdef _step(self, Node node, list ready)

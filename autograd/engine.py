@@ -22,7 +22,7 @@ from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
 from . import backward_ranges, programs, saving
 from .modes import _Fixed
 from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
-from .programs import add, evaluate, normal
+from .programs import add, evaluate, evaluate_all, normal
 from .views import edge_of, requires_grad
 
 CAST = operators.handle("cast")
@@ -227,16 +227,16 @@ class Pass:
                 _slots.release()
 
     def _run_plain(self, ready: list[Node]) -> None:
-        """Run nodes; the common case, an op with one edge and nothing hooked or broadcast, inline."""
+        """Run nodes; the common cases, ops that nothing is hooked to, inline."""
         retain_graph = self.retain_graph
         while ready:
             node = ready.pop()
-            if type(node) is not OpNode or node.extra is not None or len(node.edges) != 1:
+            if type(node) is not OpNode or node.extra is not None:
                 self._step(node, ready)
                 continue
             simple = node
-            if simple.sizes is not None:
-                self._step(node, ready)
+            if len(simple.edges) != 1 or simple.sizes is not None:
+                self._step_plain(simple, ready)
                 continue
             gradient = simple.gradient
             simple.gradient = None
@@ -273,7 +273,7 @@ class Pass:
                         value = program.kernels[program.index](gradient, kept._array)
                     fresh = program.fresh
             if value is None:
-                value, fresh = evaluate(simple, formula, plan.gradients[0], (gradient,))
+                value, fresh = evaluate(simple, 0, (gradient,))
                 if type(value) is list:
                     value, fresh = value[0], False
             if not retain_graph:
@@ -294,6 +294,27 @@ class Pass:
                 ready.append(after)
             # What this round worked on must not outlast it while the next one needs memory.
             gradient = saved = kept = value = None
+
+    def _step_plain(self, node: OpNode, ready: list[Node]) -> None:
+        """Run a node with several edges, or whose inputs were broadcast."""
+        gradient = node.gradient
+        node.gradient = None
+        edges = node.edges
+        if gradient is None:
+            for edge in edges:
+                if edge is not None:
+                    self._deliver(edge, None, False, ready)
+            return
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        results = evaluate_all(node, gradient)
+        del gradient
+        if not self.retain_graph:
+            node.saved = None
+        for position, edge in enumerate(edges):
+            if edge is not None:
+                value, fresh = results[position]
+                self._deliver(edge, value, fresh, ready)
 
     def _step(self, node: Node, ready: list[Node]) -> None:
         state = self._state(node)

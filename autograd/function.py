@@ -317,7 +317,7 @@ def _attach(
         numbers.append(number)
     node.saved, node.numbers = tuple(saved), tuple(numbers)
     node.versions = tuple([None if tensor is None else version_of(tensor) for tensor in saved])
-    if saving.watched:
+    if current.gradient.watched:
         saving.watch(node)
     ctx._to_save = ()
     ctx._node = _Weak(node)

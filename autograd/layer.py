@@ -8,25 +8,28 @@ from typing import Any
 
 from tensorplug.core import operators
 from tensorplug.core.current import current
-from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.gradient import GradientLayer
+from tensorplug.core.known import Known
 from tensorplug.core.layers import recording
 from tensorplug.core.op import Op
-from tensorplug.core.plugins import plugin_label
-from tensorplug.core.tensor_base import (
-    TRACKED,
-    VIEW,
-    Storage,
-    TensorBase,
-    extra_of,
-    new_tensor,
-    version_of,
-)
+from tensorplug.core.tensor_base import TRACKED, VIEW, TensorBase, extra_of, new_tensor
 
 from . import saving, views
-from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
+from .derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, Rule
 from .hooks import RemovableHandle
-from .nodes import MultiNode, Node, OpNode, OutputNode, node_extra
+from .nodes import Node, OpNode, OutputNode, new_node, node_extra
+from .recording import (
+    Recording,
+    any_requires,
+    attach,
+    build,
+    build_known,
+    inference_saved,
+    mark_inference,
+    missing,
+    save_all,
+    shared,
+)
 from .views import edge_of, refresh, requires_grad
 
 CLONE = operators.handle("clone")
@@ -49,27 +52,29 @@ class Recorder(GradientLayer):
         rule = op.rule
         if rule is None:  # compiled, an attribute of None is no AttributeError but a crash
             rule = missing(op)
-        try:
-            plan = rule.plans[1]
-        except KeyError:
+        plan = rule.quick[1]
+        if plan is None:
             plan = rule.plan(1)
         if plan.partial:
             return
-        if plan.only == 0:
+        only = plan.only
+        extra = input._extra
+        if only == 0:
+            if extra is not None and extra.inference:
+                raise inference_saved()
             storage = input._storage
             versions: Any = (input._writes if storage is None else storage.version,)
             saved: Any = (input,)
-        elif plan.only == -1:
+        elif only == NOTHING:
             saved = versions = ()
-        elif plan.only == -3:
+        elif only == THE_OUTPUT:
             saved = (shared(output),)
             versions = (output._storage.version,)
         else:
             saved, versions = save_all(plan, (input,), (output,))
-        extra = input._extra
         if extra is not None and extra.view is not None:
             refresh(input)
-        node = OpNode()
+        node = new_node()
         node.sizes = None
         node.edges = (input._node or input,)
         node.kind = output._kind
@@ -79,9 +84,10 @@ class Recorder(GradientLayer):
         node.plan = plan
         node.saved = saved
         node.versions = versions
+        node.programs = None
         output._node = node
         output._state = TRACKED
-        if saving.watched:
+        if self.watched:
             saving.watch(node)
 
     def record_binary(
@@ -107,9 +113,8 @@ class Recorder(GradientLayer):
         rule = op.rule
         if rule is None:
             rule = missing(op)
-        try:
-            plan = rule.plans[mask]
-        except KeyError:
+        plan = rule.quick[mask]
+        if plan is None:
             plan = rule.plan(mask)
         if plan.partial or not edges:
             edges = tuple([edge_of((input, other)[f.position]) for f in plan.formulas])
@@ -127,11 +132,23 @@ class Recorder(GradientLayer):
                 versions: Any = (tensor._writes if storage is None else storage.version,)
             else:
                 versions = (None,)
-        elif only == -1:
+        elif only == NOTHING:
             saved = versions = ()
+        elif only == BOTH and isinstance(input, TensorBase) and isinstance(other, TensorBase):
+            first = input
+            second = other
+            if (first._extra is not None and first._extra.inference) or (
+                second._extra is not None and second._extra.inference
+            ):
+                raise inference_saved()
+            saved = (first, second)
+            storage = first._storage
+            version = first._writes if storage is None else storage.version
+            storage = second._storage
+            versions = (version, second._writes if storage is None else storage.version)
         else:
             saved, versions = save_all(plan, (input, other), (output,))
-        node = OpNode()
+        node = new_node()
         node.sizes = None
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
@@ -144,9 +161,10 @@ class Recorder(GradientLayer):
         node.plan = plan
         node.saved = saved
         node.versions = versions
+        node.programs = None
         output._node = node
         output._state = TRACKED
-        if saving.watched:
+        if self.watched:
             saving.watch(node)
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
@@ -155,6 +173,24 @@ class Recorder(GradientLayer):
             node = build(op, values, outputs)
             if node is not None:
                 attach(node, outputs)
+
+    def record_known(self, op: Op, known: Known, args: tuple[Any, ...], output: Any) -> None:
+        """Record a primitive with one output, whose call is like one before."""
+        if not output._kind.is_differentiable:
+            return
+        mask = 0
+        for number, place in enumerate(known.places):
+            tensor = args[known.positions[number]]
+            if tensor._state and (tensor._state == TRACKED or requires_grad(tensor)):
+                mask |= 1 << place
+        if not mask:
+            return
+        how = known.recordings.get(mask)
+        if how is None or how.rule is not op.rule:
+            how = known.recordings[mask] = Recording(op, known, mask, args, output._shape)
+        if how.edges:
+            output._node = build_known(how, args, output)
+            output._state = TRACKED
 
     def note_unrecorded(self, output: Any) -> None:
         """Mark what was made in inference mode."""
@@ -198,7 +234,7 @@ class Recorder(GradientLayer):
                 f"{op.name}_(): a leaf Variable that requires grad is being used in an in-place "
                 "operation; wrap the update in `with tp.no_grad():`, or work on a clone()"
             )
-        tracked = own or _any_requires(values)
+        tracked = own or any_requires(values)
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
             if requires_grad(base) and base._node is None:
@@ -361,16 +397,6 @@ def node_of(tensor: Any) -> Node:
     return node
 
 
-def missing(op: Op) -> Any:
-    """Raise for an op that is neither differentiable nor declared not to be."""
-    raise DerivativeNotFoundError(
-        f"op {op.name!r} has no derivative, but one of its inputs requires grad. The plugin that registers "
-        f"the op, {plugin_label(op.owner)}, has to supply derivative({op.name!r}, ...) or "
-        f"not_differentiable({op.name!r}); call detach() on the inputs, or use `with tp.no_grad():`, if "
-        "no gradient is wanted"
-    )
-
-
 def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an op's arguments, with a copy in place of the target if a formula needs its old value."""
     mask = 0
@@ -378,7 +404,7 @@ def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, 
         if isinstance(value, TensorBase):
             mask |= (value._state and requires_grad(value)) << position
         elif isinstance(value, (list, tuple)):
-            mask |= _any_requires(value) << position
+            mask |= any_requires(value) << position
     plan = op.rule.plans.get(mask) or op.rule.plan(mask)
     for _, origin, position in plan.saves:
         if origin == ARGUMENT and values[position] is target:
@@ -390,168 +416,6 @@ def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, 
                 kept._state = TRACKED
             return tuple([kept if value is target else value for value in values])
     return values
-
-
-def _any_requires(values: Any) -> bool:
-    for value in values:
-        if isinstance(value, TensorBase):
-            if value._state and requires_grad(value):
-                return True
-        elif isinstance(value, (list, tuple)) and _any_requires(value):
-            return True
-    return False
-
-
-def save(
-    origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]
-) -> tuple[Any, Any]:
-    """Return what a node keeps for one source, with the versions of the tensors in it."""
-    if origin == OUTPUT:
-        output = outputs[position]
-        return shared(output), version_of(output)
-    value = values[position]
-    if origin == ARGUMENT:
-        if isinstance(value, TensorBase):
-            tensor = value
-            if tensor._extra is not None and tensor._extra.inference:
-                raise inference_saved()
-            return tensor, version_of(tensor)
-        if isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
-            return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
-        return value, None
-    return _of_each(value, origin), None
-
-
-def shared(output: Any) -> Any:
-    """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
-    storage = output._storage
-    if storage is None:
-        storage = output._storage = Storage(output._writes)
-    kept: Any = new_tensor(output._array, output._kind, output._shape)
-    kept._storage = storage
-    return kept
-
-
-def save_all(
-    plan: Plan,
-    values: tuple[Any, ...],
-    outputs: tuple[Any, ...],
-    versions_before: dict[int, int] | None = None,
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return all that a plan saves, and the versions of the tensors in it."""
-    saved = []
-    versions = []
-    for _, origin, position in plan.saves:
-        kept, version = save(origin, position, values, outputs)
-        if versions_before is not None and origin == ARGUMENT and id(kept) in versions_before:
-            version = versions_before[id(kept)]
-        saved.append(kept)
-        versions.append(version)
-    return tuple(saved), tuple(versions)
-
-
-def _of_each(value: Any, origin: int) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_of_each(item, origin) for item in value]
-    if not isinstance(value, TensorBase):
-        return None
-    if origin == SHAPE:
-        return value._shape
-    if origin == DTYPE:
-        return value._kind.dtype
-    if origin == DEVICE:
-        return value._kind.device
-    assert origin == NDIM
-    return len(value._shape)
-
-
-def build(
-    op: Op,
-    values: tuple[Any, ...],
-    outputs: tuple[Any, ...],
-    versions_before: dict[int, int] | None = None,
-) -> OpNode | None:
-    """Return the node of a call, or None if no argument requires grad."""
-    tracked = []
-    for position, value in enumerate(values):
-        if isinstance(value, TensorBase):
-            tensor = value
-            if tensor._state and requires_grad(tensor):
-                tracked.append(position)
-        elif isinstance(value, (list, tuple)) and _any_requires(value):
-            tracked.append(position)
-    if not tracked:
-        return None
-    rule: Rule = op.rule or missing(op)
-    mask = 0
-    for position in tracked:
-        mask |= 1 << position
-    plan = rule.plans.get(mask) or rule.plan(mask)
-    if not plan.formulas:
-        return None
-    edges: list[Any] = []
-    sizes: list[Any] | None = [] if op.pointwise else None
-    for formula in plan.formulas:
-        value = values[formula.position]
-        if isinstance(value, TensorBase):
-            tensor = value
-            edges.append(edge_of(tensor))
-            if sizes is not None:
-                sizes.append(tensor._shape)
-        else:
-            edges.extend(
-                [
-                    edge_of(item)
-                    if isinstance(item, TensorBase) and item._state and requires_grad(item)
-                    else None
-                    for item in value
-                ]
-            )
-    kept_all, versions_all = save_all(plan, values, outputs, versions_before)
-    first = outputs[0]
-    if sizes is not None and all([size == first._shape for size in sizes]):
-        sizes = None
-    node: OpNode
-    if len(outputs) > 1:
-        several = MultiNode()
-        several.outputs = tuple([(output._kind, output._shape) for output in outputs])
-        node = several
-    else:
-        node = OpNode()
-    node.begin(tuple(edges), first._kind, first._shape)
-    node.keep(plan, kept_all, versions_all)
-    if sizes is not None:
-        node.sizes = tuple(sizes)
-    if saving.watched:
-        saving.watch(node)
-    return node
-
-
-def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
-    """Make `node` the maker of its differentiable outputs."""
-    for number, output in enumerate(outputs):
-        if not output._kind.is_differentiable:
-            continue
-        if isinstance(node, MultiNode):
-            output._node = OutputNode(node, number)
-            if number:
-                extra_of(output).output_nr = number
-        else:
-            output._node = node
-        output._state = TRACKED
-
-
-def inference_saved() -> RuntimeError:
-    """Return the error for an inference tensor that a node would have to save."""
-    return RuntimeError(
-        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
-        "normal tensor and use it in autograd."
-    )
-
-
-def mark_inference(tensor: Any) -> None:
-    """Make a tensor an inference tensor."""
-    extra_of(tensor).inference = True
 
 
 current.set_gradient(Recorder())

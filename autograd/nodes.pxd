@@ -30,12 +30,16 @@ cdef class NodeExtra:
 @cython.trashcan(True)
 cdef class OpNode(Node):
     cdef public Plan plan
+    cdef public list programs
     cdef public tuple saved, versions, sizes
 
     cpdef tuple output_kind(self, int number)
     cpdef keep(self, Plan plan, tuple saved, tuple versions)
     @cython.locals(formulas=tuple, sizes=tuple, results=list, formula=Formula, place=Py_ssize_t)
     cpdef list apply(self, object gradient, bint raw)
+
+
+cpdef OpNode new_node()
 
 
 @cython.trashcan(True)

@@ -165,9 +165,11 @@ class AccumulateGrad:
 class OpNode(Node):
     """A recorded op: its rule's formulas over what they saved."""
 
-    __slots__ = ("plan", "saved", "sizes", "versions")
+    __slots__ = ("plan", "programs", "saved", "sizes", "versions")
 
     plan: Plan
+    # By formula, where the call was like one before: its program if it was traced, see Recording.
+    programs: list[Any] | None
     saved: tuple[Any, ...] | None
     versions: tuple[Any, ...]
     # The shapes of the inputs, where broadcasting has to be undone.
@@ -179,6 +181,7 @@ class OpNode(Node):
         self.saved = saved
         self.versions = versions
         self.sizes = None
+        self.programs = None
 
     def name(self) -> str:
         """Return the op's name in the form of a class, such as ``"MulBackward0"``."""
@@ -285,6 +288,11 @@ class OpNode(Node):
         )
 
 
+def new_node() -> OpNode:
+    """Return a node whose slots are still to be set; compiled this is quicker than calling the class."""
+    return OpNode.__new__(OpNode)
+
+
 class MultiNode(OpNode):
     """A recorded op with several outputs; each output has an :class:`OutputNode` in front of it."""
 
@@ -311,7 +319,7 @@ class MultiNode(OpNode):
         for place, formula in enumerate(self.plan.formulas):
             references = self.plan.gradients[place]
             if raw:
-                value, fresh = programs.evaluate(self, formula, references, tuple(gradients))
+                value, fresh = programs.evaluate(self, place, tuple(gradients))
             else:
                 value, fresh = (
                     formula.function(*self.arguments(references, tuple(gradients))),

@@ -10,10 +10,11 @@ from .nodes cimport OpNode
 
 cdef class Program:
     cdef public list steps, constants, kernels
-    cdef public object result, index
+    cdef public object result
+    cdef public Py_ssize_t index
     cdef public bint fresh, shape_free, identity, swap
 
-    @cython.locals(values=list, kind=Kind, step=tuple, operands=tuple)
+    @cython.locals(values=list, kind=Kind, index=Py_ssize_t, step=tuple, operands=tuple)
     cpdef run(self, list inputs)
 
 
@@ -28,14 +29,18 @@ cdef class _Output:
 cpdef list evaluate_all(OpNode node, object gradient)
 
 @cython.locals(
-    kind=Kind, arrays=list, uniform=bint, tensor=TensorBase, storage=Storage, program=Program, saved=tuple
+    plan=Plan, formula=Formula, references=tuple, known=Program, kind=Kind, arrays=list, uniform=bint,
+    tensor=TensorBase, storage=Storage, program=Program, saved=tuple,
 )
-cpdef tuple evaluate(OpNode node, Formula formula, tuple references, tuple gradients)
+cpdef tuple evaluate(OpNode node, Py_ssize_t place, tuple gradients)
 
 @cython.locals(
-    key=list, arrays=list, frozen=tuple, program=Program, saved=tuple, tensor=TensorBase, storage=Storage
+    formula=Formula, references=tuple, key=list, arrays=list, frozen=tuple, program=Program, saved=tuple, tensor=TensorBase, storage=Storage
 )
-cdef tuple _evaluate_keyed(OpNode node, Formula formula, tuple references, tuple gradients)
+cdef tuple _evaluate_keyed(OpNode node, Py_ssize_t place, tuple gradients)
+
+@cython.locals(arrays=list, saved=tuple, tensor=TensorBase, storage=Storage)
+cdef list _tensors(OpNode node, tuple references, tuple gradients)
 
 cpdef normal(object array, Kind kind)
 cpdef sum_to_shape(object array, object shape, Kind kind)

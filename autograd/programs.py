@@ -305,12 +305,11 @@ def _settle(program: Program, inputs: int) -> None:
 
 def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
     """Return (gradient, fresh) of each differentiable argument, as raw arrays; undo broadcasting."""
-    plan = node.plan
     sizes = node.sizes
     results: list[tuple[Any, bool]] = []
     gradients = (gradient,)
-    for place, formula in enumerate(plan.formulas):
-        value, fresh = evaluate(node, formula, plan.gradients[place], gradients)
+    for place in range(len(node.plan.formulas)):
+        value, fresh = evaluate(node, place, gradients)
         if sizes is not None and value is not None and sizes[place] != node.shape:
             value, fresh = sum_to_shape(value, sizes[place], node.kind), True
         if type(value) is list:
@@ -320,14 +319,19 @@ def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
     return results
 
 
-def evaluate(
-    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
-) -> tuple[Any, bool]:
-    """Return (gradient, fresh) of one argument, as raw arrays."""
+def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, bool]:
+    """Return (gradient, fresh) of the argument of one of a plan's formulas, as raw arrays."""
+    plan = node.plan
+    formula: Formula = plan.formulas[place]
+    references = plan.gradients[place]
+    if node.programs is not None:
+        known: Program | None = node.programs[place]
+        if known is not None:
+            return known.run(_tensors(node, references, gradients)), known.fresh
     if formula.untraceable:
         return _on_tensors(node, formula, references, gradients), False
     if formula.keyed:
-        return _evaluate_keyed(node, formula, references, gradients)
+        return _evaluate_keyed(node, place, gradients)
     kind = node.kind
     arrays: list[Any] = []
     uniform = len(gradients) == 1
@@ -365,7 +369,28 @@ def evaluate(
             formula.keyed = program is None
         if program is not None:
             return program.run(arrays), program.fresh
-    return _evaluate_keyed(node, formula, references, gradients)
+    return _evaluate_keyed(node, place, gradients)
+
+
+def _tensors(node: OpNode, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
+    """Return the arrays among a formula's arguments: what a program for given plain values takes."""
+    arrays: list[Any] = []
+    saved = node.saved or ()
+    for reference in references:
+        if reference is True or reference is False:
+            continue
+        if reference < 0:
+            arrays.append(gradients[-1 - reference])
+            continue
+        value = saved[reference]
+        if isinstance(value, TensorBase):
+            tensor = value
+            storage = tensor._storage
+            version = node.versions[reference]
+            if version != (tensor._writes if storage is None else storage.version):
+                raise node.modified(value, version)
+            arrays.append(tensor._array)
+    return arrays
 
 
 def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) -> Program | None:
@@ -380,9 +405,9 @@ def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) ->
     return program if program.shape_free else None
 
 
-def _evaluate_keyed(
-    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
-) -> tuple[Any, bool]:
+def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, bool]:
+    formula: Formula = node.plan.formulas[place]
+    references = node.plan.gradients[place]
     key: list[Any] = []  # of each argument: (kind, shape) or (type, plain value)
     arrays: list[Any] = []
     saved = node.saved or ()
@@ -432,6 +457,8 @@ def _evaluate_keyed(
             for old in list(formula.programs)[: _KEPT // 2]:
                 formula.programs.pop(old, None)  # another thread may do the same
         formula.programs[frozen] = program
+    if node.programs is not None:
+        node.programs[place] = program
     return program.run(arrays), program.fresh
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorplug.core import profiling
+from tensorplug.core.current import current
 from tensorplug.core.tensor_base import TensorBase
 
 from .nodes import Node, SavedByHook, node_extra
@@ -24,17 +25,14 @@ class _Hooks(threading.local):
 local = _Hooks()
 
 # How many saved_tensors_hooks contexts are open, over all threads; whether anomaly mode is on; and whether a
-# profile is taken.
+# profile is taken. What recording looks at is the layer's `watched`.
 hooks = 0
 anomaly = False
 profiled = False
-# Whether any of them is: what recording looks at.
-watched = False
 
 
 def _look() -> None:
-    global watched
-    watched = anomaly or profiled or hooks > 0
+    current.gradient.watched = anomaly or profiled or hooks > 0
 
 
 class saved_tensors_hooks:

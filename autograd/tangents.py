@@ -148,10 +148,10 @@ def remove(items: Iterable[Tangent]) -> None:
 
 def value_of(origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
     """Return what a formula asks for, save tangents and gradients."""
-    from .layer import _of_each
+    from .recording import of_each
 
     if origin == ARGUMENT:
         return values[position]
     if origin == OUTPUT:
         return outputs[position]
-    return _of_each(values[position], origin)
+    return of_each(values[position], origin)

@@ -4,20 +4,12 @@ from .current cimport Current
 from .dispatch cimport general
 from .execution cimport call_kernel, execute
 from .kinds cimport Kind
+from .known cimport Known
 from .op cimport Op, Spec, first_tensor
 from .pointwise cimport binary, unary
 from .tensor_base cimport TensorBase, new_tensor
 
 cdef Current current
-
-
-cdef class Known:
-    cdef public list template, raw
-    cdef public tuple places, positions, outputs
-    cdef public Kind kind, result
-    cdef public object shape
-
-    cpdef list fill(self, tuple args)
 
 
 cdef class Memory:

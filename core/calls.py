@@ -10,62 +10,11 @@ from . import operators
 from .current import current
 from .dispatch import general
 from .execution import call_kernel, contract, execute, verify
-from .kinds import Kind
+from .known import Known
 from .op import Op, Spec, first_tensor
 from .pointwise import binary, unary
 from .tensor_base import TensorBase, new_tensor
 from .writing import inplace
-
-
-class Known:
-    """What a rule came to for one combination of kinds, shapes and plain values.
-
-    A rule sees nothing else of its arguments, so for the same ones the spec is the same but for the tensors
-    in it.
-
-    Attributes
-    ----------
-    template, raw : list
-        The arguments of the op and those of its kernel, None in place of tensors.
-    places, positions : tuple of int
-        Where the tensors go in the template, and where they stand among the call's arguments.
-    kind, outputs : Kind, tuple
-        As in the spec.
-    result, shape : Kind or None, tuple of int or None
-        Of a single output whose shape is known.
-    """
-
-    __slots__ = (
-        "kind", "outputs", "places", "positions", "raw", "result", "shape", "template",
-    )  # fmt: skip
-
-    def __init__(
-        self, op: Op, spec: Spec, places: tuple[int, ...], positions: tuple[int, ...]
-    ) -> None:
-        self.template: list[Any] = [
-            None if isinstance(value, TensorBase) else value for value in spec.values
-        ]
-        self.raw = self.template
-        if op.pointwise:  # numbers become arrays
-            self.raw = [
-                spec.kind.scalar(value) if place not in places else None
-                for place, value in enumerate(self.template)
-            ]
-        self.places = places
-        self.positions = positions
-        self.kind = spec.kind
-        self.outputs = spec.outputs
-        self.result: Kind | None = None
-        self.shape, dtype = spec.outputs[0]
-        if len(spec.outputs) == 1 and self.shape is not None:
-            self.result = spec.kind.with_dtype(dtype)
-
-    def fill(self, args: tuple[Any, ...]) -> list[Any]:
-        """Return the kernel's arguments with the tensors of a call."""
-        values = self.template.copy()
-        for place, position in zip(self.places, self.positions, strict=True):
-            values[place] = args[position]
-        return values
 
 
 class Memory:
@@ -137,7 +86,7 @@ def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[s
         raise contract(op, kind, f"shape {list(array.shape)}", f"{list(known.shape or ())}")
     output = new_tensor(array, result, known.shape or ())
     if state and (not current.paused or current.gradient.enabled()):
-        current.gradient.record(op, tuple(known.fill(args)), (output,))
+        current.gradient.record_known(op, known, args, output)
     if current.paused:
         current.gradient.note_unrecorded(output)
     return output
@@ -212,7 +161,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         def call_unary(input: Any, **options: Any) -> Any:
             if options:
                 return general(op, (input,), options)
-            return unary(op, input)
+            return unary(input, op)
 
         return call_unary
 
@@ -221,7 +170,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         def call_binary(input: Any, other: Any, **options: Any) -> Any:
             if options:
                 return general(op, (input, other), options)
-            return binary(op, input, other)
+            return binary(input, other, op)
 
         return call_binary
 

@@ -1,14 +1,18 @@
+from .known cimport Known
 from .op cimport Op
 from .tensor_base cimport TensorBase
 
 
 cdef class GradientLayer:
+    cdef public bint watched
+
     cpdef bint enabled(self)
     cpdef record_unary(self, Op op, TensorBase output, TensorBase input)
     cpdef record_binary(
         self, Op op, TensorBase output, object input, object other, int left, int right, bint broadcast
     )
     cpdef record(self, Op op, tuple values, tuple outputs)
+    cpdef record_known(self, Op op, Known known, tuple args, TensorBase output)
     cpdef note_unrecorded(self, TensorBase output)
     cpdef record_view(self, Op op, tuple values, TensorBase output)
     cpdef bint requires_grad(self, object tensor)

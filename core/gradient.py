@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .known import Known
 from .op import Op
 
 
@@ -15,7 +16,11 @@ class GradientLayer:
     :meth:`.current.Current.set_gradient`.
     """
 
-    __slots__ = ()
+    __slots__ = ("watched",)
+
+    def __init__(self) -> None:
+        #: Whether something is to be done with each new node.
+        self.watched = False
 
     def enabled(self) -> bool:
         """Return whether this thread records; asked only while some thread does not."""
@@ -35,6 +40,9 @@ class GradientLayer:
 
     def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Record any other op."""
+
+    def record_known(self, op: Op, known: Known, args: tuple[Any, ...], output: Any) -> None:
+        """Record a primitive with one output, whose call is like one before."""
 
     def note_unrecorded(self, output: Any) -> None:
         """Mark what was made in inference mode; called while some thread does not record."""

@@ -8,13 +8,14 @@ from .tensor_base cimport TensorBase, new_tensor
 
 cdef Current current
 
-@cython.locals(source=TensorBase, kind=Kind, result=Kind, output=TensorBase)
-cpdef unary(Op op, object input)
+@cython.locals(index=Py_ssize_t, source=TensorBase, kind=Kind, result=Kind, output=TensorBase)
+cpdef unary(object input, Op op)
 
 @cython.locals(
-    first=TensorBase, second=TensorBase, kind=Kind, result=Kind, output=TensorBase, left=int, right=int
+    first=TensorBase, second=TensorBase, kind=Kind, index=Py_ssize_t, result=Kind, output=TensorBase, left=int,
+    right=int,
 )
-cpdef binary(Op op, object input, object other, bint operator=*)
+cpdef binary(object input, object other, Op op, bint operator=*)
 
 cdef _unusual(Op op, object input, object other, bint operator)
 cpdef bint is_operand(object value)

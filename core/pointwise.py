@@ -16,7 +16,7 @@ from .op import Op
 from .tensor_base import TensorBase, new_tensor
 
 
-def unary(op: Op, input: Any) -> Any:
+def unary(input: Any, op: Op) -> Any:
     """Call a pointwise op of one tensor."""
     if current.interposed or not isinstance(input, TensorBase):
         return dispatch.general(op, (input,), {})
@@ -39,10 +39,11 @@ def unary(op: Op, input: Any) -> Any:
     return output
 
 
-def binary(op: Op, input: Any, other: Any, operator: bool = False) -> Any:
+def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     """Call a pointwise op of two tensors, or of a tensor and a number.
 
-    As a Python `operator` it leaves operands that it does not know to their own class.
+    As a Python `operator` it leaves operands that it does not know to their own class. The op comes last, so
+    that it can be a default, see :mod:`.python_operators`.
     """
     if current.interposed:
         return _unusual(op, input, other, operator)
@@ -93,8 +94,9 @@ def binary(op: Op, input: Any, other: Any, operator: bool = False) -> Any:
 def _unusual(op: Op, input: Any, other: Any, operator: bool) -> Any:
     """Call a binary op whose operands are not of one kind."""
     if operator:
-        if not is_operand(other):
+        if not is_operand(input) or not is_operand(other):
             return NotImplemented
+        input = as_operand(input)
         other = as_operand(other)
     return dispatch.general(op, (input, other), {})
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from . import execution, operators, tensor_base
+from . import execution, operators, pointwise, tensor_base
 from .conversions import Conversions
 from .current import current
 from .devices import Device
@@ -71,6 +71,21 @@ class Tensor(Conversions):
 
     __array_priority__ = 1000  # NumPy arrays leave binary operators to us
     __array_ufunc__: Any = None
+
+    if TYPE_CHECKING:  # see Operators
+
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __rlshift__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __rrshift__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
 
     def __new__(cls, *data: Any, device: Device | str | None = None) -> Self:
         """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
@@ -668,6 +683,8 @@ def _remove_method(name: str, function: Callable[..., Any]) -> None:
 
 
 tensor_base.set_tensor_class(Tensor)
+# As Python, isinstance is quickest with an object's own class.
+pointwise.TensorBase = Tensor  # type: ignore[misc]
 tensor_base.blank = TensorBase.__new__
 operators.add_method = _add_method
 operators.remove_method = _remove_method

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from . import python_operators
 from .op import Op
 from .operators import handle
 from .pointwise import as_operand, binary, is_operand, unary
@@ -45,117 +47,87 @@ set_item: Callable[[Any, Any, Any], None]
 
 
 class Operators(TensorBase):
-    """Base of Tensor with its operators; compiled, they are slots of the type."""
+    """Base of Tensor with its operators.
+
+    Compiled, they are slots of the type that serve a tensor on either side, so `self` may be a number. Run as
+    Python they are completed by :func:`.python_operators.complete`.
+    """
 
     __slots__ = ()
 
     def __add__(self, other: Any) -> Tensor:
-        return binary(ADD, self, other, True)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return binary(ADD, self, other, True)
+        return binary(self, other, ADD, True)
 
     def __sub__(self, other: Any) -> Tensor:
-        return binary(SUB, self, other, True)
+        return binary(self, other, SUB, True)
 
     def __mul__(self, other: Any) -> Tensor:
-        return binary(MUL, self, other, True)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return binary(MUL, self, other, True)
+        return binary(self, other, MUL, True)
 
     def __truediv__(self, other: Any) -> Tensor:
-        return binary(DIV, self, other, True)
+        return binary(self, other, DIV, True)
 
     def __floordiv__(self, other: Any) -> Tensor:
-        return binary(FLOOR_DIVIDE, self, other, True)
+        return binary(self, other, FLOOR_DIVIDE, True)
 
     def __mod__(self, other: Any) -> Tensor:
-        return binary(REMAINDER, self, other, True)
+        return binary(self, other, REMAINDER, True)
 
     def __and__(self, other: Any) -> Tensor:
-        return binary(AND, self, other, True)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return binary(AND, self, other, True)
+        return binary(self, other, AND, True)
 
     def __or__(self, other: Any) -> Tensor:
-        return binary(OR, self, other, True)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return binary(OR, self, other, True)
+        return binary(self, other, OR, True)
 
     def __xor__(self, other: Any) -> Tensor:
-        return binary(XOR, self, other, True)
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return binary(XOR, self, other, True)
+        return binary(self, other, XOR, True)
 
     def __lshift__(self, other: Any) -> Tensor:
-        return binary(LSHIFT, self, other, True)
+        return binary(self, other, LSHIFT, True)
 
     def __rshift__(self, other: Any) -> Tensor:
-        return binary(RSHIFT, self, other, True)
+        return binary(self, other, RSHIFT, True)
 
     def __lt__(self, other: Any) -> Tensor:
-        return binary(LT, self, other, True)
+        return binary(self, other, LT, True)
 
     def __le__(self, other: Any) -> Tensor:
-        return binary(LE, self, other, True)
+        return binary(self, other, LE, True)
 
     def __gt__(self, other: Any) -> Tensor:
-        return binary(GT, self, other, True)
+        return binary(self, other, GT, True)
 
     def __ge__(self, other: Any) -> Tensor:
-        return binary(GE, self, other, True)
+        return binary(self, other, GE, True)
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return binary(EQ, self, other, True)
+        return binary(self, other, EQ, True)
 
     def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
-        return binary(NE, self, other, True)
+        return binary(self, other, NE, True)
 
     def __hash__(self) -> int:
         return object.__hash__(self)
 
     def __neg__(self) -> Tensor:
-        return unary(NEG, self)
+        return unary(self, NEG)
 
     def __abs__(self) -> Tensor:
-        return unary(ABS, self)
+        return unary(self, ABS)
 
     def __invert__(self) -> Tensor:
-        return unary(INVERT, self)
+        return unary(self, INVERT)
 
     def __pos__(self) -> Self:
         return self
 
     def __pow__(self, other: Any) -> Tensor:
-        return POW.call(self, as_operand(other)) if is_operand(other) else NotImplemented
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return _reflected(POW, self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _reflected(SUB, self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _reflected(DIV, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return _reflected(FLOOR_DIVIDE, self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return _reflected(REMAINDER, self, other)
-
-    def __rlshift__(self, other: Any) -> Tensor:
-        return _reflected(LSHIFT, self, other)
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return _reflected(RSHIFT, self, other)
+        if not is_operand(self) or not is_operand(other):
+            return NotImplemented
+        return POW.call(as_operand(self), as_operand(other))
 
     def __matmul__(self, other: Any) -> Tensor:
-        if not isinstance(other, TensorBase):
+        if not isinstance(self, TensorBase) or not isinstance(other, TensorBase):
             return NotImplemented
         return MATMUL.call(self, other)
 
@@ -204,15 +176,12 @@ class Operators(TensorBase):
         set_item(self, key, value)
 
 
-def _reflected(op: Op, input: Any, other: Any) -> Tensor:
-    if not is_operand(other):
-        return NotImplemented
-    result: Tensor = op.call(as_operand(other), input)
-    return result
-
-
 def _in_place(op: Op, target: T, other: Any) -> T:
     if not is_operand(other):
         return NotImplemented
     inplace(op, f"{op.name}_", target, (as_operand(other),), {})
     return target
+
+
+if isinstance(binary, FunctionType):
+    python_operators.complete(Operators)

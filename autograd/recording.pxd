@@ -1,0 +1,50 @@
+cimport cython
+
+from tensorplug.core.current cimport Current
+from tensorplug.core.known cimport Known
+from tensorplug.core.op cimport Op
+from tensorplug.core.tensor_base cimport Storage, TensorBase, extra_of, new_tensor, version_of
+
+from .derivatives cimport Formula, Plan, Rule
+from .nodes cimport MultiNode, OpNode, OutputNode
+from .views cimport edge_of, requires_grad
+
+cdef Current current
+cdef int TRACKED, ARGUMENT, OUTPUT, THE_OUTPUT, PLAIN
+
+
+cdef class Recording:
+    cdef public Rule rule
+    cdef public Plan plan
+    cdef public tuple edges, saves, sizes
+    cdef public list programs
+
+
+@cython.locals(
+    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, node=OpNode, pair=tuple,
+    edge=Py_ssize_t,
+)
+cpdef OpNode build_known(Recording recording, tuple args, TensorBase output)
+
+cpdef bint any_requires(object values)
+
+@cython.locals(output=TensorBase, tensor=TensorBase)
+cpdef tuple save(int origin, int position, tuple values, tuple outputs)
+
+@cython.locals(storage=Storage, kept=TensorBase)
+cpdef TensorBase shared(TensorBase output)
+
+@cython.locals(saved=list, versions=list, origin=int, position=int)
+cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(
+    tracked=list, position=Py_ssize_t, rule=Rule, plan=Plan, edges=list, sizes=list, formula=Formula,
+    first=TensorBase, node=OpNode, several=MultiNode, tensor=TensorBase, output=TensorBase,
+)
+cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(output=TensorBase, number=Py_ssize_t)
+cpdef attach(OpNode node, tuple outputs)
+
+cpdef inference_saved()
+cpdef mark_inference(TensorBase tensor)

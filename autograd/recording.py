@@ -1,0 +1,273 @@
+"""Nodes of recorded calls: what they save, and where their gradients go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.current import current
+from tensorplug.core.errors import DerivativeNotFoundError
+from tensorplug.core.known import Known
+from tensorplug.core.op import Op
+from tensorplug.core.plugins import plugin_label
+from tensorplug.core.tensor_base import (
+    TRACKED,
+    Storage,
+    TensorBase,
+    extra_of,
+    new_tensor,
+    version_of,
+)
+
+from . import saving
+from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
+from .nodes import MultiNode, OpNode, OutputNode
+from .views import edge_of, requires_grad
+
+
+class Recording:
+    """How a primitive is recorded whose call is like one before, for one choice of what requires grad.
+
+    Attributes
+    ----------
+    rule, plan : Rule, Plan
+        The derivative; a call of an op that has another by now needs another Recording.
+    edges : tuple of int
+        The positions, among the call's arguments, of the tensors that gradients go to.
+    saves : tuple of (position, value)
+        What is saved: the tensor at a position among the call's arguments, the output, or a plain value.
+    sizes : tuple or None
+        As a node has them.
+    programs : list
+        By formula: its program for these kinds, shapes and plain values; None until it was traced.
+    """
+
+    __slots__ = ("edges", "plan", "programs", "rule", "saves", "sizes")
+
+    def __init__(
+        self, op: Op, known: Known, mask: int, args: tuple[Any, ...], shape: tuple[int, ...]
+    ) -> None:
+        self.rule: Rule = op.rule or missing(op)
+        self.plan = plan = self.rule.plan(mask)
+        where = dict(zip(known.places, known.positions, strict=True))
+        self.edges = tuple([where[formula.position] for formula in plan.formulas])
+        self.programs: list[Any] = [None] * len(plan.formulas)
+        values = tuple(known.fill(args))
+        saves: list[tuple[int, Any]] = []
+        for _, origin, position in plan.saves:
+            if origin == OUTPUT:
+                saves.append((THE_OUTPUT, None))
+            elif origin == ARGUMENT and position in where:
+                saves.append((where[position], None))
+            else:
+                saves.append((PLAIN, save(origin, position, values, ())[0]))
+        self.saves = tuple(saves)
+        sizes = tuple([args[edge]._shape for edge in self.edges])
+        self.sizes = sizes if op.pointwise and any([size != shape for size in sizes]) else None
+
+
+THE_OUTPUT, PLAIN = -1, -2
+
+
+def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpNode:
+    """Return the node of a call that a recording is of."""
+    saved = []
+    versions = []
+    for position, value in recording.saves:
+        if position >= 0:
+            tensor = args[position]
+            if tensor._extra is not None and tensor._extra.inference:
+                raise inference_saved()
+            storage = tensor._storage
+            saved.append(tensor)
+            versions.append(tensor._writes if storage is None else storage.version)
+        elif position == PLAIN:
+            saved.append(value)
+            versions.append(None)
+        else:
+            saved.append(shared(output))
+            versions.append(output._storage.version)
+    node = OpNode()
+    node.begin(
+        tuple([edge_of(args[edge]) for edge in recording.edges]), output._kind, output._shape
+    )
+    node.keep(recording.plan, tuple(saved), tuple(versions))
+    node.sizes = recording.sizes
+    node.programs = recording.programs
+    if current.gradient.watched:
+        node.programs = None  # hooks may unpack tensors of other shapes
+        saving.watch(node)
+    return node
+
+
+def missing(op: Op) -> Any:
+    """Raise for an op that is neither differentiable nor declared not to be."""
+    raise DerivativeNotFoundError(
+        f"op {op.name!r} has no derivative, but one of its inputs requires grad. The plugin that registers "
+        f"the op, {plugin_label(op.owner)}, has to supply derivative({op.name!r}, ...) or "
+        f"not_differentiable({op.name!r}); call detach() on the inputs, or use `with tp.no_grad():`, if "
+        "no gradient is wanted"
+    )
+
+
+def any_requires(values: Any) -> bool:
+    """Return whether any tensor among values and lists of values requires grad."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            if value._state and requires_grad(value):
+                return True
+        elif isinstance(value, (list, tuple)) and any_requires(value):
+            return True
+    return False
+
+
+def save(
+    origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """Return what a node keeps for one source, with the versions of the tensors in it."""
+    if origin == OUTPUT:
+        output = outputs[position]
+        return shared(output), version_of(output)
+    value = values[position]
+    if origin == ARGUMENT:
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor._extra is not None and tensor._extra.inference:
+                raise inference_saved()
+            return tensor, version_of(tensor)
+        if isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
+            return value, [version_of(v) if isinstance(v, TensorBase) else None for v in value]
+        return value, None
+    return of_each(value, origin), None
+
+
+def shared(output: Any) -> Any:
+    """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
+    storage = output._storage
+    if storage is None:
+        storage = output._storage = Storage(output._writes)
+    kept: Any = new_tensor(output._array, output._kind, output._shape)
+    kept._storage = storage
+    return kept
+
+
+def save_all(
+    plan: Plan,
+    values: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    versions_before: dict[int, int] | None = None,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return all that a plan saves, and the versions of the tensors in it."""
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        kept, version = save(origin, position, values, outputs)
+        if versions_before is not None and origin == ARGUMENT and id(kept) in versions_before:
+            version = versions_before[id(kept)]
+        saved.append(kept)
+        versions.append(version)
+    return tuple(saved), tuple(versions)
+
+
+def of_each(value: Any, origin: int) -> Any:
+    """Return the shape, dtype, device or number of dimensions of a tensor, or of each in a list."""
+    if isinstance(value, (list, tuple)):
+        return [of_each(item, origin) for item in value]
+    if not isinstance(value, TensorBase):
+        return None
+    if origin == SHAPE:
+        return value._shape
+    if origin == DTYPE:
+        return value._kind.dtype
+    if origin == DEVICE:
+        return value._kind.device
+    assert origin == NDIM
+    return len(value._shape)
+
+
+def build(
+    op: Op,
+    values: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    versions_before: dict[int, int] | None = None,
+) -> OpNode | None:
+    """Return the node of a call, or None if no argument requires grad."""
+    tracked = []
+    for position, value in enumerate(values):
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor._state and requires_grad(tensor):
+                tracked.append(position)
+        elif isinstance(value, (list, tuple)) and any_requires(value):
+            tracked.append(position)
+    if not tracked:
+        return None
+    rule: Rule = op.rule or missing(op)
+    mask = 0
+    for position in tracked:
+        mask |= 1 << position
+    plan = rule.plans.get(mask) or rule.plan(mask)
+    if not plan.formulas:
+        return None
+    edges: list[Any] = []
+    sizes: list[Any] | None = [] if op.pointwise else None
+    for formula in plan.formulas:
+        value = values[formula.position]
+        if isinstance(value, TensorBase):
+            tensor = value
+            edges.append(edge_of(tensor))
+            if sizes is not None:
+                sizes.append(tensor._shape)
+        else:
+            edges.extend(
+                [
+                    edge_of(item)
+                    if isinstance(item, TensorBase) and item._state and requires_grad(item)
+                    else None
+                    for item in value
+                ]
+            )
+    kept_all, versions_all = save_all(plan, values, outputs, versions_before)
+    first = outputs[0]
+    if sizes is not None and all([size == first._shape for size in sizes]):
+        sizes = None
+    node: OpNode
+    if len(outputs) > 1:
+        several = MultiNode()
+        several.outputs = tuple([(output._kind, output._shape) for output in outputs])
+        node = several
+    else:
+        node = OpNode()
+    node.begin(tuple(edges), first._kind, first._shape)
+    node.keep(plan, kept_all, versions_all)
+    if sizes is not None:
+        node.sizes = tuple(sizes)
+    if current.gradient.watched:
+        saving.watch(node)
+    return node
+
+
+def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
+    """Make `node` the maker of its differentiable outputs."""
+    for number, output in enumerate(outputs):
+        if not output._kind.is_differentiable:
+            continue
+        if isinstance(node, MultiNode):
+            output._node = OutputNode(node, number)
+            if number:
+                extra_of(output).output_nr = number
+        else:
+            output._node = node
+        output._state = TRACKED
+
+
+def inference_saved() -> RuntimeError:
+    """Return the error for an inference tensor that a node would have to save."""
+    return RuntimeError(
+        "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
+        "normal tensor and use it in autograd."
+    )
+
+
+def mark_inference(tensor: Any) -> None:
+    """Make a tensor an inference tensor."""
+    extra_of(tensor).inference = True
