@@ -1,23 +1,20 @@
 cimport cython
 
+from .composites cimport call_overridden
 from .current cimport Current
 from .dispatch cimport general
 from .execution cimport call_kernel, execute
 from .kinds cimport Kind
-from .known cimport Known
-from .op cimport Op, Spec, first_tensor
+from .known cimport Known, Memory, key_of, remember
+from .op cimport Op, Spec
 from .pointwise cimport binary, unary
 from .tensor_base cimport TensorBase, new_tensor
 
 cdef Current current
 
 
-cdef class Memory:
-    cdef public dict known
-
-
 @cython.locals(
-    parts=list, key=tuple, known=Known, tensor=TensorBase, result=Kind, raw=list, state=int,
+    key=tuple, known=Known, tensor=TensorBase, result=Kind, raw=list, state=int,
     number=Py_ssize_t, position=Py_ssize_t, place=Py_ssize_t, kind=Kind, output=TensorBase, spec=Spec,
 )
 cpdef call_primitive(Op op, Memory memory, tuple args, dict kwargs)

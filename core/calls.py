@@ -7,58 +7,27 @@ from collections.abc import Callable
 from typing import Any
 
 from . import operators
+from .composites import call_overridden
 from .current import current
 from .dispatch import general
 from .execution import call_kernel, contract, execute, verify
-from .known import Known
-from .op import Op, Spec, first_tensor
+from .known import Memory, key_of, remember
+from .op import Op, Spec
 from .pointwise import binary, unary
-from .tensor_base import TensorBase, new_tensor
+from .tensor_base import new_tensor
 from .writing import inplace
-
-
-class Memory:
-    """What an op's rule came to in the latest calls."""
-
-    __slots__ = ("known",)
-
-    def __init__(self) -> None:
-        self.known: dict[Any, Known] = {}
-        _memories.append(self)
-
-
-_memories: list[Memory] = []
-_KEPT = 512
-
-
-def forget_specs() -> None:
-    """Forget what rules came to; a default that they depend on has changed."""
-    for memory in _memories:
-        memory.known.clear()
 
 
 def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a primitive that is no view, by its rule or by what the rule is known to come to."""
-    parts: list[Any] = []
-    for arg in args:
-        if isinstance(arg, TensorBase):
-            tensor = arg
-            parts.append(tensor._kind)
-            parts.append(tensor._shape)
-        else:
-            parts.append(type(arg))
-            parts.append(arg)
-    if kwargs:
-        for name, value in kwargs.items():
-            parts.append((name, type(value), value))
-    key = tuple(parts)
+    key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)
     except TypeError:  # an argument that cannot be a key, such as a list
         return execute(op, op.function(*args, **kwargs))
     if known is None:
         spec = op.function(*args, **kwargs)
-        _remember(op, memory, key, args, kwargs, spec)
+        remember(op, memory, key, args, kwargs, spec)
         return execute(op, spec)
     result = known.result
     if result is None:
@@ -90,43 +59,6 @@ def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[s
     if current.paused:
         current.gradient.note_unrecorded(output)
     return output
-
-
-def _remember(
-    op: Op,
-    memory: Memory,
-    key: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    spec: Spec,
-) -> None:
-    """Keep a spec whose tensors are the call's own arguments, each of them."""
-    if any([isinstance(arg, (float, complex)) and not arg for arg in (*args, *kwargs.values())]):
-        return  # as keys 0.0 and -0.0 are one
-    tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
-    given = {id(args[position]): position for position in tensors}
-    if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
-        return
-    if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
-        return
-    places = []
-    positions = []
-    for place, value in enumerate(spec.values):
-        if isinstance(value, TensorBase):
-            position = given.get(id(value))
-            if position is None:  # a tensor that the rule made, by a conversion say
-                return
-            if value._kind is not spec.kind and value._kind.device is not spec.kind.device:
-                return  # to be refused
-            places.append(place)
-            positions.append(position)
-        elif isinstance(value, (list, tuple)) and first_tensor(value) is not None:
-            return
-    if set(positions) != set(given.values()) or spec.kind.is_meta:
-        return  # the rule read a tensor's value
-    if len(memory.known) >= _KEPT:
-        memory.known.clear()
-    memory.known[key] = Known(op, spec, tuple(places), tuple(positions))
 
 
 def _flags(op: Op) -> dict[int, str]:
@@ -184,6 +116,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
+    memory = Memory()
 
     if op.sort == "composite":
 
@@ -192,14 +125,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 _check_flags(op, flags, args)
             if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
                 kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
-            if current.interposed or op.overridden or "out" in kwargs:
+            if current.interposed or "out" in kwargs:
                 return general(op, args, kwargs)
+            if op.overridden:
+                return call_overridden(op, memory, args, kwargs)
             return op.function(*args, **kwargs)
 
         return call_composite
 
     forgetful = op.view  # whether memory can be shown in a shape depends on more than shapes
-    memory = Memory()
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:

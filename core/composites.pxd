@@ -3,10 +3,21 @@ cimport cython
 from .current cimport Current
 from .execution cimport call_kernel, kernel_of, overlaps, unwrap
 from .kinds cimport Kind
-from .op cimport Op, first_tensor
-from .tensor_base cimport TensorBase, bump_version, wrap
+from .known cimport Known, Memory, key_of, remember
+from .op cimport Op, Spec, first_tensor
+from .tensor_base cimport TensorBase, bump_version, new_tensor, wrap
 
 cdef Current current
+cdef int TRACKED
+
+@cython.locals(
+    known=Known, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, raw=list, number=Py_ssize_t,
+    place=Py_ssize_t, kind=Kind, result=Kind, index=Py_ssize_t, output=TensorBase,
+)
+cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
+
+@cython.locals(values=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
+cdef _note(Op op, Memory memory, object key, tuple args, dict kwargs)
 
 @cython.locals(values=tuple, kind=Kind, tracked=bint, first=TensorBase)
 cpdef run_overridden(Op op, tuple args, dict kwargs)

@@ -1,11 +1,11 @@
-"""What an op's rule came to for one combination of arguments, so that it need not run again."""
+"""What an op's rule came to in earlier calls, so that it need not run again."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .kinds import Kind
-from .op import Op, Spec
+from .op import Op, Spec, first_tensor
 from .tensor_base import TensorBase
 
 
@@ -25,12 +25,14 @@ class Known:
         As in the spec.
     result, shape : Kind or None, tuple of int or None
         Of a single output whose shape is known.
+    native : bool
+        Of a composite: whether a kernel stands in for its body.
     recordings : dict
         The gradient layer's own: how such a call is recorded, by which tensors require grad.
     """
 
     __slots__ = (
-        "kind", "outputs", "places", "positions", "raw", "recordings", "result", "shape",
+        "kind", "native", "outputs", "places", "positions", "raw", "recordings", "result", "shape",
         "template",
     )  # fmt: skip
 
@@ -49,12 +51,15 @@ class Known:
         self.places = places
         self.positions = positions
         self.recordings: dict[int, Any] = {}
+        self.native = False
         self.kind = spec.kind
         self.outputs = spec.outputs
         self.result: Kind | None = None
-        self.shape, dtype = spec.outputs[0]
-        if len(spec.outputs) == 1 and self.shape is not None:
-            self.result = spec.kind.with_dtype(dtype)
+        self.shape: tuple[int, ...] | None = None
+        if len(spec.outputs) == 1:
+            self.shape, dtype = spec.outputs[0]
+            if self.shape is not None:
+                self.result = spec.kind.with_dtype(dtype)
 
     def fill(self, args: tuple[Any, ...]) -> list[Any]:
         """Return the kernel's arguments with the tensors of a call."""
@@ -62,3 +67,73 @@ class Known:
         for place, position in zip(self.places, self.positions, strict=True):
             values[place] = args[position]
         return values
+
+
+class Memory:
+    """What an op's rule came to in the latest calls."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Known] = {}
+        _memories.append(self)
+
+
+_memories: list[Memory] = []
+_KEPT = 512
+
+
+def forget_specs() -> None:
+    """Forget what rules came to; a default or a kernel that they depend on has changed."""
+    for memory in _memories:
+        memory.known.clear()
+
+
+def key_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what a rule sees of its arguments."""
+    parts: list[Any] = []
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            tensor = arg
+            parts.append(tensor._kind)
+            parts.append(tensor._shape)
+        else:
+            parts.append(type(arg))
+            parts.append(arg)
+    if kwargs:
+        for name, value in kwargs.items():
+            parts.append((name, type(value), value))
+    return tuple(parts)
+
+
+def remember(
+    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
+) -> Known | None:
+    """Keep a spec whose tensors are the call's own arguments, each of them."""
+    if any([isinstance(arg, (float, complex)) and not arg for arg in (*args, *kwargs.values())]):
+        return None  # as keys 0.0 and -0.0 are one
+    tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
+    given = {id(args[position]): position for position in tensors}
+    if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+        return None
+    if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
+        return None
+    places = []
+    positions = []
+    for place, value in enumerate(spec.values):
+        if isinstance(value, TensorBase):
+            position = given.get(id(value))
+            if position is None:  # a tensor that the rule made, by a conversion say
+                return None
+            if value._kind is not spec.kind and value._kind.device is not spec.kind.device:
+                return None  # to be refused
+            places.append(place)
+            positions.append(position)
+        elif isinstance(value, (list, tuple)) and first_tensor(value) is not None:
+            return None
+    if set(positions) != set(given.values()) or spec.kind.is_meta:
+        return None  # the rule read a tensor's value
+    if len(memory.known) >= _KEPT:
+        memory.known.clear()
+    known = memory.known[key] = Known(op, spec, tuple(places), tuple(positions))
+    return known

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from . import calls, contracts, fallback, kinds, operators, pointwise
+from . import contracts, fallback, kinds, known, operators, pointwise
 from .current import current
 from .devices import CPU
 from .dtypes import ALL_DTYPES, DType, on_default_dtype_change
@@ -494,7 +494,8 @@ def _preferred_kernel(op: Op, kind: Kind) -> Callable[..., Any]:
 
 # What integers become decides slots and specs.
 on_default_dtype_change(kinds.reset_tables)
-on_default_dtype_change(calls.forget_specs)
+on_default_dtype_change(known.forget_specs)
+kinds.on_reset(known.forget_specs)
 kinds.make_stub = make_stub
 kinds.on_reset(_reset)
 current.native_kernel = native_kernel
