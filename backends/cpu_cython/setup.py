@@ -22,6 +22,7 @@ SOURCE = Path("src", PACKAGE)
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
     "cells": ([], ["cells.c"]),
+    "losses": ([], ["losses.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "rows": ([], ["rows.c"]),

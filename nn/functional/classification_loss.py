@@ -10,7 +10,11 @@ from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import where
 
 from ..ops.activation import log_sigmoid
-from ..ops.losses import binary_cross_entropy_terms, negative_log_likelihood
+from ..ops.losses import (
+    binary_cross_entropy_terms,
+    class_cross_entropy,
+    negative_log_likelihood,
+)
 from ._common import legacy_reduction, tensor
 from .linear import linear
 from .loss import reduced
@@ -27,30 +31,30 @@ __all__ = [
 
 def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     """Check the shapes of (C,) with (), or of (N, C, *) with (N, *)."""
-    if target.dtype is not int64 and target.dtype is not uint8:
-        raise RuntimeError(f"{name}(): expected target of dtype int64, but got {target.dtype}")
-    classes = input.shape[0 if input.ndim == 1 else 1]
-    if input.ndim == 1:
-        if target.ndim > 1 or (target.ndim == 1 and target.shape[0] != 1):
+    shape, wanted = input._shape, target._shape
+    dtype = target._kind.dtype
+    if dtype is not int64 and dtype is not uint8:
+        raise RuntimeError(f"{name}(): expected target of dtype int64, but got {dtype}")
+    if len(shape) == 1:
+        if len(wanted) > 1 or (len(wanted) == 1 and wanted[0] != 1):
             raise ValueError(
-                f"Expected target of no dimension for input of shape {list(input.shape)}, got "
-                f"{list(target.shape)}"
+                f"Expected target of no dimension for input of shape {list(shape)}, got "
+                f"{list(wanted)}"
             )
-    else:
-        if input.shape[0] != (target.shape[0] if target.ndim else None):
-            got = target.shape[0] if target.ndim else "none"
+    elif wanted != (shape[0], *shape[2:]):
+        if not wanted or shape[0] != wanted[0]:
             raise ValueError(
-                f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({got})."
+                f"Expected input batch_size ({shape[0]}) to match target batch_size "
+                f"({wanted[0] if wanted else 'none'})."
             )
-        wanted = (input.shape[0], *input.shape[2:])
-        if tuple(target.shape) != wanted:
-            raise RuntimeError(
-                f"{name}(): Expected target size {list(wanted)}, got {list(target.shape)}"
-            )
-    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"{name}(): Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}"
+        )
+    classes = shape[0 if len(shape) == 1 else 1]
+    if weight is not None and weight._shape != (classes,):
         raise RuntimeError(
             f"{name}(): weight tensor should be defined either for all {classes} classes or no classes "
-            f"but got weight tensor of shape: {list(weight.shape)}"
+            f"but got weight tensor of shape: {list(weight._shape)}"
         )
 
 
@@ -93,25 +97,27 @@ def nll_loss(
 
 
 def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, name: str) -> Any:
+    target = _checked(input, target, weight, reduction, name)
+    shape = target.shape
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.reshape(1)
+    losses, weights = negative_log_likelihood(input, target, weight, ignore_index)
+    if reduction == "none":
+        return losses.reshape(shape)
+    total = losses.sum()
+    return total if reduction == "sum" else total / weights.sum()
+
+
+def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:
+    """Return the target as int64, once all fits."""
     tensor(input, name)
     tensor(target, name, "target")
-    if not input.ndim:
+    if not input._shape:
         raise ValueError(f"{name}(): expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, name)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    target = target.to(int64)
-    if input.ndim == 1:
-        losses, weights = negative_log_likelihood(
-            input.unsqueeze(0), target.reshape(1), weight, ignore_index
-        )
-        losses, weights = losses.reshape(target.shape), weights.reshape(target.shape)
-    else:
-        losses, weights = negative_log_likelihood(input, target, weight, ignore_index)
-    if reduction == "none":
-        return losses
-    total = losses.sum()
-    return total if reduction == "sum" else total / weights.sum()
+    return target if target._kind.dtype is int64 else target.to(int64)
 
 
 @seen_by_layers
@@ -162,21 +168,28 @@ def cross_entropy(
     tensor(target, "cross_entropy", "target")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if not input.ndim:
+    shape = input._shape
+    if not shape:
         raise RuntimeError("cross_entropy(): expected input of 1 or more dimensions, got 0")
-    class_dim = 0 if input.ndim == 1 else 1
-    if tuple(input.shape) == tuple(target.shape) and target.dtype.category >= FLOATING:
-        return _cross_entropy_of_probabilities(
-            input, target, weight, reduction, label_smoothing, class_dim
-        )
-    if tuple(input.shape) == tuple(target.shape) and input.ndim > 1:
-        raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}"
-        )
+    class_dim = 0 if len(shape) == 1 else 1
+    if shape == target._shape:
+        if target.dtype.category >= FLOATING:
+            return _cross_entropy_of_probabilities(
+                input, target, weight, reduction, label_smoothing, class_dim
+            )
+        if class_dim:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {target.dtype}"
+            )
+    if not label_smoothing:
+        target = _checked(input, target, weight, reduction, "cross_entropy")
+        if class_dim:
+            return class_cross_entropy(input, target, weight, ignore_index, reduction)
+        scores, classes = input.unsqueeze(0), target.reshape(1)
+        loss = class_cross_entropy(scores, classes, weight, ignore_index, reduction)
+        return loss.reshape(target.shape) if reduction == "none" else loss
     logs = log_softmax(input, class_dim)
     loss = _nll(logs, target, weight, ignore_index, reduction, "cross_entropy")
-    if not label_smoothing:
-        return loss
     classes = input.shape[class_dim]
     ignored = target == ignore_index
     spread = -_weighted(logs, weight, class_dim).sum(class_dim)

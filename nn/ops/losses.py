@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import ones, where, zeros
+from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -67,6 +67,80 @@ def _nll_weight_gradient(
 
 
 @composite(method=False)
+def class_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Tensor:
+    """Return the cross-entropy between scores and target classes.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores before softmax, (N, C, *positions).
+    target, weight, ignore_index
+        As for :func:`negative_log_likelihood`.
+    reduction : {"mean", "sum", "none"}
+        The mean is weighted.
+
+    Returns
+    -------
+    Tensor
+        (), or (N, *positions) for "none".
+    """
+    losses, weights = negative_log_likelihood(log_softmax(input, 1), target, weight, ignore_index)
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    return total if reduction == "sum" else total / weights.sum()
+
+
+@composite(method=False)
+def class_cross_entropy_gradient(
+    g: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor:
+    """Return the gradient of :func:`class_cross_entropy`'s input: the softmax less what it should be."""
+    ignored = target == ignore_index
+    chosen = where(ignored, 0, target)
+    share = _shares(g, ignored, chosen, weight, reduction).unsqueeze(1)
+    return (softmax(input, 1) * share).scatter_add(1, chosen.unsqueeze(1), -share)
+
+
+def _shares(g: Any, ignored: Any, chosen: Any, weight: Any, reduction: str) -> Any:
+    """Return the gradient of each sample's loss before it is weighted."""
+    if weight is None:
+        weights = where(ignored, 0.0, 1.0).to(g.dtype)
+    else:
+        weights = weight.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
+        weights = where(ignored, 0.0, weights)
+    if reduction == "mean":
+        # Where all are ignored nothing is to be learned, whatever the mean of nothing is.
+        total = weights.sum()
+        weights = weights / where(total == 0, 1.0, total)
+    return where(ignored, 0.0, g * weights)
+
+
+def _class_weight_gradient(
+    g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+) -> Any:
+    ignored = target == ignore_index
+    chosen = where(ignored, 0, target)
+    picked = log_softmax(input, 1).gather(1, chosen.unsqueeze(1)).squeeze(1)
+    values = -picked
+    if reduction == "mean":
+        table = weight.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
+        weights = where(ignored, 0.0, table)
+        total = weights.sum()
+        values = (values - where(ignored, 0.0, values * weights).sum() / total) / total
+    values = where(ignored, 0.0, g * values).reshape(-1)
+    empty = zeros(weight.shape, dtype=values.dtype, device=values.device)
+    return empty.scatter_add(0, chosen.reshape(-1), values)
+
+
+@composite(method=False)
 def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
     """Return -(t log x + (1 - t) log(1 - x)), with logarithms cut off at -100."""
     logs = input.log().clamp(min=-100)
@@ -75,6 +149,13 @@ def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
 
 DERIVATIVES = [
     derivative("negative_log_likelihood", input=_nll_gradient, weight=_nll_weight_gradient),
+    derivative(
+        "class_cross_entropy",
+        input=lambda g, input, target, weight, ignore_index, reduction: (
+            class_cross_entropy_gradient(g, input, target, weight, ignore_index, reduction)
+        ),
+        weight=_class_weight_gradient,
+    ),
     derivative(
         "binary_cross_entropy_terms",
         input=lambda g, input, target: (

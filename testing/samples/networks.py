@@ -369,25 +369,6 @@ def _softplus(a: Any, beta: float, threshold: float) -> Any:
     return np.where(a * beta > threshold, a, np.log1p(np.exp(np.minimum(a * beta, 500))) / beta)
 
 
-def _nll_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    target = make(5, dtype=int64, low=0, high=2)
-    yield Sample(make(5, 3), target, None, -100)
-    yield Sample(make(5, 3), target, make(3, low=0.5, high=2.0), 1)
-    yield Sample(make(2, 3, 4), make(2, 4, dtype=int64, low=0, high=2), None, 0)
-    yield Sample(make(0, 3), make(0, dtype=int64), None, -100)
-
-
-def _nll(a: Any, target: Any, weight: Any, ignore_index: int) -> Any:
-    losses = np.zeros(target.shape, a.dtype)
-    weights = np.zeros(target.shape, a.dtype)
-    for at in np.ndindex(*target.shape):
-        label = target[at]
-        if label != ignore_index:
-            weights[at] = 1 if weight is None else weight[label]
-            losses[at] = -a[(at[0], label, *at[1:])] * weights[at]
-    return losses, weights
-
-
 def _bce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3, low=0.1, high=0.9), make(4, 3, low=0.1, high=0.9))
     yield Sample(make(low=0.1, high=0.9), make(low=0.1, high=0.9))
@@ -457,6 +438,5 @@ RECORDS = [
         _activation_samples((0.3, 2.0)),
         lambda a, threshold, value: np.where(a > threshold, a, value),
     ),
-    _record("negative_log_likelihood", _nll_samples, _nll),
     _record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]

@@ -1,0 +1,247 @@
+#include "losses.h"
+
+#include <math.h>
+
+#include "parallel.h"
+#include "vmath.h"
+
+/* Rows up to SHORT are copied and padded, so that whole vectors are computed only. */
+enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
+
+/* Whether a sample of class t does: what forward refuses, backward must not trip over. */
+#define COUNTS(t) ((uint64_t)(t) < (uint64_t)c->n && (t) != c->ignored)
+
+#define LOSSES(S, T)                                                                                   \
+    static T largest_##S(const T *x, ptrdiff_t n) { /* n is a multiple of LANES; NaN may be missed */  \
+        T lanes[LANES];                                                                                \
+        for (int l = 0; l < LANES; l++) lanes[l] = x[l];                                               \
+        for (ptrdiff_t i = LANES; i < n; i += LANES)                                                   \
+            for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];      \
+        for (int half = LANES / 2; half; half /= 2)                                                    \
+            for (int l = 0; l < half; l++) lanes[l] = lanes[l + half] > lanes[l] ? lanes[l + half] : lanes[l]; \
+        return lanes[0];                                                                               \
+    }                                                                                                  \
+    /* Write exp(x - peak) to e, which has room for a padded short row; return their sum. */           \
+    static double exponentials_##S(const T *x, T *e, ptrdiff_t n, T *largest) {                        \
+        T row[SHORT];                                                                                  \
+        T peak;                                                                                        \
+        double sum = 0;                                                                                \
+        if (n <= SHORT) {                                                                              \
+            const ptrdiff_t padded = (n + LANES - 1) / LANES * LANES;                                  \
+            for (ptrdiff_t i = 0; i < n; i++) row[i] = x[i];                                           \
+            for (ptrdiff_t i = n; i < padded; i++) row[i] = -(T)INFINITY;                              \
+            peak = largest_##S(row, padded);                                                           \
+            T lanes[LANES] = {0};                                                                      \
+            for (ptrdiff_t i = 0; i < padded; i += LANES)                                              \
+                for (int l = 0; l < LANES; l++) {                                                      \
+                    const T value = m_exp_##S(row[i + l] - peak);                                      \
+                    e[i + l] = value;                                                                  \
+                    lanes[l] += value;                                                                 \
+                }                                                                                      \
+            for (int half = LANES / 2; half; half /= 2)                                                \
+                for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                            \
+            sum = lanes[0];                                                                            \
+        } else {                                                                                       \
+            const ptrdiff_t whole = n / LANES * LANES;                                                 \
+            peak = largest_##S(x, whole);                                                              \
+            for (ptrdiff_t i = whole; i < n; i++) peak = x[i] > peak ? x[i] : peak;                    \
+            for (ptrdiff_t from = 0; from < n; from += 4096) {                                         \
+                const ptrdiff_t to = n - from < 4096 ? n : from + 4096;                                \
+                T lanes[LANES] = {0};                                                                  \
+                ptrdiff_t i = from;                                                                    \
+                for (; i + LANES <= to; i += LANES)                                                    \
+                    for (int l = 0; l < LANES; l++) {                                                  \
+                        const T value = m_exp_##S(x[i + l] - peak);                                    \
+                        e[i + l] = value;                                                              \
+                        lanes[l] += value;                                                             \
+                    }                                                                                  \
+                for (; i < to; i++) lanes[0] += e[i] = m_exp_##S(x[i] - peak);                         \
+                for (int half = LANES / 2; half; half /= 2)                                            \
+                    for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                        \
+                sum += lanes[0];                                                                       \
+            }                                                                                          \
+        }                                                                                              \
+        *largest = peak;                                                                               \
+        return sum;                                                                                    \
+    }                                                                                                  \
+    /* The sum of the exponentials alone. */                                                           \
+    static double denominator_##S(const T *x, ptrdiff_t n, T *largest) {                               \
+        T e[SHORT];                                                                                    \
+        if (n <= SHORT) return exponentials_##S(x, e, n, largest);                                     \
+        const ptrdiff_t whole = n / LANES * LANES;                                                     \
+        T peak = largest_##S(x, whole);                                                                \
+        for (ptrdiff_t i = whole; i < n; i++) peak = x[i] > peak ? x[i] : peak;                        \
+        double sum = 0;                                                                                \
+        for (ptrdiff_t from = 0; from < n; from += 4096) {                                             \
+            const ptrdiff_t to = n - from < 4096 ? n : from + 4096;                                    \
+            T lanes[LANES] = {0};                                                                      \
+            ptrdiff_t i = from;                                                                        \
+            for (; i + LANES <= to; i += LANES)                                                        \
+                for (int l = 0; l < LANES; l++) lanes[l] += m_exp_##S(x[i + l] - peak);                \
+            for (; i < to; i++) lanes[0] += m_exp_##S(x[i] - peak);                                    \
+            for (int half = LANES / 2; half; half /= 2)                                                \
+                for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                            \
+            sum += lanes[0];                                                                           \
+        }                                                                                              \
+        *largest = peak;                                                                               \
+        return sum;                                                                                    \
+    }                                                                                                  \
+    static int forward_##S(const tp_classes *c, void *losses_, double *sums, int threads) {            \
+        const T *x = c->x, *weight = c->weight;                                                        \
+        T *losses = losses_;                                                                           \
+        const ptrdiff_t n = c->n, after = c->after, across = (after + BLOCK - 1) / BLOCK;              \
+        int wrong = 0;                                                                                 \
+        TP_PARALLEL(tp_loss_blocks(c), threads, begin, end, {                                          \
+            for (ptrdiff_t block = begin; block < end; block++) {                                      \
+                double lost = 0;                                                                       \
+                double weighed = 0;                                                                    \
+                T peak[BLOCK];                                                                         \
+                T total[BLOCK];                                                                        \
+                ptrdiff_t first; /* sample */                                                          \
+                ptrdiff_t count;                                                                       \
+                const T *from;                                                                         \
+                if (after == 1) {                                                                      \
+                    first = block * BLOCK;                                                             \
+                    count = c->before - first < BLOCK ? c->before - first : BLOCK;                     \
+                    from = x + first * n;                                                              \
+                    for (ptrdiff_t j = 0; j < count; j++)                                              \
+                        total[j] = (T)denominator_##S(from + j * n, n, &peak[j]);                      \
+                } else {                                                                               \
+                    const ptrdiff_t start = block % across * BLOCK;                                    \
+                    first = block / across * after + start;                                            \
+                    count = after - start < BLOCK ? after - start : BLOCK;                             \
+                    from = x + block / across * n * after + start;                                     \
+                    for (ptrdiff_t j = 0; j < count; j++) peak[j] = from[j];                           \
+                    for (ptrdiff_t i = 1; i < n; i++)                                                  \
+                        for (ptrdiff_t j = 0; j < count; j++)                                          \
+                            peak[j] = from[i * after + j] > peak[j] ? from[i * after + j] : peak[j];   \
+                    for (ptrdiff_t j = 0; j < count; j++) total[j] = 0;                                \
+                    for (ptrdiff_t i = 0; i < n; i++)                                                  \
+                        for (ptrdiff_t j = 0; j < count; j++)                                          \
+                            total[j] += m_exp_##S(from[i * after + j] - peak[j]);                      \
+                }                                                                                      \
+                for (ptrdiff_t j = 0; j < count; j++) total[j] = m_log_##S(total[j]);                  \
+                for (ptrdiff_t j = 0; j < count; j++) {                                                \
+                    const int64_t t = c->target[first + j];                                            \
+                    T loss = 0;                                                                        \
+                    if (t != c->ignored) {                                                             \
+                        if ((uint64_t)t >= (uint64_t)n) {                                              \
+                            _Pragma("omp atomic write") wrong = 1;                                     \
+                            continue;                                                                  \
+                        }                                                                              \
+                        const T value = after == 1 ? from[j * n + t] : from[t * after + j];            \
+                        const T w = weight ? weight[t] : 1;                                            \
+                        loss = (total[j] - (value - peak[j])) * w;                                     \
+                        lost += loss;                                                                  \
+                        weighed += w;                                                                  \
+                    }                                                                                  \
+                    if (losses) losses[first + j] = loss;                                              \
+                }                                                                                      \
+                sums[2 * block] = lost;                                                                \
+                sums[2 * block + 1] = weighed;                                                         \
+            }                                                                                          \
+        });                                                                                            \
+        return !wrong;                                                                                 \
+    }                                                                                                  \
+    static void backward_##S(const tp_classes *c, const void *g_, ptrdiff_t step, double scale, void *out_, \
+                             int threads) {                                                            \
+        const T *x = c->x, *weight = c->weight, *g = g_;                                               \
+        T *out = out_;                                                                                 \
+        const ptrdiff_t n = c->n, after = c->after, across = (after + BLOCK - 1) / BLOCK;              \
+        TP_PARALLEL(tp_loss_blocks(c), threads, begin, end, {                                          \
+            for (ptrdiff_t block = begin; block < end; block++) {                                      \
+                T share[BLOCK];                                                                        \
+                const ptrdiff_t start = after == 1 ? 0 : block % across * BLOCK;                       \
+                const ptrdiff_t first = after == 1 ? block * BLOCK : block / across * after + start;   \
+                const ptrdiff_t left = after == 1 ? c->before - first : after - start;                 \
+                const ptrdiff_t count = left < BLOCK ? left : BLOCK;                                   \
+                for (ptrdiff_t j = 0; j < count; j++) {                                                \
+                    const int64_t t = c->target[first + j];                                            \
+                    share[j] = COUNTS(t) ? (T)(g[(first + j) * step] * scale * (weight ? weight[t] : 1)) : 0; \
+                }                                                                                      \
+                if (after == 1) {                                                                      \
+                    T short_row[SHORT];                                                                \
+                    for (ptrdiff_t j = 0; j < count; j++) {                                            \
+                        const ptrdiff_t at = (first + j) * n;                                          \
+                        const int64_t t = c->target[first + j];                                        \
+                        T *e = n <= SHORT ? short_row : out + at;                                      \
+                        T peak;                                                                        \
+                        if (!COUNTS(t)) {                                                              \
+                            for (ptrdiff_t i = 0; i < n; i++) out[at + i] = 0;                         \
+                            continue;                                                                  \
+                        }                                                                              \
+                        const T factor = (T)(share[j] / exponentials_##S(x + at, e, n, &peak));        \
+                        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) out[at + i] = e[i] * factor;     \
+                        out[at + t] -= share[j];                                                       \
+                    }                                                                                  \
+                    continue;                                                                          \
+                }                                                                                      \
+                T peak[BLOCK];                                                                         \
+                T total[BLOCK];                                                                        \
+                const T *from = x + block / across * n * after + start;                                \
+                T *to = out + block / across * n * after + start;                                      \
+                for (ptrdiff_t j = 0; j < count; j++) { peak[j] = from[j]; total[j] = 0; }             \
+                for (ptrdiff_t i = 1; i < n; i++)                                                      \
+                    for (ptrdiff_t j = 0; j < count; j++)                                              \
+                        peak[j] = from[i * after + j] > peak[j] ? from[i * after + j] : peak[j];       \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < count; j++) {                                \
+                        const T e = m_exp_##S(from[i * after + j] - peak[j]);                          \
+                        to[i * after + j] = e;                                                         \
+                        total[j] += e;                                                                 \
+                    }                                                                                  \
+                for (ptrdiff_t j = 0; j < count; j++) total[j] = share[j] / total[j];                  \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < count; j++) to[i * after + j] *= total[j];   \
+                for (ptrdiff_t j = 0; j < count; j++) {                                                \
+                    const int64_t t = c->target[first + j];                                            \
+                    if (COUNTS(t)) to[t * after + j] -= share[j];                                      \
+                    else for (ptrdiff_t i = 0; i < n; i++) to[i * after + j] = 0;                      \
+                }                                                                                      \
+            }                                                                                          \
+        });                                                                                            \
+    }                                                                                                  \
+    static double total_##S(const tp_classes *c) {                                                     \
+        const T *weight = c->weight;                                                                   \
+        const ptrdiff_t count = c->before * c->after;                                                  \
+        if (!weight) {                                                                                 \
+            int64_t some = 0;                                                                          \
+            for (ptrdiff_t i = 0; i < count; i++) some += COUNTS(c->target[i]);                        \
+            return (double)some;                                                                       \
+        }                                                                                              \
+        double total = 0;                                                                              \
+        for (ptrdiff_t i = 0; i < count; i++)                                                          \
+            if (COUNTS(c->target[i])) total += weight[c->target[i]];                                   \
+        return total;                                                                                  \
+    }                                                                                                  \
+    static int likelihood_##S(const tp_classes *c, void *losses_, void *weights_, int threads) {       \
+        const T *x = c->x, *weight = c->weight;                                                        \
+        T *losses = losses_, *weights = weights_;                                                      \
+        int wrong = 0;                                                                                 \
+        TP_PARALLEL(c->before * c->after, threads, begin, end, {                                       \
+            for (ptrdiff_t i = begin; i < end; i++) {                                                  \
+                const int64_t t = c->target[i];                                                        \
+                T w = 0;                                                                               \
+                T loss = 0;                                                                            \
+                if (t != c->ignored) {                                                                 \
+                    if ((uint64_t)t >= (uint64_t)c->n) {                                               \
+                        _Pragma("omp atomic write") wrong = 1;                                         \
+                        continue;                                                                      \
+                    }                                                                                  \
+                    w = weight ? weight[t] : 1;                                                        \
+                    const ptrdiff_t row = c->after == 1 ? i : i / c->after;                            \
+                    loss = -x[(row * c->n + t) * c->after + (i - row * c->after)] * w;                 \
+                }                                                                                      \
+                losses[i] = loss;                                                                      \
+                weights[i] = w;                                                                        \
+            }                                                                                          \
+        });                                                                                            \
+        return !wrong;                                                                                 \
+    }
+LOSSES(F32, float)
+LOSSES(F64, double)
+
+#define BOTH(name) {name##_F32, name##_F64}
+const tp_losses LEVEL(tp_loss_table) = {
+    .forward = BOTH(forward), .backward = BOTH(backward), .total = BOTH(total), .likelihood = BOTH(likelihood),
+};

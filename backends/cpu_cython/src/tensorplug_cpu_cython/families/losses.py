@@ -1,0 +1,58 @@
+"""Kernels of the losses of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import KernelTable
+
+from .. import losses
+from .._dtypes import FLOATS
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+
+    @table.kernel(dtypes=FLOATS)
+    def class_cross_entropy(
+        input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+    ) -> Any:
+        return losses.cross_entropy(input, target, weight, ignore_index, reduction, _reduced)
+
+    @table.kernel(dtypes=FLOATS)
+    def class_cross_entropy_gradient(
+        g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+    ) -> Any:
+        return losses.cross_entropy_gradient(
+            g, input, target, weight, ignore_index, reduction, _no_gradient
+        )
+
+    @table.kernel(dtypes=FLOATS)
+    def negative_log_likelihood(input: Any, target: Any, weight: Any, ignore_index: int) -> Any:
+        return losses.likelihood(input, target, weight, ignore_index, _no_losses)
+
+
+# For what the compiled ones decline: no samples, no classes, and classes that do not exist.
+
+
+def _no_losses(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    classes = input.shape[1]
+    wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
+    if wrong.any():
+        raise IndexError(
+            f"Target {target[wrong].reshape(-1)[0]} is out of bounds: there are {classes} classes"
+        )
+    return np.zeros(target.shape, input.dtype), np.zeros(target.shape, input.dtype)
+
+
+def _reduced(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    losses, _ = _no_losses(input, target, weight, ignore_index)
+    if reduction == "none":
+        return losses
+    return np.array(np.nan if reduction == "mean" else 0, input.dtype)
+
+
+def _no_gradient(g: Any, input: Any, *_: Any) -> Any:
+    return np.zeros(input.shape, input.dtype)
