@@ -2,7 +2,7 @@ cimport cython
 
 from tensorplug.core.current cimport Current
 from tensorplug.core.kinds cimport Kind
-from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, extra_of, new_tensor
+from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, bump_version, extra_of, new_tensor
 
 from .derivatives cimport Formula, Plan
 from .nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
@@ -24,6 +24,11 @@ cdef class Pass:
     cdef public dict captured, leaves, states
     cdef public set needed
 
+    @cython.locals(nodes=list, ready=list, finished=bint, targets=bint)
+    cpdef run(self, list roots)
+
+    cpdef count(self, list roots)
+
     @cython.locals(stack=list, root=Node, leaves=dict, node=Node, after=Node, entry=list)
     cpdef _count_in_slots(self, list roots)
 
@@ -44,3 +49,13 @@ cdef class Pass:
 
     cpdef _finish_leaf(self, TensorBase leaf, object gradient, bint fresh)
     cpdef accumulate(self, TensorBase leaf, TensorBase tensor, bint fresh)
+
+
+@cython.locals(kind=Kind)
+cdef bint _added(TensorBase known, TensorBase tensor)
+
+@cython.locals(root=TensorBase, kind=Kind)
+cdef _root_gradient(object output, object gradient, Py_ssize_t number, str name)
+
+@cython.locals(pass_=Pass)
+cpdef backward_from(TensorBase tensor, object gradient, object retain_graph, bint create_graph)

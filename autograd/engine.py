@@ -16,15 +16,16 @@ from typing import Any
 from tensorplug.core import layers, operators
 from tensorplug.core.current import current
 from tensorplug.core.kinds import Kind
+from tensorplug.core.layers import recording
 from tensorplug.core.tensor import Tensor
-from tensorplug.core.tensor_base import TensorBase, extra_of, new_tensor
+from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_tensor
 
 from . import backward_ranges, programs, saving
-from .modes import _Fixed
 from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
 from .programs import add, evaluate, evaluate_all, normal
 from .views import edge_of, requires_grad
 
+ADD = operators.handle("add")
 CAST = operators.handle("cast")
 CLONE = operators.handle("clone")
 
@@ -196,10 +197,15 @@ class Pass:
         nodes = list(dict.fromkeys([edge for edge, _ in roots if isinstance(edge, Node)]))
         first = roots[0][0]
         runtime = (first.kind if isinstance(first, Node) else first._kind).runtime
-        self.alone = _slots.acquire(blocking=False)
+        self.alone = _slots.acquire(False)
         finished = False
+        targets = self.targets is not None
         outer = running.targets
-        running.targets = self.targets is not None
+        if outer is not targets:
+            running.targets = targets
+        enabled, inference = recording.enabled, recording.inference
+        recording.enabled, recording.inference = self.create_graph, False
+        current.paused += 1
         try:
             self.count(nodes)
             for edge, _ in roots:
@@ -211,16 +217,19 @@ class Pass:
             for edge, gradient in roots:
                 self._deliver(edge, gradient, False, ready)
             del roots
-            with _Fixed(self.create_graph), runtime.quiet():
+            with runtime.quiet():
                 if saving.profiled:
                     backward_ranges.run(self._step, ready)
-                elif self.raw and self.alone and self.targets is None and not saving.anomaly:
+                elif self.raw and self.alone and not targets and not saving.anomaly:
                     self._run_plain(ready)
                 while ready:
                     self._step(ready.pop(), ready)
             finished = True
         finally:
-            running.targets = outer
+            current.paused -= 1
+            recording.enabled, recording.inference = enabled, inference
+            if outer is not targets:
+                running.targets = outer
             if self.alone:
                 if not finished:
                     _reset_slots(nodes)
@@ -418,15 +427,16 @@ class Pass:
             if known is None:
                 if self.create_graph:
                     extra.grad = tensor if fresh else tensor.clone()
-                elif fresh and tensor.is_contiguous():
+                elif fresh and leaf._kind.runtime.is_contiguous(tensor._array):
                     extra.grad = tensor
                 else:
                     array = normal(tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind)
                     extra.grad = new_tensor(array, tensor._kind, tensor._shape)
             elif self.create_graph or known.requires_grad:
                 extra.grad = known + tensor
-            else:
-                known.add_(tensor)  # in place: whoever holds ``grad`` sees the sum, as in torch
+            # In place: whoever holds ``grad`` sees the sum, as in torch.
+            elif not self.raw or not _added(known, tensor):
+                known.add_(tensor)
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
                 hook(leaf)
@@ -515,6 +525,23 @@ class Pass:
 ACCUMULATE = object()
 
 
+def _added(known: Any, tensor: Any) -> bool:
+    """Add to a gradient in place, if that takes no more than a kernel."""
+    kind = known._kind
+    writer = kind.writers[ADD.index]
+    if (
+        writer is None
+        or known._extra is not None
+        or tensor._kind is not kind
+        or known._shape != tensor._shape
+        or not kind.runtime.is_contiguous(known._array)
+    ):
+        return False
+    writer(known._array, tensor._array, out=known._array)
+    bump_version(known)
+    return True
+
+
 def check_replacement(tensor: Any, replaced: Any) -> None:
     """Refuse what a hook returned if it cannot stand for the gradient."""
     if not isinstance(replaced, TensorBase):
@@ -543,40 +570,44 @@ def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list
     given = (given,) if isinstance(given, TensorBase) else tuple(given)
     if len(given) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(given)} gradients")
-    result = []
-    for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
-        if not isinstance(output, TensorBase):
-            raise TypeError(f"{name}: expected Tensors, got {type(output).__name__}")
-        if not requires_grad(output):
+    return [
+        _root_gradient(output, gradient, number, name)
+        for number, (output, gradient) in enumerate(zip(outputs, given, strict=True))
+    ]
+
+
+def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
+    """Return the gradient to begin with at one output."""
+    if not isinstance(output, TensorBase):
+        raise TypeError(f"{name}: expected Tensors, got {type(output).__name__}")
+    root = output
+    kind = root._kind
+    if not root._state or not requires_grad(root):
+        raise RuntimeError(
+            f"element {number} of tensors does not require grad and does not have a grad_fn"
+        )
+    if gradient is None:
+        if root._shape and output.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not kind.dtype.is_floating_point:
             raise RuntimeError(
-                f"element {number} of tensors does not require grad and does not have a grad_fn"
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{kind.dtype}"
             )
-        if gradient is None:
-            if output.numel() != 1:  # type: ignore[attr-defined]
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not output._kind.dtype.is_floating_point:
-                raise RuntimeError(
-                    "grad can be implicitly created only for real scalar outputs but got "
-                    f"{output._kind.dtype}"
-                )
-            kind = output._kind
-            if output._shape:
-                array = kind.kernels[programs.FILL_NEW.index](output._shape, 1, kind.dtype)
-                array = normal(array, kind)
-            else:
-                array = kind.scalar(1.0)  # shared: gradients that arrive are never written to
-            gradient = new_tensor(array, kind, output._shape)
-        elif not isinstance(gradient, TensorBase):
-            raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
-        elif gradient._shape != output._shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
-                f"output[{number}] has a shape of {list(output._shape)}."
-            )
-        elif gradient._kind is not output._kind:
-            gradient = gradient.to(output)  # type: ignore[attr-defined]
-        result.append(gradient)
-    return result
+        if root._shape:
+            array = kind.kernels[programs.FILL_NEW.index](root._shape, 1, kind.dtype)
+            array = normal(array, kind)
+        else:
+            array = kind.scalar(1.0)  # shared: gradients that arrive are never written to
+        return new_tensor(array, kind, root._shape)
+    if not isinstance(gradient, TensorBase):
+        raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
+    if gradient._shape != root._shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
+            f"output[{number}] has a shape of {list(root._shape)}."
+        )
+    return gradient if gradient._kind is kind else gradient.to(output)
 
 
 def _start(pass_: Pass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
@@ -587,6 +618,15 @@ def _start(pass_: Pass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
             for output, gradient in zip(outputs, gradients, strict=True)
         ]
     )
+
+
+def backward_from(
+    tensor: Any, gradient: Any, retain_graph: bool | None, create_graph: bool
+) -> None:
+    """Do what :func:`backward` does for one tensor and all leaves."""
+    gradient = _root_gradient(tensor, gradient, 0, "backward()")
+    pass_ = Pass(create_graph, create_graph if retain_graph is None else retain_graph)
+    pass_.run([(edge_of(tensor), gradient._array if pass_.raw else gradient)])
 
 
 def backward(

@@ -344,9 +344,12 @@ class Recorder(GradientLayer):
         self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass from one tensor."""
-        from .engine import backward
+        from .engine import backward, backward_from
 
-        backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+        if inputs is None:
+            backward_from(tensor, gradient, retain_graph, create_graph)
+        else:
+            backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
     def retain_grad(self, tensor: Any) -> None:
         """Keep the gradient of a non-leaf."""

@@ -158,7 +158,10 @@ def verify(op: Op, kind: Kind, results: Any, outputs: Any) -> None:
 
 def overlaps(tensor: Any) -> bool:
     """Return whether elements of a tensor share memory, as those of an expanded one do."""
-    strides = tensor._kind.runtime.strides(tensor._array)
+    runtime = tensor._kind.runtime
+    if runtime.is_contiguous(tensor._array):
+        return False
+    strides = runtime.strides(tensor._array)
     if 0 not in strides:
         return False
     pairs = zip(tensor._shape, strides, strict=True)

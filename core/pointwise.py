@@ -128,6 +128,11 @@ def fits(value: Any, dtype: DType) -> bool:
     return type_ is complex and dtype.category == COMPLEX
 
 
+def hot_path_compiled() -> bool:
+    """Return whether the hot path was compiled; its calls of kernels have no Python frame then."""
+    return not str(__file__).endswith(".py")
+
+
 class NeedsRule(Exception):
     """Raised by a kernel on the hot path to have the call go through the op's rule."""
 

@@ -124,14 +124,6 @@ class ModuleHooks(ModuleBase):
         """Do what :meth:`register_full_backward_hook` does; stands for torch's older form."""
         return add_hook(self._backward_hooks, hook)
 
-    def _hooks_to_run(self) -> bool:
-        return bool(
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-        )
-
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``forward`` with every hook around it."""
         called: set[int] = set()

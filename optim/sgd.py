@@ -104,6 +104,9 @@ class SGD(Optimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
+        if group["momentum"] == 0:
+            self._update_chosen(parameters, group, True)
+            return
         fresh = [p for p in parameters if self.state[p].get("momentum_buffer") is None]
         known = [p for p in parameters if self.state[p].get("momentum_buffer") is not None]
         for chosen, first in ((fresh, True), (known, False)):

@@ -34,6 +34,7 @@ from tensorplug.core.layers import Layer
 from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, primitive_tuple
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
+from tensorplug.core.pointwise import hot_path_compiled
 from tensorplug.core.resolution import Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
@@ -96,6 +97,7 @@ __all__ = [
     "holomorphic",
     "hookimpl",
     "host_kernels",
+    "hot_path_compiled",
     "kernel_below",
     "linear",
     "normalize_dim",

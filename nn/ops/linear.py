@@ -35,13 +35,16 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _flat(x: Any, last: int) -> Any:
+    if x.ndim == 2:
+        return x
     return x.reshape(math.prod(x.shape[:-1]), last)  # not -1: there may be no features
 
 
 def _input_gradient(g: Any, weight: Any, input_shape: Any) -> Any:
     if weight.ndim == 1:
         return g.unsqueeze(-1) * weight.conj()
-    return (_flat(g, weight.shape[0]) @ weight.conj()).reshape(input_shape)
+    gradient = _flat(g, weight.shape[0]) @ weight.conj()
+    return gradient if g.ndim == 2 else gradient.reshape(input_shape)
 
 
 def _weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:

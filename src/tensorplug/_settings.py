@@ -34,7 +34,7 @@ def compiled() -> bool:
     >>> tp.compiled() in (True, False)
     True
     """
-    return not str(pointwise.__file__).endswith(".py")
+    return pointwise.hot_path_compiled()
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,11 +10,8 @@ from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 from .kernels import indexing, linalg, ordering, repairs, special
+from .muting import attributed
 from .runtime import NATIVES, NumpyRuntime
-
-# Division by zero and the like are no event in tensor code, and asking NumPy to ignore them costs more
-# than a small op. The warning is attributed to whoever called the ufunc: our own modules, no user's.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorplug(_cpu_numpy)?(\.|$)")
 
 
 class NumpyPlugin:
@@ -38,7 +34,7 @@ class NumpyPlugin:
         linalg.build(table)
         ordering.build(table)
         special.build(namespace, table)
-        return table.settled()
+        return attributed(table.settled())
 
 
 plugin = NumpyPlugin()

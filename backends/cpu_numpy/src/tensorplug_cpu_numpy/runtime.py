@@ -19,6 +19,8 @@ from tensorplug.plugin import (
     wrap_integer,
 )
 
+from .muting import muted
+
 NATIVES: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
     for dtype in ALL_DTYPES
@@ -119,7 +121,7 @@ class NumpyRuntime(DeviceRuntime):
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Mute NumPy's floating-point warnings."""
-        return np.errstate(all="ignore")
+        return muted()
 
     def set_num_threads(self, number: int) -> None:
         """Limit the threads of the BLAS that NumPy and SciPy call."""
