@@ -77,8 +77,8 @@ def __getattr__(name: str) -> Any:
 
 
 # As Python, these are quicker than what they stand for.
-layer.new_node = OpNode
-layer.TensorBase = Tensor  # type: ignore[misc]
+layer.new_node = OpNode  # type: ignore[attr-defined]
+layer.TensorBase = Tensor  # type: ignore[attr-defined,misc]
 
 
 class _AutogradPlugin:

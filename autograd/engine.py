@@ -9,6 +9,7 @@ layer such as a profiler is active, they are tensors and formulas run as ordinar
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -587,12 +588,11 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             f"element {number} of tensors does not require grad and does not have a grad_fn"
         )
     if gradient is None:
-        if root._shape and output.numel() != 1:
+        if root._shape and math.prod(root._shape) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not kind.dtype.is_floating_point:
             raise RuntimeError(
-                "grad can be implicitly created only for real scalar outputs but got "
-                f"{kind.dtype}"
+                f"grad can be implicitly created only for real scalar outputs but got {kind.dtype}"
             )
         if root._shape:
             array = kind.kernels[programs.FILL_NEW.index](root._shape, 1, kind.dtype)
@@ -607,7 +607,7 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
             f"output[{number}] has a shape of {list(root._shape)}."
         )
-    return gradient if gradient._kind is kind else gradient.to(output)
+    return gradient if gradient._kind is kind else gradient.to(output)  # type: ignore[attr-defined]
 
 
 def _start(pass_: Pass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:

@@ -44,14 +44,10 @@ def attributed(kernels: list[Kernel]) -> list[Kernel]:
 
 
 def _behind_a_frame(ufunc: Any) -> Callable[..., Any]:
-    if ufunc.nin == 1:
+    def unary(a: Any, out: Any = None) -> Any:
+        return ufunc(a, out=out)
 
-        def call(a: Any, out: Any = None) -> Any:
-            return ufunc(a, out=out)
+    def binary(a: Any, b: Any, out: Any = None) -> Any:
+        return ufunc(a, b, out=out)
 
-    else:
-
-        def call(a: Any, b: Any, out: Any = None) -> Any:
-            return ufunc(a, b, out=out)
-
-    return functools.wraps(ufunc)(call)
+    return functools.wraps(ufunc)(unary if ufunc.nin == 1 else binary)
