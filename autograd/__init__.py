@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
 
 # As Python, these are quicker than what they stand for.
 layer.new_node = OpNode  # type: ignore[attr-defined]
-layer.TensorBase = Tensor  # type: ignore[attr-defined,misc]
+layer.TensorBase = Tensor  # type: ignore[attr-defined]
 
 
 class _AutogradPlugin:

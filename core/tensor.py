@@ -684,7 +684,7 @@ def _remove_method(name: str, function: Callable[..., Any]) -> None:
 
 tensor_base.set_tensor_class(Tensor)
 # As Python, isinstance is quickest with an object's own class.
-pointwise.TensorBase = Tensor  # type: ignore[attr-defined,misc]
+pointwise.TensorBase = Tensor  # type: ignore[attr-defined]
 tensor_base.blank = TensorBase.__new__
 operators.add_method = _add_method
 operators.remove_method = _remove_method

@@ -127,9 +127,10 @@ class Operators(TensorBase):
         return POW.call(as_operand(self), as_operand(other))
 
     def __matmul__(self, other: Any) -> Tensor:
-        if not isinstance(self, TensorBase) or not isinstance(other, TensorBase):
+        left: Any = self
+        if not isinstance(left, TensorBase) or not isinstance(other, TensorBase):
             return NotImplemented
-        return MATMUL.call(self, other)
+        return MATMUL.call(left, other)
 
     def __iadd__(self, other: Any) -> Self:
         return _in_place(ADD, self, other)
