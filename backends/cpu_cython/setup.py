@@ -14,6 +14,7 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError
 
 PACKAGE = "tensorplug_cpu_cython"
 SOURCE = Path("src", PACKAGE)
@@ -68,6 +69,17 @@ if LEVELS:
 
 class BuildLevels(build_ext):
     """Compiles the kernels of each module per level and links them in."""
+
+    def run(self) -> None:
+        """Build, or say what it takes."""
+        try:
+            super().run()
+        except (BaseError, OSError) as error:
+            sys.exit(
+                f"{error}\n\ntensorplug-cpu-cython could not be compiled; the compiler's own words are above. "
+                "It takes a C compiler with OpenMP, such as `gcc`, and Python's headers (`python3-dev` or "
+                "`python3-devel` in some systems). Without this package tensorplug uses NumPy's kernels."
+            )
 
     def build_extension(self, extension: Extension) -> None:
         """Compile the levelled files, then the module."""

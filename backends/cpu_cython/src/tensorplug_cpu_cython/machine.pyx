@@ -112,8 +112,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+GRAIN_VARIABLE = "TENSORPLUG_CPU_GRAIN"
+
+
+def _choose_grain():
+    text = os.environ.get(GRAIN_VARIABLE, "")
+    if text and not (text.isascii() and text.isdigit() and 1 <= int(text) < 1 << 60):
+        raise ValueError(f"{GRAIN_VARIABLE} must be a number of elements from 1 on, got {text!r}")
+    return int(text or 1 << 60)
+
+
+# No kernel wants more elements per thread than this: tests set it to 1, to have small arrays shared out.
+cdef Py_ssize_t largest_grain = _choose_grain()
+
+
 cdef int threads_for(Py_ssize_t count, Py_ssize_t grain) noexcept nogil:
-    if threads == 1 or count < 2 * grain:
+    if threads == 1:
+        return 1
+    if grain > largest_grain:
+        grain = largest_grain
+    if count < 2 * grain:
         return 1
     cdef Py_ssize_t wanted = count // grain
     return threads if wanted > threads else <int> wanted
