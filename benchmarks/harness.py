@@ -8,9 +8,9 @@ import gc
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -61,6 +61,8 @@ class Result:
         The difference that was allowed.
     error : str
         Why the case could not run, or empty.
+    variants : mapping of str to float
+        The seconds of torch set up in other ways, by what they are called.
     """
 
     name: str
@@ -69,11 +71,16 @@ class Result:
     difference: float
     tolerance: float
     error: str = ""
+    variants: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
         """tensorplug's time over torch's: below 1 is faster."""
         return self.ours / self.theirs
+
+    def ratio_to(self, variant: str) -> float:
+        """tensorplug's time over that of torch set up in another way, if the case has that."""
+        return self.ours / self.variants.get(variant, self.theirs)
 
     @property
     def agrees(self) -> bool:
@@ -203,9 +210,9 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def mean_ratio(results: Iterable[Result]) -> float:
-    """Return the geometric mean of the ratios, NaN if there are none."""
-    ratios = [result.ratio for result in results if not result.error]
+def mean_ratio(results: Iterable[Result], variant: str = "") -> float:
+    """Return the geometric mean of the ratios, to a variant if one is named; NaN if there are none."""
+    ratios = [result.ratio_to(variant) for result in results if not result.error]
     return geometric_mean(ratios) if ratios else math.nan
 
 
@@ -230,6 +237,10 @@ def write_json(path: Path, results: Sequence[Result], about: dict[str, Any]) -> 
             "tensorplug_seconds": finite(result.ours),
             "torch_seconds": finite(result.theirs),
             "ratio": finite(result.ratio),
+            "variants": {
+                name: {"torch_seconds": finite(seconds), "ratio": finite(result.ratio_to(name))}
+                for name, seconds in result.variants.items()
+            },
             "difference": finite(result.difference),
             "tolerance": result.tolerance,
             "agrees": result.agrees,

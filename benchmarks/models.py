@@ -7,8 +7,9 @@
     python -m benchmarks.models --channels-last --filter 'resnet50'
 
 Six of the networks are those of `examples/table1`, three more stand in `networks.py`. Both libraries start
-from the same weights and see the same batch. The exit status is 1 if their losses disagree or a case can't
-run, never because of a slow ratio.
+from the same weights and see the same batch. Torch runs as it is, then with images in channels_last order,
+and with a C library that keeps its memory; tensorplug runs as it is. All take turns. The exit status is 1 if
+losses disagree or a case can't run, never because of a slow ratio.
 """
 
 import argparse
@@ -19,15 +20,22 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from . import harness, overhead
 from .harness import Result
 from .worker import OTHERS, TABLE1, Work, Worker
 
-HEADER = f"{harness.HEADER:100} peak MB (torch)"
+IMAGES = ("alexnet", "vgg19", "resnet50", "mobilenet", "vit")
+VARIANTS: dict[str, dict[str, Any]] = {
+    "channels_last": {"channels_last": True},
+    "malloc tuned": {"malloc_tuned": True},
+}
+HEADER = f"{harness.HEADER:100} {'peak MB (torch)':>18}" + "".join(f" {v:>13}" for v in VARIANTS)
 COMPARED_STEPS = 2  # so that the second loss tells of the first gradients
 # Relative differences of these losses. Batch normalisation over few values, many times in a
 # row, makes of a rounding error in float32 some per cent of the next loss.
@@ -38,9 +46,15 @@ Peaks = tuple[float, float]
 
 
 def measure(
-    work: Work, rounds: int, seconds: float, start: Callable[[str, Work], Worker] = Worker
+    work: Work,
+    rounds: int,
+    seconds: float,
+    start: Callable[[str, Work], Worker] = Worker,
+    variants: Sequence[str] = (),
 ) -> Iterator[tuple[Result, Peaks]]:
     """Run one network in both libraries, in turns: first inference, then training steps.
+
+    Each variant is one more process with torch.
 
     Parameters
     ----------
@@ -51,6 +65,8 @@ def measure(
         How long a turn lasts at least.
     start : callable
         Given a library's name and the work, starts what runs it.
+    variants : sequence of str
+        Which of `VARIANTS` run too.
 
     Yields
     ------
@@ -63,13 +79,18 @@ def measure(
     tolerance = TOLERANCES.get(work.model, TOLERANCE)
     try:
         with ExitStack() as stack:
-            pair = [stack.enter_context(closing(start(n, work))) for n in ("tensorplug", "torch")]
+            setups = [work, work, *[replace(work, **VARIANTS[name]) for name in variants]]
+            workers = [
+                stack.enter_context(closing(start("torch" if number else "tensorplug", setup)))
+                for number, setup in enumerate(setups)
+            ]
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             weights = Path(folder) / "weights.npz"
-            pair[0].save(weights)
-            pair[1].load(weights)
+            workers[0].save(weights)
+            for worker in workers[1:]:
+                worker.load(weights)
             for training, title in zip((False, True), tuple(titles), strict=True):
-                yield _in_turns(pair, training, title, rounds, seconds, tolerance)
+                yield _in_turns(workers, variants, training, title, rounds, seconds, tolerance)
                 titles.pop(0)
     except RuntimeError as error:
         message = str(error).splitlines()[0]
@@ -78,22 +99,34 @@ def measure(
 
 
 def _in_turns(
-    pair: list[Worker], training: bool, title: str, rounds: int, seconds: float, tolerance: float
+    workers: list[Worker],
+    variants: Sequence[str],
+    training: bool,
+    title: str,
+    rounds: int,
+    seconds: float,
+    tolerance: float,
 ) -> tuple[Result, Peaks]:
-    for worker in pair:
+    for worker in workers:
         worker.mode(training)
-    first = [[worker.run(1) for _ in range(COMPARED_STEPS)] for worker in pair]
-    pairs = zip(*[[loss for _, loss in runs] for runs in first], strict=True)
-    difference = max(abs(ours - theirs) / abs(theirs) for ours, theirs in pairs)
+    first = [[worker.run(1) for _ in range(COMPARED_STEPS)] for worker in workers]
+    ours, *others = [[loss for _, loss in runs] for runs in first]
+    difference = max(
+        abs(mine - its) / abs(its)
+        for theirs in others
+        for mine, its in zip(ours, theirs, strict=True)
+    )
     calls = [
         max(1, math.ceil(seconds / max(1e-6, min(taken for taken, _ in runs)))) for runs in first
     ]
-    times: list[list[float]] = [[], []]
+    times: list[list[float]] = [[] for _ in workers]
     for turn in range(rounds):
-        for which in (0, 1) if turn % 2 == 0 else (1, 0):
-            times[which].append(pair[which].run(calls[which])[0] / calls[which])
-    peaks = (pair[0].peak(), pair[1].peak())
-    return Result(title, median(times[0]), median(times[1]), difference, tolerance), peaks
+        for which in range(len(workers))[:: 1 if turn % 2 == 0 else -1]:
+            times[which].append(workers[which].run(calls[which])[0] / calls[which])
+    peaks = (workers[0].peak(), workers[1].peak())
+    mine, theirs, *more = [median(taken) for taken in times]
+    found = dict(zip(variants, more, strict=True))
+    return Result(title, mine, theirs, difference, tolerance, variants=found), peaks
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -112,6 +145,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="of both libraries (default: cpu)")
     parser.add_argument(
         "--channels-last", action="store_true", help="weights and images in channels_last order"
+    )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="compare with torch as it is only, not with its variants",
     )
     parser.add_argument(
         "--processor-time",
@@ -139,6 +177,39 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def variants_of(work: Work, options: argparse.Namespace) -> list[str]:
+    """Return the variants of torch that a network is compared with."""
+    if options.plain or work.device != "cpu":
+        return []
+    without = set() if work.model in IMAGES and not work.channels_last else {"channels_last"}
+    return [name for name in VARIANTS if name not in without]
+
+
+def row(result: Result, peak: Peaks) -> str:
+    """Return a line of the table below `HEADER`."""
+    if result.error:
+        return harness.row(result)
+    ratios = [
+        f"{result.ratio_to(name):13.2f}" if name in result.variants else 13 * " "
+        for name in VARIANTS
+    ]
+    memory = f"{peak[0]:.0f} ({peak[1]:.0f})"
+    return " ".join([f"{harness.row(result):100} {memory:>18}", *ratios]).rstrip()
+
+
+def summaries(results: Sequence[Result]) -> dict[str, float]:
+    """Return geometric means of ratios: to torch, and to each of its variants where it has one."""
+    steps = [result for result in results if result.name.endswith("training step")]
+    six = [result for result in steps if result.name.startswith(TABLE1)]
+    groups = {"training steps of Table 1's networks": six, "all training steps": steps}
+    return {
+        f"{what}, to torch {variant}".rstrip(): harness.mean_ratio(some, variant)
+        for what, some in groups.items()
+        for variant in ("", *VARIANTS)
+        if some
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit status."""
     options = parse(arguments)
@@ -157,14 +228,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.processor_time,
             options.device,
         )
-        for result, peak in measure(work, rounds, seconds):
+        for result, peak in measure(work, rounds, seconds, variants=variants_of(work, options)):
             results.append(result)
             peaks[result.name] = peak
-            memory = "" if result.error else f"{peak[0]:.0f} ({peak[1]:.0f})"
-            print(f"{harness.row(result):100} {memory}", flush=True)
+            print(row(result, peak), flush=True)
 
     mean = harness.mean_ratio(results)
     print(f"\ngeometric mean of the ratios of {len(results)} cases: {mean:.2f}")
+    means = summaries(results)
+    for what, ratio in means.items():
+        print(f"{what}: {ratio:.2f}")
     about = {
         **overhead.about(rounds, seconds),
         "threads": options.threads,
@@ -174,6 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "device": options.device,
         "processor_time": options.processor_time,
         "peak_megabytes": peaks,
+        "means": {what: ratio for what, ratio in means.items() if math.isfinite(ratio)},
     }
     json_path, picture = options.out / "models.json", options.out / "models.png"
     harness.write_json(json_path, results, about)

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(harness.row(results[-1]), flush=True)
     notes = []
     for name in imports:
-        result, note = measure_import(name, 3 if options.quick else 7)
+        result, note = measure_import(name, 3 if options.quick else 15)
         results.append(result)
         notes.append(note)
         print(harness.row(result), flush=True)

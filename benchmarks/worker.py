@@ -20,6 +20,7 @@ from .libraries import EXAMPLES, load
 
 TABLE1 = ("alexnet", "vgg19", "resnet50", "mobilenet", "gnmt", "ncf")
 OTHERS = ("vit", "gpt", "mlp")
+MALLOC_TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 60)}  # of glibc
 THREAD_VARIABLES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM")
 
 
@@ -43,6 +44,8 @@ class Work:
         Whether the seconds of all threads on a processor count, not those on the clock.
     device : str
         Where both compute; each step ends with a loss on the host, so nothing is left in a queue.
+    malloc_tuned : bool
+        Whether the C library keeps all memory that it ever had, instead of returning large blocks.
     """
 
     model: str
@@ -52,6 +55,7 @@ class Work:
     channels_last: bool = False
     processor_time: bool = False
     device: str = "cpu"
+    malloc_tuned: bool = False
 
 
 class Worker:
@@ -73,6 +77,8 @@ class Worker:
         before = dict(os.environ)
         # The libraries read it once, when they load.
         os.environ.update({f"{name}_NUM_THREADS": str(work.threads) for name in THREAD_VARIABLES})
+        if work.malloc_tuned:
+            os.environ.update(MALLOC_TUNED)
         try:
             self._process.start()
         finally:

@@ -60,6 +60,26 @@ def test_ratio_and_peak():
         assert peak == (100.0, 300.0)
 
 
+def test_variants_of_torch_run_too():
+    started = []
+
+    def start(library, work):
+        started.append((library, work.channels_last, work.malloc_tuned))
+        return Pretender(library, work)
+
+    cases = models.measure(Work("mlp"), 3, 0.2, start, ["channels_last", "malloc tuned"])
+    for result, _ in cases:
+        assert result.ratio_to("malloc tuned") == result.ratio_to("channels_last") == result.ratio
+        assert list(result.variants) == ["channels_last", "malloc tuned"]
+        assert models.row(result, (1.0, 2.0)).endswith("1 (2)          0.25          0.25")
+    assert started == [
+        ("tensorplug", False, False),
+        ("torch", False, False),
+        ("torch", True, False),
+        ("torch", False, True),
+    ]
+
+
 def test_losses_that_drift_apart_disagree():
     for result, _ in models.measure(Work("mlp"), 3, 0.2, Drifter):
         assert result.difference == pytest.approx(0.01, rel=0.02)
@@ -102,4 +122,7 @@ def test_real_workers(tmp_path, capsys):
         ours, theirs = content["peak_megabytes"][case["name"]]
         assert ours > 10
         assert theirs > 10
+        assert case["variants"]["malloc tuned"]["ratio"] > 0
+        assert "channels_last" not in case["variants"]  # there are no images
+    assert content["means"]["all training steps, to torch malloc tuned"] > 0
     assert "geometric mean of the ratios of 4 cases" in capsys.readouterr().out
