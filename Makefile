@@ -4,6 +4,7 @@ PYTHON ?= python3
 DEVICE ?= cpu
 PYTEST_ARGS ?=
 TORCH ?=
+KERNELS ?= --quick
 MODELS ?= --quick
 
 VENV := .venv
@@ -19,19 +20,21 @@ FOLDERS := src core autograd nn array_api optim amp data distributions testing p
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-cython test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-cython test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
-	@echo 'make test-cython        build cpu_cython, test it, and run a sample of the conformance suite on it'
+	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
+	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
-	@echo '                        (MODELS="--threads 2": whole networks at their published sizes)'
+	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2": long rounds, networks at their'
+	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
 	@echo 'make docs               write the pages of docs/ that the code tells'
@@ -55,7 +58,19 @@ test-compiled: $(COMPILED)/.compiled
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 3
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 3
+
+# The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
+# among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.
+test-sanitized: $(CYTHON)/.cython
+	rm -rf build/sanitized && mkdir -p build && cp -r backends/cpu_cython build/sanitized
+	cd build/sanitized && TENSORPLUG_SANITIZE=address,undefined ../../$(CYTHON)/bin/python setup.py -q build_ext --inplace
+	for grain in 1 100000; do \
+	    LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    PYTHONPATH=build/sanitized/src OMP_NUM_THREADS=2 TENSORPLUG_CPU_GRAIN=$$grain \
+	    $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
+	done
 
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
@@ -77,12 +92,14 @@ format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
-# Overhead is measured on the CPU. On "cuda" the toolkit's libraries are installed first: about 2 GB.
+# Overhead and kernels are measured on the CPU. On "cuda" the toolkit's libraries are installed first: about 2 GB.
 bench: $(BENCH)/.bench
 ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cuda_cupy[cuda13]'
 else
+	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cpu_cython[onednn]'
 	$(BENCH)/bin/python -m benchmarks.overhead
+	$(BENCH)/bin/python -m benchmarks.kernels $(KERNELS)
 endif
 	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)
 

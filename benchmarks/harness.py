@@ -56,7 +56,7 @@ class Result:
     ours, theirs : float
         Median seconds per call in tensorplug and in torch.
     difference : float
-        The largest absolute difference between their numbers.
+        The largest difference between their numbers, relative to the largest of torch where that is above 1.
     tolerance : float
         The difference that was allowed.
     error : str
@@ -164,6 +164,8 @@ def calls_lasting(seconds: float, function: Function, clock: Clock) -> int:
 def largest_difference(ours: Function, theirs: Function) -> float:
     """Return how far apart the results of two functions are after a few calls of each.
 
+    Where the second one has numbers above 1, the distance is relative to its largest.
+
     Another number of tensors, another shape or another dtype is infinitely far apart.
     """
     for _ in range(COMPARED_CALL - 1):
@@ -183,7 +185,8 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.max(np.abs(a.astype(np.float64) - b.astype(np.float64))))
+    ours, theirs = a.astype(np.float64), b.astype(np.float64)
+    return float(np.max(np.abs(ours - theirs))) / max(1.0, float(np.max(np.abs(theirs))))
 
 
 # --- output ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The ops of the kernel suite: what each is given, what it does, and how much memory it goes through."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,10 @@ class Work:
     tolerance : float
     values : callable
         Given a generator and a shape, makes an argument; normally distributed float32 unless told.
+    others : tuple of callable
+        The shapes of further arguments.
+    operations : callable, optional
+        Given the number of elements, the multiplications and additions, which count then instead of memory.
     """
 
     name: str
@@ -35,18 +40,26 @@ class Work:
     arguments: int = 1
     tolerance: float = 1e-4
     values: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None
+    others: tuple[Shape, ...] = ()
+    operations: Callable[[int], float] | None = None
 
     def make(self, size: int) -> Callable[[Any], Callable[[], Any]]:
         """Return what sets the op up in a library, as `harness.Case` wants it."""
         generator = np.random.default_rng(0)
         values = self.values or normal
-        arrays = [values(generator, self.shape(size)) for _ in range(self.arguments)]
+        shapes = [*[self.shape] * self.arguments, *self.others]
+        arrays = [values(generator, shape(size)) for shape in shapes]
 
         def set_up(lib: Any) -> Callable[[], Any]:
             tensors = [lib.from_numpy(array.copy()) for array in arrays]
             return lambda: self.run(lib, *tensors)
 
         return set_up
+
+
+def count(shape: Shape, n: int) -> int:
+    """Return how many elements a shape has at a size."""
+    return math.prod(shape(n))
 
 
 # --- arguments -------------------------------------------------------------------------------------

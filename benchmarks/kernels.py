@@ -1,4 +1,6 @@
-"""The kernel suite: ops at four sizes, as ratios to torch, and as a share of what memory can do.
+"""The kernel suite: ops at four sizes, as ratios to torch, and as a share of what the machine can do.
+
+That is the speed at which it copies memory, or multiplies matrices, both measured first.
 
 ::
 
@@ -21,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from .kernel_work import all_work
+from .kernel_products import products
+from .kernel_work import all_work, count
 
 SIZES = (100, 10_000, 1_000_000, 10_000_000)
 SLOWER = 1.1
@@ -33,6 +36,14 @@ def copy_bandwidth() -> float:
     target = np.empty_like(source)
     best = min(_timed(lambda: np.copyto(target, source)) for _ in range(7))
     return 2 * source.nbytes / best
+
+
+def product_peak(*libraries: Any) -> float:
+    """Return the operations per second of the product of two large matrices, the best of all tries."""
+    side = 2048
+    pairs = [library.ones((side, side), dtype=library.float32) for library in libraries]
+    best = min(_timed(lambda: x @ x) for x in pairs for _ in range(7))  # noqa: B023
+    return 2 * side**3 / best
 
 
 def _timed(function: Callable[[], Any]) -> float:
@@ -81,13 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(options.threads)
     tp.set_num_threads(options.threads)
     rounds, seconds = (5, 0.005) if options.quick else (15, 0.02)
-    chosen = [work for work in all_work() if options.filter.search(work.name)]
+    chosen = [work for work in (*all_work(), *products()) if options.filter.search(work.name)]
     if not chosen:
         print(f"error: no op matches {options.filter.pattern!r}", file=sys.stderr)
         return 2
     bandwidth = copy_bandwidth()
-    print(f"copy bandwidth: {bandwidth / 1e9:.1f} GB/s")
-    print(harness.HEADER, "  GB/s  of copy")
+    peak = product_peak(np, torch, tp)
+    print(f"copy bandwidth: {bandwidth / 1e9:.1f} GB/s; products: {peak / 1e9:.1f} GFLOP/s")
+    print(f"{harness.HEADER:100}          speed   share")
     results = []
     speeds = {}
     for work in chosen:
@@ -95,10 +107,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case = harness.Case(f"{work.name} {size:.0e}", work.make(size), work.tolerance)
             result = harness.measure(case, tp, torch, rounds, seconds)
             results.append(result)
-            elements = np.prod(work.shape(size), dtype=np.int64)
-            speed = 4 * work.passes * float(elements) / result.ours
-            speeds[result.name] = {"GB/s": speed / 1e9, "share_of_copy": speed / bandwidth}
-            print(harness.row(result), f"{speed / 1e9:6.1f} {speed / bandwidth:6.0%}", flush=True)
+            if result.error:
+                print(harness.row(result), flush=True)
+                continue
+            if work.operations is None:
+                unit, most, done = "GB/s", bandwidth, 4 * work.passes * count(work.shape, size)
+            else:
+                unit, most, done = "GFLOP/s", peak, work.operations(size)
+            speed = done / result.ours
+            speeds[result.name] = {unit: speed / 1e9, "share": speed / most}
+            print(
+                f"{harness.row(result):100} {speed / 1e9:7.1f} {unit:7} {speed / most:5.0%}",
+                flush=True,
+            )
     slow = [result for result in results if not result.error and result.ratio > SLOWER]
     mean = harness.mean_ratio(results)
     print(f"\ngeometric mean of the ratios of {len(results)} cases: {mean:.2f}")
@@ -109,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         **about(rounds, seconds),
         "threads": options.threads,
         "copy_bandwidth": bandwidth,
-        "speeds": {name: speed for name, speed in speeds.items() if np.isfinite(speed["GB/s"])},
+        "product_peak": peak,
+        "speeds": speeds,
         "slower": [result.name for result in slow],
     }
     harness.write_json(options.out / "kernels.json", results, facts)

@@ -12,7 +12,9 @@ import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug_cpu_numpy.kernels import convolution as reference
 
-onednn = pytest.importorskip("tensorplug_cpu_cython.onednn", reason="built without oneDNN")
+onednn = pytest.importorskip(
+    "tensorplug_cpu_cython.onednn", reason="oneDNN is not installed", exc_type=ImportError
+)
 from tensorplug_cpu_cython import machine  # noqa: E402
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True)
