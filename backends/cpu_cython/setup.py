@@ -76,7 +76,7 @@ class BuildLevels(build_ext):
             super().run()
         except (BaseError, OSError) as error:
             sys.exit(
-                f"{error}\n\ntensorplug-cpu-cython could not be compiled; the compiler's own words are above. "
+                f"{error}\n\ntensorplug-cpu-cython could not be compiled; the compiler says above why. "
                 "It takes a C compiler with OpenMP, such as `gcc`, and Python's headers (`python3-dev` or "
                 "`python3-devel` in some systems). Without this package tensorplug uses NumPy's kernels."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +37,8 @@ def _load() -> Any:
             return _module()
         except (ImportError, OSError) as error:
             reason = error
+    import logging  # takes its time, and is rarely needed
+
     logging.getLogger("tensorplug.cpu_cython").warning(
         "oneDNN is not in use (%s); convolutions and matrix products are slower. "
         "`pip install %s==2023.2.0` brings it.",
