@@ -54,7 +54,6 @@ test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
 	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
-# `make test` skips what needs CuPy and NVRTC.
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
@@ -72,6 +71,7 @@ test-sanitized: $(CYTHON)/.cython
 	    $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
 	done
 
+# `make test` skips what needs CuPy and NVRTC.
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 
