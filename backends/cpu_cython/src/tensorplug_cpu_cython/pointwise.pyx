@@ -3,10 +3,10 @@
 import numpy
 
 cimport numpy as np
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from .machine cimport (
-    TP_BOOL, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
+    TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
 )
 
 np.import_array()
@@ -408,16 +408,35 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     cdef np.npy_intp sizes[64]
     cdef np.ndarray result, number
     cdef int i, type_number
-    cdef tp_loop loop
+    cdef char element[8]
+    cdef char *data[2]
+    cdef Py_ssize_t strides[2]
+    cdef Py_ssize_t count
     for i in range(len(shape)):
         sizes[i] = shape[i]
     result = new_array(descriptor, <int> len(shape), sizes, NULL)
-    if not value and isinstance(value, (int, bool)):
-        memset(np.PyArray_DATA(result), 0, np.PyArray_NBYTES(result))
-        return result
+    count = np.PyArray_SIZE(result)
     type_number = type_of(result)
     if type_number < 0:
         result.fill(value)
         return result
-    number = numpy.full((), value, descriptor)
-    return walk_over((number,), clone_loops[type_number], descriptor, result, none, 16384)
+    memset(element, 0, sizeof(element))
+    if type_number == TP_F32 and type(value) is float:
+        (<float *> element)[0] = <float> <double> value
+    elif type_number == TP_F64 and type(value) is float:
+        (<double *> element)[0] = value
+    elif value or not isinstance(value, (int, bool)):
+        number = numpy.full((), value, descriptor)
+        memcpy(element, np.PyArray_DATA(number), np.PyArray_ITEMSIZE(number))
+    if not count:
+        return result
+    data[0] = element
+    data[1] = <char *> np.PyArray_DATA(result)
+    strides[0] = 0
+    strides[1] = np.PyArray_ITEMSIZE(result)
+    if count < HOLD:
+        clone_loops[type_number](data, strides, count, none)
+    else:
+        with nogil:
+            run_flat(clone_loops[type_number], data, strides, 2, count, none, 65536)
+    return result

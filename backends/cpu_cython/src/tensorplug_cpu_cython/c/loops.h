@@ -63,14 +63,14 @@ enum { BLOCK = 512 };
 #define HALF_LOADS(H)                                                                                  \
     static void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                 \
         if (stride == 2) {                                                                             \
-            for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(((const uint16_t *)from)[i]);           \
+            widen_##H(to, (const uint16_t *)from, n);                                                  \
         } else {                                                                                       \
             for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
         }                                                                                              \
     }                                                                                                  \
     static void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {                \
         if (stride == 2) {                                                                             \
-            for (ptrdiff_t i = 0; i < n; i++) ((uint16_t *)to)[i] = narrow_##H(from[i]);               \
+            narrow_run_##H((uint16_t *)to, from, n);                                                   \
         } else {                                                                                       \
             for (ptrdiff_t i = 0; i < n; i++) TO(uint16_t, to, i, stride) = narrow_##H(from[i]);       \
         }                                                                                              \

@@ -365,7 +365,7 @@ CLONE_LOOP(uint64_t)
     UNARY_LOOP(cast_I64_##R, int64_t, type, x) UNARY_LOOP(cast_I32_##R, int32_t, type, x)              \
     UNARY_LOOP(cast_I16_##R, int16_t, type, x) UNARY_LOOP(cast_I8_##R, int8_t, type, x)                \
     UNARY_LOOP(cast_U8_##R, uint8_t, type, x) UNARY_LOOP(cast_BOOL_##R, uint8_t, type, x)              \
-    UNARY_LOOP(cast_F16_##R, uint16_t, type, wide_F16(x)) UNARY_LOOP(cast_BF16_##R, uint16_t, type, wide_BF16(x))
+    UNARY_LOOP(cast_F16_##R##_any, uint16_t, type, wide_F16(x)) UNARY_LOOP(cast_BF16_##R, uint16_t, type, wide_BF16(x))
 CASTS_TO(F32, float)
 CASTS_TO(F64, double)
 CASTS_TO(I64, int64_t)
@@ -375,7 +375,14 @@ TRUTHS(F32, float, 0) TRUTHS(F64, double, 0) TRUTHS(I64, int64_t, 0) TRUTHS(I32,
 TRUTHS(I16, int16_t, 0) TRUTHS(I8, int8_t, 0) TRUTHS(U8, uint8_t, 0)
 UNARY_LOOP(cast_F16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
 UNARY_LOOP(cast_BF16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
-UNARY_LOOP(cast_F32_F16, float, uint16_t, narrow_F16(x))
+UNARY_LOOP(cast_F32_F16_any, float, uint16_t, narrow_F16(x))
+#define RUNS(name, run, type, other)                                                             \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        if (s[0] == sizeof(type) && s[1] == sizeof(other)) run((other *)args[1], (const type *)args[0], n); \
+        else name##_any(args, s, n, p);                                                                \
+    }
+RUNS(cast_F16_F32, widen_F16, uint16_t, float)
+RUNS(cast_F32_F16, narrow_run_F16, float, uint16_t)
 UNARY_LOOP(cast_F32_BF16, float, uint16_t, narrow_BF16(x))
 UNARY_LOOP(cast_BF16_F16, uint16_t, uint16_t, narrow_F16(wide_BF16(x)))
 UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
@@ -393,6 +400,9 @@ UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
     [TP_U8] = name##_uint8_t, [TP_BOOL] = name##_uint8_t, [TP_F16] = name##_uint16_t,                  \
     [TP_BF16] = name##_uint16_t
 #define B(name, ...) [TP_OP_##name] = {__VA_ARGS__}
+#define cast_F16_F64 cast_F16_F64_any
+#define cast_F16_I64 cast_F16_I64_any
+#define cast_F16_I32 cast_F16_I32_any
 #define CAST_ROW(S)                                                                                    \
     [TP_##S] = {[TP_F32] = cast_##S##_F32, [TP_F64] = cast_##S##_F64, [TP_I64] = cast_##S##_I64,       \
                 [TP_I32] = cast_##S##_I32, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}

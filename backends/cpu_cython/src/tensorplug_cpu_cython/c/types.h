@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 enum tp_type { TP_F32, TP_F64, TP_I64, TP_I32, TP_I16, TP_I8, TP_U8, TP_BOOL, TP_F16, TP_BF16, TP_TYPES };
 
@@ -48,5 +51,30 @@ static inline uint16_t narrow_F16(float x) {
     return (uint16_t)(y | sign);
 }
 #endif
+
+/* Whole runs; there are instructions for half precision that the compiler does not use by itself. */
+static inline void widen_BF16(float *to, const uint16_t *from, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_BF16(from[i]);
+}
+static inline void narrow_run_BF16(uint16_t *to, const float *from, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = narrow_BF16(from[i]);
+}
+static inline void widen_F16(float *to, const uint16_t *from, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#ifdef __F16C__
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#endif
+    for (; i < n; i++) to[i] = wide_F16(from[i]);
+}
+static inline void narrow_run_F16(uint16_t *to, const float *from, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#ifdef __F16C__
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(to + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++) to[i] = narrow_F16(from[i]);
+}
 
 #endif
