@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import reductions  # noqa: E402
+from tensorplug_cpu_cython import reductions, rows  # noqa: E402
 
 KINDS = {"amax": (reductions.MAX, np.max), "amin": (reductions.MIN, np.min)}
 WIDTHS = [1, 2, 3, 5, 15, 16, 17, 31, 63, 64, 65, 100, 129, 300]
@@ -18,26 +18,26 @@ def reduced(name, array, dim):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nan_wins_wherever_it_is(name, dtype, width):
-    rows = np.random.default_rng(0).standard_normal((width, width)).astype(dtype)
-    np.fill_diagonal(rows, np.nan)  # one in each row and column, at every place
-    assert np.isnan(reduced(name, rows, (1,))).all()
-    assert np.isnan(reduced(name, rows, (0,))).all()
-    assert np.isnan(reduced(name, rows, (0, 1)))
-    rows[:, 0] = np.copysign(np.nan, -1)
-    assert np.isnan(reduced(name, rows, (1,))).all()
+    table = np.random.default_rng(0).standard_normal((width, width)).astype(dtype)
+    np.fill_diagonal(table, np.nan)  # one in each row and column, at every place
+    assert np.isnan(reduced(name, table, (1,))).all()
+    assert np.isnan(reduced(name, table, (0,))).all()
+    assert np.isnan(reduced(name, table, (0, 1)))
+    table[:, 0] = np.copysign(np.nan, -1)
+    assert np.isnan(reduced(name, table, (1,))).all()
 
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.uint8])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_extremes_at_every_place(name, dtype, width):
-    rows = np.full((width, width), 5, dtype)
-    np.fill_diagonal(rows, 9 if name == "amax" else 1)
+    table = np.full((width, width), 5, dtype)
+    np.fill_diagonal(table, 9 if name == "amax" else 1)
     expected = np.full(width, 9 if name == "amax" else 1, dtype)
     for dim in (0, 1):
-        np.testing.assert_array_equal(reduced(name, rows, (dim,)), expected)
+        np.testing.assert_array_equal(reduced(name, table, (dim,)), expected)
         if dtype != np.uint8:
-            result = reductions.Place(0 if name == "amax" else 1, None).call(rows, dim, False)
+            result = reductions.Place(0 if name == "amax" else 1, None).call(table, dim, False)
             np.testing.assert_array_equal(result, np.arange(width))
 
 
@@ -65,3 +65,46 @@ def test_a_row_of_infinities(name):
         array = np.full((3, 130), value, np.float32)
         np.testing.assert_array_equal(reduced(name, array, (1,)), np.full(3, value))
         np.testing.assert_array_equal(reduced(name, array, (0,)), np.full(130, value))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_softmax_of_rows_with_infinities_and_nan(dtype, width):
+    from scipy import special
+
+    array = (np.random.default_rng(0).standard_normal((9, width)) * 20).astype(dtype)
+    array[1] = 1e4
+    array[2, ::2] = -np.inf
+    array[3, -1] = -1e30
+    array[4, -1] = np.nan
+    array[5, 0] = np.nan
+    array[6, width // 2] = np.inf
+    array[7] = -np.inf
+    with np.errstate(all="ignore"):
+        expected = special.softmax(array, 1)
+        logarithm = special.log_softmax(array.astype(np.float64), 1)
+        expected[6:8] = np.nan  # infinity over infinity
+        logarithm[6:8] = np.nan
+        if width == 1:
+            expected[2] = logarithm[2] = np.nan
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(rows.softmax(array, 1), expected, rtol=tolerance, atol=tolerance)
+    result = rows.log_softmax(array, 1)
+    for number in (0, 1, 3, 4, 5, 8, *([7] if width > 1 else [])):
+        np.testing.assert_allclose(
+            result[number], logarithm[number], rtol=tolerance, atol=tolerance
+        )
+    assert not rows.softmax(array, 1)[2, ::2].any() or width == 1
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (0, 1, 2), ()])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "?", "f2", "c8"])
+def test_flip(dims, dtype):
+    import tensorplug as tp
+
+    for shape in ((3, 5, 70), (3, 0, 4), (1, 1, 1)):
+        array = (np.arange(np.prod(shape)) % 13).reshape(shape).astype(dtype)
+        result = tp.from_numpy(array).flip(dims) if dims else tp.flip(tp.from_numpy(array), ())
+        np.testing.assert_array_equal(result.numpy(), np.flip(array, dims))
+        turned = tp.from_numpy(array).permute(2, 0, 1).flip(dims)
+        np.testing.assert_array_equal(turned.numpy(), np.flip(array.transpose(2, 0, 1), dims))

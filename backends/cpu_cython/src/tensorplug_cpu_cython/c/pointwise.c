@@ -353,7 +353,12 @@ CHOOSE_LOOP(uint16_t)
 CHOOSE_LOOP(uint32_t)
 CHOOSE_LOOP(uint64_t)
 
-#define CLONE_LOOP(T) UNARY_LOOP(clone_##T, T, T, x)
+#define CLONE_LOOP(T)                                                                                  \
+    UNARY_LOOP(clone_any_##T, T, T, x)                                                                 \
+    static void clone_##T(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
+        if (s[0] == sizeof(T) && s[1] == sizeof(T)) memmove(args[1], args[0], (size_t)n * sizeof(T));  \
+        else clone_any_##T(args, s, n, p);                                                             \
+    }
 CLONE_LOOP(uint8_t)
 CLONE_LOOP(uint16_t)
 CLONE_LOOP(uint32_t)

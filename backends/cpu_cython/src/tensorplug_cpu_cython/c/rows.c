@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "extremes.h"
 #include "parallel.h"
 #include "vmath.h"
 
@@ -22,31 +23,25 @@ enum { LANES = 32, WIDTH = 128 };
         ptrdiff_t base_ = from_;                                                                       \
         for (; base_ + LANES <= to_; base_ += LANES)                                                   \
             for (int l = 0; l < LANES; l++) { const ptrdiff_t i = base_ + l; lanes_[l] += (expression); } \
-        for (ptrdiff_t i = base_; i < to_; i++) lanes_[0] += (expression);                             \
+        for (ptrdiff_t i = base_; i < to_; i++) lanes_[i - base_] += (expression);                     \
         FOLD(lanes_, total)                                                                            \
     }
 
+EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)
+EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
+
 #define ROWS(S, T)                                                                                     \
-    static T largest_##S(const T *x, ptrdiff_t n) {                                                    \
-        T lanes[LANES];                                                                                \
-        for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                       \
-        ptrdiff_t i = 0;                                                                               \
-        for (; i + LANES <= n; i += LANES)                                                             \
-            for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] || x[i + l] != x[i + l] ? x[i + l] : lanes[l]; \
-        for (; i < n; i++) lanes[0] = x[i] > lanes[0] || x[i] != x[i] ? x[i] : lanes[0];               \
-        for (int l = 1; l < LANES; l++) lanes[0] = lanes[l] > lanes[0] || lanes[l] != lanes[l] ? lanes[l] : lanes[0]; \
-        return lanes[0];                                                                               \
-    }                                                                                                  \
     static void softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                       \
-        const T peak = largest_##S(x, n);                                                              \
+        const T peak = max_##S##_row(x, n);                                                              \
         INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = m_exp_##S(x[i] - peak);                   \
         SUM_ROW(T, n, total, o[i])                                                                     \
         const T scale = (T)(1 / total);                                                                \
         for (ptrdiff_t i = 0; i < n; i++) o[i] *= scale;                                               \
     }                                                                                                  \
     static void log_softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                   \
-        const T peak = largest_##S(x, n);                                                              \
-        SUM_ROW(T, n, total, m_exp_##S(x[i] - peak))                                                   \
+        const T peak = max_##S##_row(x, n);                                                              \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = m_exp_##S(x[i] - peak);                   \
+        SUM_ROW(T, n, total, o[i])                                                                     \
         const T shift = (T)log(total);                                                                 \
         INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = (x[i] - peak) - shift;                    \
     }                                                                                                  \

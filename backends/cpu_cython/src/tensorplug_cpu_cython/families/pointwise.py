@@ -12,6 +12,8 @@ from .. import pointwise
 from .._dtypes import NATIVES, NUMBERED
 from . import activations
 
+_BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
+
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activations.NAMES})
 
@@ -28,6 +30,11 @@ def build(table: KernelTable) -> None:
     table.add("choose", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)
     table.add("copy", pointwise.copy, out=True)
+
+    @table.kernel()
+    def flip(input: Any, dims: Shape) -> Any:
+        key = tuple([_BACKWARDS if d in dims else _FORWARDS for d in range(input.ndim)])
+        return pointwise.clone(input[key])
 
     @table.kernel()
     def cast(input: Any, dtype: DType) -> Any:
