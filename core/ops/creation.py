@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -84,17 +85,23 @@ def fitting(value: Number, dtype: DType) -> Number:
         if isinstance(value, float) and not math.isfinite(value):
             raise _overflow(value, dtype)
         whole = int(value)  # type: ignore[arg-type]
-        limits = iinfo(dtype)
-        lowest = limits.min if dtype.is_signed else -limits.max
-        if not lowest <= whole <= limits.max:
+        limit = _largest(dtype)
+        lowest = -limit - 1 if dtype.is_signed else -limit
+        if not lowest <= whole <= limit:
             raise _overflow(value, dtype)
-        return whole % (limits.max + 1) if not dtype.is_signed else whole
+        return whole if dtype.is_signed else whole % (int(limit) + 1)
     if dtype.category == FLOATING:
         real = float(value)  # type: ignore[arg-type]
-        if math.isfinite(real) and dtype.itemsize == 4 and abs(real) > finfo(dtype).max:
+        if dtype.itemsize == 4 and math.isfinite(real) and abs(real) > _largest(dtype):
             raise _overflow(value, dtype)
         return real
     return value
+
+
+@functools.cache
+def _largest(dtype: DType) -> float:
+    """Return the largest number of a dtype."""
+    return (iinfo(dtype) if dtype.category == INTEGER else finfo(dtype)).max
 
 
 def _overflow(value: Number, dtype: DType) -> RuntimeError:
