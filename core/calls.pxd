@@ -6,7 +6,7 @@ from .dispatch cimport general
 from .execution cimport call_kernel, execute
 from .kinds cimport Kind
 from .known cimport Known, Memory, key_of, remember
-from .op cimport Op, Spec
+from .op cimport Op, Spec, first_tensor
 from .pointwise cimport binary, unary
 from .tensor_base cimport TensorBase, new_tensor
 

@@ -114,8 +114,10 @@ def remember(
         return None  # as keys 0.0 and -0.0 are one
     tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
     given = {id(args[position]): position for position in tensors}
-    if not given or any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+    if any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
         return None
+    if not given and not any([arg is spec.kind.device for arg in args]):
+        return None  # where it computes does not follow from its arguments
     if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
         return None
     places = []
