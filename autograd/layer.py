@@ -102,19 +102,15 @@ class Recorder(GradientLayer):
             if extra is not None and extra.view is not None:
                 refresh(first)
             mask = 1
+            edges = (first._node or first,)
         if right and (right == TRACKED or requires_grad(other)):
             second = other
             extra = second._extra
             if extra is not None and extra.view is not None:
                 refresh(second)
-            if mask:
-                mask = 3
-                edges = (first._node or first, second._node or second)
-            else:
-                mask = 2
-                edges = (second._node or second,)
-        elif mask:
-            edges = (first._node or first,)
+            edge = second._node or second
+            edges = (edges[0], edge) if mask else (edge,)
+            mask |= 2
         rule = op.rule
         if rule is None:
             rule = missing(op)
