@@ -14,7 +14,7 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-from setuptools.errors import BaseError
+from setuptools.errors import BaseError, CCompilerError
 
 PACKAGE = "tensorplug_cpu_cython"
 SOURCE = Path("src", PACKAGE)
@@ -74,7 +74,7 @@ class BuildLevels(build_ext):
         """Build, or say what it takes."""
         try:
             super().run()
-        except (BaseError, OSError) as error:
+        except (BaseError, CCompilerError, OSError) as error:
             sys.exit(
                 f"{error}\n\ntensorplug-cpu-cython could not be compiled; the compiler says above why. "
                 "It takes a C compiler with OpenMP, such as `gcc`, and Python's headers (`python3-dev` or "
