@@ -89,7 +89,7 @@ BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
             {2, square_##S##_loop}, {3, cube_##S##_loop}, {(T)0.5, root_##S##_loop},                   \
             {-1, inverse_##S##_loop}, {-2, inverse_square_##S##_loop},                                 \
             {(T)-0.5, inverse_root_##S##_loop}, {1, same_##S##_loop}};                                 \
-        const T exponent = *(const T *)args[1];                                                        \
+        const T exponent = n ? *(const T *)args[1] : 0; /* of no elements there may be no exponent */  \
         for (int k = 0; !s[1] && k < (int)(sizeof(known) / sizeof(known[0])); k++)                     \
             if (known[k].exponent == exponent) {                                                       \
                 char *const ends[2] = {args[0], args[2]};                                              \
