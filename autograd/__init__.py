@@ -12,7 +12,6 @@ from tensorplug.core.tensor import Tensor
 from . import anomaly as anomaly_mode, graph, layer, modes as grad_mode
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
-from .engine import backward, grad
 from .formulas import ALL
 from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -26,6 +25,7 @@ from .modes import (
     set_multithreading_enabled,
 )
 from .nodes import Node, OpNode
+from .passes import backward, grad
 from .variable import Variable
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used

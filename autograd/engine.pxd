@@ -53,9 +53,3 @@ cdef class Pass:
 
 @cython.locals(kind=Kind)
 cdef bint _added(TensorBase known, TensorBase tensor)
-
-@cython.locals(root=TensorBase, kind=Kind)
-cdef _root_gradient(object output, object gradient, Py_ssize_t number, str name)
-
-@cython.locals(pass_=Pass)
-cpdef backward_from(TensorBase tensor, object gradient, object retain_graph, bint create_graph)

@@ -290,7 +290,7 @@ def _by_differentiation(
     op: Op, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Differentiate the reverse formulas with respect to the gradient: the adjoint's adjoint."""
-    from .engine import grad
+    from .passes import grad
 
     create_graph = recording.enabled
     sources = op.rule.sources

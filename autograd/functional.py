@@ -8,7 +8,6 @@ from typing import Any
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.ops.joining import stack
 
-from .engine import grad
 from .functional_arguments import (
     OUTPUTS,
     as_tuple,
@@ -22,6 +21,7 @@ from .functional_arguments import (
     vector_for,
 )
 from .modes import enable_grad
+from .passes import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

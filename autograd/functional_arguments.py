@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
-from .engine import grad
+from .passes import grad
 
 Function = Callable[..., Any]
 

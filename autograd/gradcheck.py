@@ -16,8 +16,8 @@ from tensorplug.core.dtypes import float64
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
-from .engine import grad
 from .modes import no_grad
+from .passes import grad
 
 
 class GradcheckError(RuntimeError):

@@ -345,7 +345,7 @@ class Recorder(GradientLayer):
         self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass from one tensor."""
-        from .engine import backward, backward_from
+        from .passes import backward, backward_from
 
         if inputs is None:
             backward_from(tensor, gradient, retain_graph, create_graph)

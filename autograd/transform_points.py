@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
-from . import engine
+from . import passes
 from .batching.tensors import BatchedTensor, front, moved, wrap
 from .batching.vmap import batched_everywhere
 from .forward import keep_tangents
@@ -134,7 +134,7 @@ def gradients_of(
     with Within(inner, state.tangents), _Fixed(record):
         found: Sequence[Any] = [None] * len(points)
         if live:
-            found = engine.grad(
+            found = passes.grad(
                 [o for o, _ in live],
                 list(points),
                 [v for _, v in live],

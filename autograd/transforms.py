@@ -16,7 +16,7 @@ from tensorplug.core.layers import recording
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
-from . import engine
+from . import passes
 from .batching.tensors import BatchedTensor
 from .forward import ForwardLevel, set_tangent, tangent_at
 from .levels import Within, entered, state
@@ -361,7 +361,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
             live = [value for value in low if value.requires_grad]
             probes = [zeros_like(value.detach()).requires_grad_() for value in live]
             pulled = (
-                engine.grad(live, points, probes, create_graph=True, allow_unused=True)
+                passes.grad(live, points, probes, create_graph=True, allow_unused=True)
                 if live
                 else [None] * len(points)
             )
