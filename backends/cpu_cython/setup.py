@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "losses": ([], ["losses.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
+    "batchnorm": ([], ["batchnorm.c"]),
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "sequences": ([], ["sequences.c"]),
@@ -49,6 +50,7 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
+    MODULES["products"] = (["onednn.c"], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")

@@ -11,7 +11,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import finfo
 from tensorplug.core.layers import seen_by_layers
 
-from ..ops.normalization import standardize
+from ..ops.normalization import batch_normalize, standardize
 from ._common import tensor
 
 __all__ = [
@@ -93,14 +93,18 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
         )
-    dims = (0, *range(2, input.ndim))
-    output, mean, rstd = standardize(input, dims, eps)
+    affine = [t for t in (weight, bias) if t is not None and t.dtype is input.dtype]
+    if len(affine) == 2:
+        output, mean, rstd = batch_normalize([input, *affine], eps)
+    else:
+        output, mean, rstd = standardize(input, (0, *range(2, input.ndim)), eps)
+        output = _affine(output, weight, bias, shape)
     if running_mean is not None and running_var is not None and momentum is not None:
         with no_grad():
             variance = (rstd.reshape(-1) ** -2 - eps) * (count / (count - 1))
             running_mean.mul_(1 - momentum).add_(mean.reshape(-1).to(running_mean.dtype) * momentum)
             running_var.mul_(1 - momentum).add_(variance.to(running_var.dtype) * momentum)
-    return _affine(output, weight, bias, shape)
+    return output
 
 
 def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
-"""Standardisation, which all normalisation layers share."""
+"""Standardisation, which all normalisation layers share, and batch normalisation as one op."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
@@ -76,8 +77,87 @@ def standardize_gradient(
     return g_output * rstd - output * along - constant
 
 
+@composite(method=False, outputs="output, mean, rstd")
+def batch_normalize(inputs: Sequence[Tensor], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return images standardised per channel, times a weight, plus a bias.
+
+    Parameters
+    ----------
+    inputs : sequence of Tensor
+        The images (N, C, *), the weight (C,) and the bias (C,), of one dtype.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    output : Tensor
+        Of the images' shape.
+    mean, rstd : Tensor
+        (C,): the mean and 1 / sqrt(biased variance + eps).
+    """
+    input, weight, bias = inputs
+    output, mean, rstd = standardize(input, _all_but_channels(input), eps)
+    shape = _along_channels(input)
+    scaled = output * weight.reshape(shape) + bias.reshape(shape)
+    return scaled, mean.reshape(-1), rstd.reshape(-1)
+
+
+@composite(method=False, outputs="input, weight, bias")
+def batch_normalize_gradient(
+    g_output: Tensor,
+    g_mean: Tensor,
+    g_rstd: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of :func:`batch_normalize`'s three inputs, from those of its three outputs.
+
+    Notes
+    -----
+    What was standardised is computed again from the input, so that nothing else of its size is saved. Half
+    precision is computed in float32, as in torch.
+    """
+    dtype = input.dtype
+    if dtype is float16 or dtype is bfloat16:
+        wide = [t.to(float32) for t in (g_output, g_mean, g_rstd, input, weight, mean, rstd)]
+        g_input, g_weight, g_bias = batch_normalize_gradient(*wide)
+        return g_input.to(dtype), g_weight.to(dtype), g_bias.to(dtype)
+    dims, shape = _all_but_channels(input), _along_channels(input)
+    scale = rstd.reshape(shape)
+    output = (input - mean.reshape(shape)) * scale
+    g_input = standardize_gradient(
+        g_output * weight.reshape(shape),
+        g_mean.reshape(shape),
+        g_rstd.reshape(shape),
+        output,
+        scale,
+        dims,
+    )
+    return g_input, (g_output * output).sum(dims), g_output.sum(dims)
+
+
+def _all_but_channels(input: Any) -> Shape:
+    return (0, *range(2, len(input._shape)))
+
+
+def _along_channels(input: Any) -> Shape:
+    return (1, -1, *[1] * (len(input._shape) - 2))
+
+
 def _gradient(g_output: Any, g_mean: Any, g_rstd: Any, output: Any, rstd: Any, dim: Shape) -> Any:
     return standardize_gradient(g_output, g_mean, g_rstd, output, rstd, dim)
 
 
-DERIVATIVES = [derivative("standardize", input=_gradient)]
+def _batch_gradient(
+    g_output: Any, g_mean: Any, g_rstd: Any, inputs: Any, mean: Any, rstd: Any
+) -> list[Any]:
+    input, weight, _ = inputs
+    return list(batch_normalize_gradient(g_output, g_mean, g_rstd, input, weight, mean, rstd))
+
+
+DERIVATIVES = [
+    derivative("standardize", input=_gradient),
+    derivative("batch_normalize", inputs=_batch_gradient),
+]

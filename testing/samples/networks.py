@@ -316,6 +316,40 @@ def _standardize_gradient(g: Any, gm: Any, gr: Any, output: Any, rstd: Any, dim:
     return rstd * (g - mean - output * along) + gm / n - gr * rstd**2 * output / n
 
 
+def _batch_normalize_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample([make(4, 3), make(3), make(3)], 1e-3)
+    yield Sample([make(2, 3, 5), make(3), make(3)], 1e-5)
+    yield Sample([make(3, 2, 4, 3), make(2), make(2)], 0.1)
+    yield Sample([make(2, 0, 3), make(0), make(0)], 0.1)
+
+
+def _batch_normalize(inputs: Any, eps: float) -> Any:
+    a, weight, bias = inputs
+    shape = (1, -1, *[1] * (a.ndim - 2))
+    output, mean, rstd = _standardize(a, (0, *range(2, a.ndim)), eps)
+    return output * weight.reshape(shape) + bias.reshape(shape), mean.reshape(-1), rstd.reshape(-1)
+
+
+def _batch_normalize_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((4, 3), (2, 3, 5), (3, 2, 4, 3), (2, 0, 3)):
+        c = shape[1]
+        yield Sample(
+            make(*shape), make(c), make(c), make(*shape), make(c), make(c),
+            make(c, low=0.5, high=2.0),
+        )  # fmt: skip
+
+
+def _batch_normalize_gradient(
+    g: Any, gm: Any, gr: Any, a: Any, weight: Any, mean: Any, rstd: Any
+) -> Any:
+    shape = (1, -1, *[1] * (a.ndim - 2))
+    dims = (0, *range(2, a.ndim))
+    gm, gr, weight, mean, rstd = (v.reshape(shape) for v in (gm, gr, weight, mean, rstd))
+    output = (a - mean) * rstd
+    g_input = _standardize_gradient(g * weight, gm, gr, output, rstd, dims)
+    return g_input, (g * output).sum(dims), g.sum(dims)
+
+
 # --- activations and losses -----------------------------------------------------------------------
 
 
@@ -397,6 +431,10 @@ RECORDS = [
     _record("embedding_rows", _embedding_samples, lambda w, i, padding, by_frequency: w[i]),
     _record("standardize", _standardize_samples, _standardize),
     _record("standardize_gradient", _standardize_gradient_samples, _standardize_gradient),
+    _record("batch_normalize", _batch_normalize_samples, _batch_normalize),
+    _record(
+        "batch_normalize_gradient", _batch_normalize_gradient_samples, _batch_normalize_gradient
+    ),
     _record(
         "leaky_relu", _activation_samples((0.1,)), lambda a, slope: np.where(a > 0, a, a * slope)
     ),

@@ -18,14 +18,14 @@ def build(table: KernelTable) -> None:
     if onednn is None:
         return
     dtypes = [dtype_named("float32")]
-    table.add("linear", onednn.linear, dtypes=dtypes)
+    from .. import attention, products
+
+    table.add("linear", products.linear, dtypes=dtypes)
     if onednn.has_bf16:
         dtypes.append(dtype_named("bfloat16"))
     for name in _CONVOLUTIONS:
         onednn.fallbacks[name] = _below(name)
         table.add(name, getattr(onednn, name), dtypes=dtypes)
-    from .. import attention
-
     for name in ("attention", "attention_gradient"):
         table.add(name, getattr(attention, name), dtypes=[dtype_named("float32")])
 

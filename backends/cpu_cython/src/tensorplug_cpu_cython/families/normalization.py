@@ -1,4 +1,4 @@
-"""Kernels of standardisation, which all normalisation layers share."""
+"""Kernels of batch normalisation, and of standardisation, which all other normalisation layers share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import rows
+from .. import batchnorm, rows
 from .._dtypes import FLOATS
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
+    for name in ("batch_normalize", "batch_normalize_gradient"):
+        table.add(name, getattr(batchnorm, name), dtypes=FLOATS)
 
     @table.kernel(dtypes=FLOATS)
     def standardize(input: Any, dim: Shape, eps: float) -> Any:

@@ -10,4 +10,6 @@ from ..library import onednn
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     if onednn is not None:
-        table.add("matmul", onednn.matmul, dtypes=[dtype_named("float32")])
+        from .. import products
+
+        table.add("matmul", products.matmul, dtypes=[dtype_named("float32")])

@@ -1,0 +1,17 @@
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+def batch_normalize(inputs: Sequence[Array], eps: float) -> tuple[Array, Array, Array]: ...
+def batch_normalize_gradient(
+    g_output: Array,
+    g_mean: Array,
+    g_rstd: Array,
+    input: Array,
+    weight: Array,
+    mean: Array,
+    rstd: Array,
+) -> tuple[Array, Array, Array]: ...

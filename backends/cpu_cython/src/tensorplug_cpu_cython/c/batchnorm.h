@@ -1,0 +1,32 @@
+/* Batch normalisation of images that lie in rows (NCHW) or channels last (NHWC), forward and backward. */
+#ifndef TENSORPLUG_BATCHNORM_H
+#define TENSORPLUG_BATCHNORM_H
+
+#include "level.h"
+
+/* `positions` counts the elements of a plane. `workspace` has room for (3 * threads + 3) * channels doubles. */
+typedef struct {
+    ptrdiff_t samples, channels, positions;
+    int channels_last, threads;
+    double *workspace;
+} tp_images;
+
+typedef struct {
+    const void *x, *weight, *bias;
+    void *y, *mean, *rstd; /* mean and 1 / sqrt(variance + eps), of each channel */
+    double eps;
+} tp_batch_forward;
+
+typedef struct {
+    const void *g, *g_mean, *g_rstd, *x, *weight, *mean, *rstd;
+    void *g_x, *g_weight, *g_bias;
+} tp_batch_backward;
+
+typedef struct { /* each of float and double */
+    void (*forward[2])(const tp_images *, const tp_batch_forward *);
+    void (*backward[2])(const tp_images *, const tp_batch_backward *);
+} tp_batch_kernels;
+
+TP_DECLARE(const tp_batch_kernels, tp_batch_table);
+
+#endif
