@@ -326,7 +326,7 @@ class MultiNode(OpNode):
                     False,
                 )
             if type(value) is list:
-                results.extend([(item, False) for item in value])
+                results.extend(programs.paired(value, fresh))
             else:
                 results.append((value, fresh))
         return results

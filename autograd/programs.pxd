@@ -25,7 +25,7 @@ cdef class _Output:
     cdef public int number, place
 
 
-@cython.locals(plan=Plan, sizes=tuple, results=list, place=Py_ssize_t, fresh=bint)
+@cython.locals(plan=Plan, sizes=tuple, results=list, place=Py_ssize_t)
 cpdef list evaluate_all(OpNode node, object gradient)
 
 @cython.locals(

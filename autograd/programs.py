@@ -11,6 +11,7 @@ values as well.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -206,7 +207,8 @@ class _Tracer(Layer):
         if op.name in _SAME_ELEMENTS:
             fresh = operands[0] in self.fresh
         else:
-            fresh = op.sort == "primitive" and not op.view and op.name != "copy"
+            # What a kernel returns is its own, unless the op shows its argument.
+            fresh = not op.view and op.name != "copy"
         if fresh:
             self.fresh.add(place)
 
@@ -313,14 +315,20 @@ def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
         if sizes is not None and value is not None and sizes[place] != node.shape:
             value, fresh = sum_to_shape(value, sizes[place], node.kind), True
         if type(value) is list:
-            results.extend([(item, False) for item in value])
+            results.extend(paired(value, fresh))
         else:
             results.append((value, fresh))
     return results
 
 
-def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, bool]:
-    """Return (gradient, fresh) of the argument of one of a plan's formulas, as raw arrays."""
+def paired(values: list[Any], fresh: Any) -> list[tuple[Any, bool]]:
+    """Return (gradient, fresh) of each argument in a list."""
+    flags = fresh if type(fresh) is list else [False] * len(values)
+    return list(zip(values, flags, strict=True))
+
+
+def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return (gradient, fresh) of the argument of one of a plan's formulas, as raw arrays; or lists of both."""
     plan = node.plan
     formula: Formula = plan.formulas[place]
     references = plan.gradients[place]
@@ -329,7 +337,7 @@ def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any,
         if known is not None:
             return known.run(_tensors(node, references, gradients)), known.fresh
     if formula.untraceable:
-        return _on_tensors(node, formula, references, gradients), False
+        return _on_tensors(node, formula, references, gradients)
     if formula.keyed:
         return _evaluate_keyed(node, place, gradients)
     kind = node.kind
@@ -405,7 +413,7 @@ def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) ->
     return program if program.shape_free else None
 
 
-def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, bool]:
+def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, Any]:
     formula: Formula = node.plan.formulas[place]
     references = node.plan.gradients[place]
     key: list[Any] = []  # of each argument: (kind, shape) or (type, plain value)
@@ -432,7 +440,7 @@ def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tup
             arrays.append(value._array)
             key.append((value._kind, value._shape))
         elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
-            return _on_tensors(node, formula, references, gradients), False
+            return _on_tensors(node, formula, references, gradients)
         else:
             # 1, 1.0 and True are equal as keys, but not as arguments.
             key.append((type(value), value))
@@ -440,7 +448,7 @@ def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tup
     try:
         program = formula.programs.get(frozen)
     except TypeError:  # a plain value that cannot be a key
-        return _on_tensors(node, formula, references, gradients), False
+        return _on_tensors(node, formula, references, gradients)
     if program is None:
         arguments = [
             new_tensor(MetaArray(value, first.dtype), kind_of(META, first.dtype), value)
@@ -452,7 +460,7 @@ def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tup
             program = trace(formula, arguments, node.kind.device)
         except Exception:
             formula.untraceable = True
-            return _on_tensors(node, formula, references, gradients), False
+            return _on_tensors(node, formula, references, gradients)
         if len(formula.programs) >= _KEPT:
             for old in list(formula.programs)[: _KEPT // 2]:
                 formula.programs.pop(old, None)  # another thread may do the same
@@ -464,19 +472,39 @@ def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tup
 
 def _on_tensors(
     node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
-) -> Any:
-    """Run a formula as it is, on tensors, without recording; return raw arrays."""
+) -> tuple[Any, Any]:
+    """Run a formula as it is, on tensors, without recording; return (gradient, fresh) as raw arrays."""
     tensors = tuple(
         [
             new_tensor(gradient, *node.output_kind(number))
             for number, gradient in enumerate(gradients)
         ]
     )
+    arguments = node.arguments(references, tensors)
     with layers.gradient_off():
-        result = formula.function(*node.arguments(references, tensors))
-    if isinstance(result, (list, tuple)):
-        return [None if item is None else item._array for item in result]
-    return None if result is None else result._array
+        result = formula.function(*arguments)
+    if not isinstance(result, (list, tuple)):
+        return (None, False) if result is None else (result._array, False)
+    # A new tensor that nobody has a view of, and that stands in the list once, belongs to its argument alone.
+    known = {id(tensor) for tensor in (*tensors, *_flat(arguments))}
+    counts = Counter([id(item) for item in result])
+    fresh = [
+        item is not None
+        and item._storage is None
+        and id(item) not in known
+        and counts[id(item)] == 1
+        for item in result
+    ]
+    return [None if item is None else item._array for item in result], fresh
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    """Return values and what is in lists among them."""
+    return [
+        item
+        for value in values
+        for item in (value if isinstance(value, (list, tuple)) else (value,))
+    ]
 
 
 # --- arithmetic of gradients -------------------------------------------------------------------

@@ -150,6 +150,8 @@ def run_inplace(
     if op.sort == "composite":
         if op.inplace_body is not None:
             return op.inplace_body(target, *args, **kwargs)
+        if op.overridden and _inplace_by_kernel(op, target, op.bind((target, *args), kwargs)):
+            return target
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
     shape, dtype = spec.outputs[0]
@@ -207,6 +209,29 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
         target._writes += 1
     else:
         storage.version += 1
+    return True
+
+
+def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
+    """Have a composite's own kernel write into `target`, if it has one that can and a derivative to record."""
+    kind = target._kind
+    if kind.is_meta or op.rule is None or len(op.outputs) != 1 or current.preferences:
+        return False
+    if any([isinstance(value, TensorBase) for value in values[1:]]):
+        return False  # of what shape and dtype the result is, only the body knows
+    # The first call goes the other way, on which the kernel is found and held to the declaration.
+    if not current.native_kernel(op, kind) or kind.writers[op.index] is None:
+        return False
+    check_out(op.name, target, kind.dtype, kind)
+    recorded = current.gradient.before_inplace(op, target, values)
+    storage = target._storage
+    version = target._writes if storage is None else storage.version
+    raw, _ = unwrap(op, values, kind)
+    with kind.runtime.quiet():
+        kind.writers[op.index](*raw, out=target._array)
+    bump_version(target)
+    if recorded is not None:
+        current.gradient.record_inplace(op, target, recorded, version)
     return True
 
 

@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import where, zeros_like
+from tensorplug.core.writing import inplace as write_in_place
 
 from ..ops import activation as ops
 from ._common import tensor
@@ -59,6 +60,9 @@ def _floating(input: Any, name: str) -> None:
 
 def _apply(input: Tensor, inplace: bool, function: Callable[..., Tensor], *options: Any) -> Tensor:
     """Return ``function(input, *options)``, written into the input if `inplace`."""
+    op = getattr(function, "op", None)
+    if inplace and op is not None:
+        return write_in_place(op, f"{op.name}_", input, options, {})
     if inplace:
         # The function may save its input for the backward pass, so it gets a copy of what is lost.
         return input.copy_(function(input.clone(), *options))

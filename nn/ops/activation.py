@@ -193,7 +193,8 @@ DERIVATIVES = [
     derivative("log_sigmoid", input=lambda g, input: log_sigmoid_gradient(g, input)),
     derivative(
         "hardtanh",
-        input=lambda g, input, min_val, max_val: hardtanh_gradient(g, input, min_val, max_val),
+        # The result lies between the two where the input does, and is there after a write in place too.
+        input=lambda g, result, min_val, max_val: hardtanh_gradient(g, result, min_val, max_val),
     ),
     derivative(
         "hardsigmoid",

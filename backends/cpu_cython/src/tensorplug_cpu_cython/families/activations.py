@@ -27,9 +27,9 @@ NAMES = frozenset(
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in _PLAIN:
-        table.add(name, pointwise.Unary(name).call, dtypes=FLOATS)
+        table.add(name, pointwise.Unary(name).call, dtypes=FLOATS, out=True)
     for name in _WITH_NUMBERS:
-        table.add(name, _with_numbers(name), dtypes=FLOATS)
+        table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
     forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
     table.add("gelu", lambda input, approximate: forms[approximate](input), dtypes=FLOATS)
     slopes = {
@@ -54,13 +54,13 @@ def _with_numbers(name: str) -> Any:
     """Return a kernel of (input, numbers…); the loops of some numbers are kept."""
     loops: dict[tuple[float, ...], Any] = {}
 
-    def kernel(input: Any, *numbers: float) -> Any:
+    def kernel(input: Any, *numbers: float, out: Any = None) -> Any:
         loop = loops.get(numbers)
         if loop is None:
             if len(loops) >= _KEPT:
                 loops.clear()
             loop = loops[numbers] = pointwise.Unary(name, None, numbers).call
-        return loop(input)
+        return loop(input, out)
 
     return kernel
 
