@@ -27,6 +27,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "batchnorm": ([], ["batchnorm.c"]),
+    "pooling": ([], ["pooling.c"]),
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "sequences": ([], ["sequences.c"]),

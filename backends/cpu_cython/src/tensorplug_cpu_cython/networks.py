@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
 from ._dtypes import PRIORITY
-from .families import activations, convolutions, losses, normalization, recurrent
+from .families import activations, convolutions, losses, normalization, pooling, recurrent
 
-FAMILIES = (activations, convolutions, losses, normalization, recurrent)
+FAMILIES = (activations, convolutions, losses, normalization, pooling, recurrent)
 
 
 class CythonNetworksPlugin:
