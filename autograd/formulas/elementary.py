@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.ops.comparison import eq, le
-from tensorplug.core.ops.elementary import cos, rsqrt, sin
+from tensorplug.core.ops.comparison import eq
+from tensorplug.core.ops.elementary import _relu_gradient, cos, rsqrt, sin
 from tensorplug.core.ops.selection import choose
 from tensorplug.core.ops.trigonometry import cosh, sinh
 
@@ -47,7 +47,7 @@ DERIVATIVES = [
     derivative("log10", input=lambda g, input: g / (input * _LN10).conj()),
     derivative("log1p", input=lambda g, input: g / (input + 1).conj()),
     derivative("log2", input=lambda g, input: g / (input * _LN2).conj()),
-    derivative("relu", input=lambda g, result: choose(le(result, 0), 0, g)),
+    derivative("relu", input=lambda g, result: _relu_gradient(g, result)),
     derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5).conj()),
     derivative("sigmoid", input=lambda g, result: g * (result * (1 - result)).conj()),
     derivative("sin", input=lambda g, input: g * cos(input).conj()),

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number
 from ..operators import Spec, composite, primitive
+from .comparison import le
 from .division import true_divide
 from .powers import power
 from .rules import cast, check_tensor, elementwise, to_floating
+from .selection import choose
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -254,6 +256,12 @@ def relu(input: Tensor) -> Spec:
     """
     check_tensor(input, "relu")
     return elementwise("relu", input, without=(BOOL, COMPLEX))
+
+
+@composite(method=False)
+def _relu_gradient(g: Tensor, result: Tensor) -> Tensor:
+    """Return the gradient of relu's input, from that of its result and the result."""
+    return choose(le(result, 0), 0, g)
 
 
 arctan2 = atan2

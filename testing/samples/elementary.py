@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, bool_
+from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, bool_
 
 from ..records import OpRecord
 from .pointwise import ORDERED, REAL, binary, floating, refuses, unary
@@ -46,6 +46,13 @@ RECORDS = [
     _record("log10", np.log10, 0.2, 9),
     _record("log1p", np.log1p, -0.8, 9),
     _record("log2", np.log2, 0.2, 9),
+    OpRecord(
+        "_relu_gradient",
+        binary(),
+        lambda g, y: np.where(y <= 0, 0, g),
+        dtypes=FLOATS,
+        torch="",
+    ),
     OpRecord(
         "relu",
         unary(),

@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import DType, KernelTable, Number, Shape
 
 from .. import pointwise
-from .._dtypes import NATIVES, NUMBERED
+from .._dtypes import FLOATS, NATIVES, NUMBERED
 from . import activations
 
 _BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
@@ -27,6 +27,7 @@ def build(table: KernelTable) -> None:
             kernel: Any = kernel_class(name, getattr(np, name, None))
             dtypes = [NUMBERED[number] for number in pointwise.types_of(sort, name)]
             table.add(name, kernel.call, dtypes=dtypes, out=True)
+    table.add("_relu_gradient", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
     table.add("choose", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)
     table.add("copy", pointwise.copy, out=True)
