@@ -213,7 +213,7 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
-    """Have a composite's own kernel write into `target`, if it has one that can and a derivative to record."""
+    """Have a composite's own kernel write into `target`, if there is one that can, and a derivative."""
     kind = target._kind
     if kind.is_meta or op.rule is None or len(op.outputs) != 1 or current.preferences:
         return False

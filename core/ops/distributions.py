@@ -71,7 +71,7 @@ def uniform(
         )
     dtype = input.dtype
     result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
-    return (result * (high - low) + low).to(dtype)
+    return result.mul_(high - low).add_(low).to(dtype)  # in place: weights may be large
 
 
 @composite(name="random.normal", inplace=True, method=False)
@@ -90,7 +90,7 @@ def normal_fill(
     center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     check_deviation(deviation, "normal_")
     result = _fresh(normal_numbers, input._shape, input.dtype, input.device, source)
-    return (result * deviation + center).to(input.dtype)
+    return result.mul_(deviation).add_(center).to(input.dtype)
 
 
 @composite(name="random.random", inplace=True, method=False)

@@ -30,6 +30,7 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..tensor_base import TensorBase
 from . import creation
+from .creation import empty
 from .rules import number
 
 if TYPE_CHECKING:
@@ -69,8 +70,25 @@ def bits(shape: Shape, device: Device, generator: Generator) -> Any:
     return philox_bits(shape, seed, offset, device)
 
 
+# More numbers than these are made in pieces, as what they are made of takes several times their memory.
+_PIECE = 1 << 22
+
+
+def _in_pieces(
+    function: Any, shape: Shape, dtype: DType, device: Device, generator: Generator
+) -> Any:
+    count = math.prod(shape)
+    result = empty((count,), dtype=dtype, device=device)
+    for start in range(0, count, _PIECE):
+        size = min(_PIECE, count - start)
+        result[start : start + size] = function((size,), dtype, device, generator)
+    return result.reshape(shape)
+
+
 def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
     """Return numbers from 0 to below 1, on the grid that `dtype` represents throughout."""
+    if math.prod(shape) > _PIECE:
+        return _in_pieces(uniform_numbers, shape, dtype, device, generator)
     if dtype is float64:
         high = bits(shape, device, generator) * (1 << 21)
         low = bits(shape, device, generator) >> 11
@@ -82,6 +100,8 @@ def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Gener
 
 def normal_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
     """Return numbers of the standard normal distribution (Box and Muller 1958)."""
+    if math.prod(shape) > _PIECE:
+        return _in_pieces(normal_numbers, shape, dtype, device, generator)
     exact = float64 if dtype is float64 else float32
     if exact is float64:
         radius = 1.0 - uniform_numbers(shape, exact, device, generator)

@@ -3,7 +3,8 @@
    Blocks come in size classes, eight to a power of two, so that at most an eighth is unused. A free block
    waits in the list of its class, newest first, since that one is in the processor's cache. Blocks from
    1 MiB on are also in a list by age: before new ones are mapped, the oldest give way as soon as more than
-   the most that was ever in use, plus some slack, would be reserved. */
+   the most that was ever in use, plus some slack, would be reserved. Blocks from 256 MiB on are given back at
+   once: to keep one might double what a process holds, and in huge pages their faults cost little. */
 #define _GNU_SOURCE
 #include "allocator.h"
 
@@ -24,7 +25,7 @@
 #endif
 
 enum { HEADER = 64, STEPS = 8, SMALLEST = 64, CLASSES = 8 * 44 };
-static const size_t LARGE = (size_t)1 << 20, HUGE_PAGE = (size_t)2 << 20, SLACK = (size_t)64 << 20;
+static const size_t LARGE = (size_t)1 << 20, HUGE_PAGE = (size_t)2 << 20, SLACK = (size_t)64 << 20, GIANT = (size_t)256 << 20;
 
 typedef struct block {
     size_t size;                  /* bytes behind the header */
@@ -69,14 +70,46 @@ static void forget_age(block *b) {
     *(b->newer ? &b->newer->older : &newest) = b->older;
 }
 
+/* Large blocks are mapped, so that what is given back does leave the process: the heap of the C library keeps
+   it, in pieces that larger blocks do not fit into. */
+#ifdef _WIN32
+static block *map(size_t size) { return _aligned_malloc(size + HEADER, HEADER); }
+static void unmap(block *b) { _aligned_free(b); }
+#else
+enum { PAGE = 4096 };
+
+static size_t mapped_size(size_t size) { return (size + HEADER + PAGE - 1) & ~(size_t)(PAGE - 1); }
+
+/* Return a mapping that begins with a huge page: map one more than needed, and cut off both ends. */
+static block *map_large(size_t size) {
+    const size_t total = mapped_size(size);
+    char *memory = mmap(NULL, total + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    char *start = (char *)(((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    if (start > memory) munmap(memory, (size_t)(start - memory));
+    if (memory + HUGE_PAGE > start) munmap(start + total, (size_t)(memory + HUGE_PAGE - start));
+#ifdef MADV_HUGEPAGE
+    if (size >= HUGE_PAGE) madvise(start, total & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+    return (block *)start;
+}
+
+static block *map(size_t size) {
+    void *memory = NULL;
+    if (size >= LARGE) return map_large(size);
+    return posix_memalign(&memory, HEADER, size + HEADER) ? NULL : memory;
+}
+
+static void unmap(block *b) {
+    if (b->size >= LARGE) munmap(b, mapped_size(b->size));
+    else free(b);
+}
+#endif
+
 static void give_back(block *b) {
     now.reserved -= b->size;
     permit((char *)b + HEADER, b->size);
-#ifdef _WIN32
-    _aligned_free(b);
-#else
-    free(b);
-#endif
+    unmap(b);
 }
 
 /* Take `b`, which is cached, out of the list of its class. */
@@ -95,20 +128,6 @@ static void empty(void) {
             give_back(b);
         }
     }
-}
-
-static block *map(size_t size) {
-    void *memory = NULL;
-    size_t total = size + HEADER;
-#ifdef _WIN32
-    memory = _aligned_malloc(total, HEADER);
-#else
-    if (posix_memalign(&memory, size >= HUGE_PAGE ? HUGE_PAGE : HEADER, total)) return NULL;
-#ifdef MADV_HUGEPAGE
-    if (size >= HUGE_PAGE) madvise(memory, total & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
-#endif
-#endif
-    return memory;
 }
 
 static block *fresh(size_t size) {
@@ -172,6 +191,11 @@ void tp_release(void *memory) {
     lock();
     now.active--;
     now.allocated -= b->size;
+    if (b->size >= GIANT) {
+        give_back(b);
+        unlock();
+        return;
+    }
     b->next = cache[b->class_];
     cache[b->class_] = b;
     if (b->size >= LARGE) {
