@@ -331,7 +331,7 @@ def paired(values: list[Any], fresh: Any) -> list[tuple[Any, bool]]:
 
 
 def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return (gradient, fresh) of the argument of one of a plan's formulas, as raw arrays; or lists of both."""
+    """Return (gradient, fresh) of the argument of a plan's formula, as raw arrays; or lists of both."""
     plan = node.plan
     formula: Formula = plan.formulas[place]
     references = plan.gradients[place]
