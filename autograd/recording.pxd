@@ -10,7 +10,7 @@ from .nodes cimport MultiNode, OpNode, OutputNode
 from .views cimport edge_of, requires_grad
 
 cdef Current current
-cdef int TRACKED, ARGUMENT, OUTPUT, THE_OUTPUT, PLAIN
+cdef int TRACKED, ARGUMENT, OUTPUT, RESULT, PLAIN
 
 
 cdef class Recording:

@@ -55,7 +55,7 @@ class Recording:
         saves: list[tuple[int, Any]] = []
         for _, origin, position in plan.saves:
             if origin == OUTPUT:
-                saves.append((THE_OUTPUT, None))
+                saves.append((RESULT, None))
             elif origin == ARGUMENT and position in where:
                 saves.append((where[position], None))
             else:
@@ -65,7 +65,7 @@ class Recording:
         self.sizes = sizes if op.pointwise and any([size != shape for size in sizes]) else None
 
 
-THE_OUTPUT, PLAIN = -1, -2
+RESULT, PLAIN = -1, -2
 
 
 def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpNode:
