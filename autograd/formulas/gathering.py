@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.operators import handle
-from tensorplug.core.ops.gathering import gather, scatter, scatter_add, scatter_reduce
+from tensorplug.core.ops.gathering import (
+    _gathered_sum,
+    gather,
+    scatter,
+    scatter_add,
+    scatter_reduce,
+)
+from tensorplug.core.ops.indexing import zeros_like_gradient as zeros
 
 from ..derivatives import derivative
-from .indexing import zeros
 
 _WHERE = handle("where")
 
@@ -120,8 +126,9 @@ def _reduced_src(
 DERIVATIVES = [
     derivative(
         "gather",
-        input=lambda g, input_shape, dim, index: scatter_add(zeros(g, input_shape), dim, index, g),
+        input=lambda g, input_shape, dim, index: _gathered_sum(g, input_shape, dim, index),
     ),
+    derivative("_gathered_sum", g=lambda g, dim, index: gather(g, dim, index)),
     derivative("scatter", input=_scatter_input, src=_scatter_src),
     derivative(
         "_scatter_add",

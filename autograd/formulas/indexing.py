@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.indexing import basic_index, index, index_put, place
+from tensorplug.core.ops.indexing import (
+    _indexed_sum,
+    basic_index,
+    index,
+    index_put,
+    place,
+    zeros_like_gradient,
+)
 
 from ..derivatives import derivative, on_tensors
 from .shape import sum_to_shape
 
 
-def zeros(g: Any, shape: tuple[int, ...]) -> Any:
-    """Return zeros of a shape, like `g` otherwise: for every sample, inside of vmap."""
-    if g._batched:
-        return g.new_zeros(shape)
-    return fill_new(shape, 0, g.dtype, g.device)
-
-
 @on_tensors
 def _spread(g: Any, input_shape: tuple[int, ...], indices: list[Any]) -> Any:
-    return zeros(g, input_shape).index_put_(indices, g, True)
+    return _indexed_sum(g, input_shape, indices)
 
 
 # Keys differ from call to call (a loop over time steps): noting a program for each would cost more.
@@ -37,10 +36,11 @@ def _placed(g: Any, key: tuple[Any, ...]) -> Any:
 DERIVATIVES = [
     derivative("basic_index", input=_place),
     derivative("index", input=_spread),
+    derivative("_indexed_sum", g=on_tensors(lambda g, indices: index(g, indices))),
     derivative(
         "index_put",
         input=lambda g, indices, accumulate: (
-            g if accumulate else index_put(g, indices, zeros(g, ()))
+            g if accumulate else index_put(g, indices, zeros_like_gradient(g, ()))
         ),
         values=lambda g, indices, values_shape: sum_to_shape(index(g, indices), values_shape),
     ),

@@ -24,6 +24,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
     "cells": ([], ["cells.c"]),
     "losses": ([], ["losses.c"]),
+    "places": ([], ["places.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "batchnorm": ([], ["batchnorm.c"]),

@@ -10,7 +10,7 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, broadcast_shapes, normalize_dim
 from ..tensor_base import new_tensor
 from .expansion import expand
-from .indexing import part
+from .indexing import part, zeros_like_gradient
 from .rules import cast, check_tensor
 from .shape import reshape, shown_as
 
@@ -210,6 +210,12 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def _scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return :func:`scatter_add` for canonical arguments."""
     return scatter_reduce(input, dim, index, src, "sum")
+
+
+@composite(method=False)
+def _gathered_sum(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
+    """Return zeros of `shape` with `g` added where `index` tells: the gradient of :func:`gather`."""
+    return _scatter_add(zeros_like_gradient(g, shape), dim, index, g)
 
 
 @primitive("input, dim, index, src, reduce, include_self", inplace=True)

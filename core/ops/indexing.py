@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["basic_index", "index", "index_put", "narrow", "place", "select"]
 
 _BASIC_INDEX = operators.handle("basic_index")
+_FILL_NEW = operators.handle("fill_new")
 _NONZERO = operators.handle("nonzero")
 
 _ALL = slice(None)
@@ -342,6 +343,19 @@ def _check_values(shape: Shape, target: Shape) -> None:
             f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing "
             f"result of shape {list(target)}"
         )
+
+
+def zeros_like_gradient(g: Any, shape: Shape) -> Any:
+    """Return zeros of a shape, like `g` otherwise: for every sample, inside of vmap."""
+    if g._batched:
+        return g.new_zeros(shape)
+    return _FILL_NEW.call(shape, 0, g.dtype, g.device)
+
+
+@composite(method=False)
+def _indexed_sum(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
+    """Return zeros of `shape` with `g` added at index tensors: the gradient of :func:`index`."""
+    return index_put(zeros_like_gradient(g, shape), indices, g, True)
 
 
 def index_vector(index: Any, name: str) -> Any:

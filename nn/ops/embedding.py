@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tensorplug.autograd import derivative
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import bincount, index_select, where, zeros
+from tensorplug.core.ops import index_select, ones, where, zeros
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -38,17 +38,29 @@ def embedding_rows(
     return flat.reshape(*indices._shape, weight._shape[1])
 
 
-def _gradient(
-    g: Any, weight_shape: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
+@composite(method=False)
+def embedding_rows_gradient(
+    g: Tensor, indices: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """Return the gradient of :func:`embedding_rows`'s weight, of which there are so many rows."""
+    features = g._shape[-1]
     flat = indices.reshape(-1)
-    rows = g.reshape(-1, weight_shape[1])
+    sources = g.reshape(len(flat), features)
     if scale_grad_by_freq:
-        counts = bincount(flat, minlength=weight_shape[0])
-        rows = rows / index_select(counts, 0, flat).to(g.dtype).unsqueeze(1)
+        named = ones(len(flat), dtype=g.dtype, device=g.device)
+        counts = zeros(rows, dtype=g.dtype, device=g.device).scatter_add(0, flat, named)
+        sources = sources / counts.gather(0, flat).unsqueeze(1)
     if padding_idx >= 0:
-        rows = where((flat == padding_idx).unsqueeze(1), 0.0, rows)
-    return zeros(weight_shape, dtype=g.dtype, device=g.device).index_add(0, flat, rows)
+        sources = where((flat == padding_idx).unsqueeze(1), 0.0, sources)
+    empty = zeros(rows, features, dtype=g.dtype, device=g.device)
+    return empty.index_add(0, flat, sources)
 
 
-DERIVATIVES = [derivative("embedding_rows", weight=_gradient)]
+DERIVATIVES = [
+    derivative(
+        "embedding_rows",
+        weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: (
+            embedding_rows_gradient(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        ),
+    )
+]

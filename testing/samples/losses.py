@@ -13,6 +13,7 @@ from tensorplug.core.dtypes import FLOATS, DType, int64
 from ..records import ErrorSample, OpRecord, Sample
 from .networks import ORDER, SUMS
 
+
 def _nll_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     target = make(5, dtype=int64, low=0, high=2)
     yield Sample(make(5, 3), target, None, -100)
@@ -68,9 +69,7 @@ def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(g, input, target, weight, ignore_index, reduction)
 
 
-def _gradient(
-    g: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str
-) -> Any:
+def _gradient(g: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     """Return the difference quotients of each element."""
     result = np.zeros(a.shape)
     for at in np.ndindex(*a.shape):

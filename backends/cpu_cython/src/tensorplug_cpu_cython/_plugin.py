@@ -10,9 +10,9 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 
 from . import machine
 from ._dtypes import PRIORITY
-from .families import pointwise, products, reductions, sequences, softmaxes
+from .families import places, pointwise, products, reductions, sequences, softmaxes
 
-FAMILIES = (pointwise, products, reductions, sequences, softmaxes)
+FAMILIES = (places, pointwise, products, reductions, sequences, softmaxes)
 
 
 class CompiledRuntime(RuntimeExtension):

@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
 from ._dtypes import PRIORITY
-from .families import activations, convolutions, losses, normalization, pooling, recurrent
+from .families import (
+    activations,
+    convolutions,
+    embedding,
+    losses,
+    normalization,
+    pooling,
+    recurrent,
+)
 
-FAMILIES = (activations, convolutions, losses, normalization, pooling, recurrent)
+FAMILIES = (activations, convolutions, embedding, losses, normalization, pooling, recurrent)
 
 
 class CythonNetworksPlugin:

@@ -37,7 +37,7 @@ def build(table: KernelTable) -> None:
 # For what the compiled ones decline: no samples, no classes, and classes that do not exist.
 
 
-def _no_losses(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+def _no_losses(input: Any, target: Any, _: Any, ignore_index: int) -> tuple[Any, Any]:
     classes = input.shape[1]
     wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
     if wrong.any():
@@ -54,5 +54,5 @@ def _reduced(input: Any, target: Any, weight: Any, ignore_index: int, reduction:
     return np.array(np.nan if reduction == "mean" else 0, input.dtype)
 
 
-def _no_gradient(g: Any, input: Any, *_: Any) -> Any:
+def _no_gradient(_: Any, input: Any, *__: Any) -> Any:
     return np.zeros(input.shape, input.dtype)
