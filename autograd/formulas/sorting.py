@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.copying import cast
+from tensorplug.core.ops.gathering import _gathered_sum
 
 from ..derivatives import derivative, not_differentiable
 
@@ -15,7 +16,13 @@ def _shared(g: Any, input: Any, result: Any) -> Any:
     return g / hit.sum() * cast(hit, g.dtype)
 
 
+def _chosen(g_values: Any, input_shape: Any, dim: int, indices: Any) -> Any:
+    return _gathered_sum(g_values, input_shape, dim, indices)
+
+
 DERIVATIVES = [
+    derivative("_sort", input=_chosen),
+    derivative("_topk", input=_chosen),
     derivative("_median_of_all", input=_shared),
     *not_differentiable("_order", "_top_places", "_nonzero"),
 ]

@@ -23,7 +23,9 @@ SOURCE = Path("src", PACKAGE)
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
     "cells": ([], ["cells.c"]),
+    "dropout": ([], ["dropout.c"]),
     "losses": ([], ["losses.c"]),
+    "orders": ([], ["orders.c"]),
     "places": ([], ["places.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),

@@ -96,8 +96,17 @@ def sort(
     """
     _refuse_complex(input, "sort")
     dim = normalize_dim(dim, len(input._shape), "sort")
-    order = _order(input, dim, bool(descending))
-    return results.sort(input.gather(dim, order), order)
+    if not input._shape:
+        order = _order(input, dim, bool(descending))
+        return results.sort(input.gather(dim, order), order)
+    return results.sort(*_sort(input, dim, bool(descending)))
+
+
+@composite(method=False, outputs="values, indices")
+def _sort(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
+    """Return :func:`sort` for canonical arguments, of which `input` has at least one dimension."""
+    order = _order(input, dim, descending)
+    return input.gather(dim, order), order
 
 
 @composite()
@@ -164,8 +173,17 @@ def topk(
         )
     if not input._shape and k == 0:
         raise RuntimeError("topk(): k must be 1 for a 0-d tensor, got 0")
-    places = _top_places(input, int(k), dim, bool(largest))
-    return results.topk(input.gather(dim, places), places)
+    if not input._shape:
+        places = _top_places(input, int(k), dim, bool(largest))
+        return results.topk(input.gather(dim, places), places)
+    return results.topk(*_topk(input, int(k), dim, bool(largest)))
+
+
+@composite(method=False, outputs="values, indices")
+def _topk(input: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+    """Return :func:`topk` for canonical arguments, of which `input` has at least one dimension."""
+    places = _top_places(input, k, dim, largest)
+    return input.gather(dim, places), places
 
 
 def _prepare(name: str, input: Tensor, dim: int) -> int:

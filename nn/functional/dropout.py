@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.current import current
+from tensorplug.core.dtypes import FLOATING, float32
+from tensorplug.core.generator import generator_of
 from tensorplug.core.ops import rand
 
+from ..ops.dropout import random_dropout
 from ._common import tensor
 
 __all__ = [
@@ -27,12 +32,19 @@ def _check(input: Any, p: float, name: str) -> None:
 
 def _kept(input: Tensor, shape: Any, p: float) -> Tensor:
     """Return True with probability 1 - p."""
-    return rand(*shape, device=input.device) >= p
+    return rand(*shape, dtype=float32, device=input.device) >= p
 
 
 def _drop(input: Tensor, shape: Any, p: float, training: bool, inplace: bool) -> Tensor:
     if not training or p == 0.0:
         return input
+    if (
+        shape is input._shape
+        and not (inplace or current.interposed)  # of which vmap wants to see how numbers are drawn
+        and input.dtype.category == FLOATING
+    ):
+        seed, offset = generator_of(input.device).take(math.prod(shape))
+        return random_dropout(input, p, seed, offset)[0]
     scale = _kept(input, shape, p).to(input.dtype) * (1 / (1 - p) if p < 1 else 0.0)
     return input.mul_(scale) if inplace else input * scale
 
@@ -61,7 +73,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     tensor([1., 1., 1.])
     """
     _check(input, p, "dropout")
-    return _drop(input, input.shape, p, training, inplace)
+    return _drop(input, input._shape, p, training, inplace)
 
 
 def _feature_dropout(count: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:

@@ -53,6 +53,23 @@ def _sort_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, dtype=complex128)), RuntimeError, "no order")
 
 
+def _with_dimension(samples: Any, *options: Any) -> Any:
+    """Return samples in canonical form, of inputs with a dimension: (input, …, dim, one of two ways)."""
+
+    def canonical(make: Any, dtype: DType) -> Iterator[Sample]:
+        for sample in samples(make, dtype):
+            input, *rest = sample.args
+            named = dict(zip(options, rest, strict=False)) | sample.kwargs
+            if input.ndim:
+                dim = named.get("dim", -1) % input.ndim
+                if "k" in options:
+                    yield Sample(input, named["k"], dim, named.get("largest", True))
+                else:
+                    yield Sample(input, dim, named.get("descending", False))
+
+    return canonical
+
+
 def _order_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1, False)
     yield Sample(make(3, 4), 0, True)
@@ -235,10 +252,18 @@ RECORDS = [
         "argsort", sort_samples, _argsort, dtypes=ORDERED, gradient=False, errors=_sort_errors
     ),
     OpRecord("sort", sort_samples, _sort, dtypes=ORDERED, errors=_sort_errors),
+    OpRecord("_sort", _with_dimension(sort_samples, "dim", "descending"), _sort, ORDERED, torch=""),
     OpRecord("_order", _order_samples, _argsort, dtypes=ORDERED, gradient=False, torch=""),
     OpRecord("msort", _msort_samples, _msort, dtypes=ORDERED),
     OpRecord(
         "topk", topk_samples, check=_check_topk, dtypes=ORDERED, errors=_topk_errors, skips=_TIES
+    ),
+    OpRecord(
+        "_topk",
+        _with_dimension(topk_samples, "k", "dim", "largest"),
+        check=_check_topk,
+        dtypes=ORDERED,
+        torch="",
     ),
     OpRecord("_top_places", _inner_topk_samples, dtypes=ORDERED, gradient=False, torch=""),
     OpRecord("kthvalue", _kth_samples, _kthvalue, dtypes=NUMBERED, errors=_kth_errors, skips=_TIES),

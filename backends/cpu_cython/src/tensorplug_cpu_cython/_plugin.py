@@ -10,9 +10,9 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 
 from . import machine
 from ._dtypes import PRIORITY
-from .families import places, pointwise, products, reductions, sequences, softmaxes
+from .families import orders, places, pointwise, products, reductions, sequences, softmaxes
 
-FAMILIES = (places, pointwise, products, reductions, sequences, softmaxes)
+FAMILIES = (orders, places, pointwise, products, reductions, sequences, softmaxes)
 
 
 class CompiledRuntime(RuntimeExtension):

@@ -10,6 +10,7 @@ from ._dtypes import PRIORITY
 from .families import (
     activations,
     convolutions,
+    dropout,
     embedding,
     losses,
     normalization,
@@ -17,7 +18,18 @@ from .families import (
     recurrent,
 )
 
-FAMILIES = (activations, convolutions, embedding, losses, normalization, pooling, recurrent)
+from .families import (
+    activations,
+    convolutions,
+    dropout,
+    embedding,
+    losses,
+    normalization,
+    pooling,
+    recurrent,
+)
+
+FAMILIES = (activations, convolutions, dropout, embedding, losses, normalization, pooling, recurrent)
 
 
 class CythonNetworksPlugin:

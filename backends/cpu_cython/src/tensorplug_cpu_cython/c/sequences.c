@@ -3,56 +3,28 @@
 #include <string.h>
 
 #include "parallel.h"
+#include "philox.h"
 
-enum { ROUNDS = 10, WIDTH = 256, LANES = 16 };
+enum { WIDTH = 256, LANES = TP_PHILOX_LANES };
 
-/* Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3. Several blocks at a time,
-   so that the compiler vectorises over them. */
 static void philox(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset, uint64_t upper, int threads) {
     const ptrdiff_t blocks = (count + 3) / 4, groups = (blocks + LANES - 1) / LANES;
     TP_PARALLEL(groups, threads, begin, end, {
         for (ptrdiff_t group = begin; group < end; group++) {
-            uint32_t a[LANES];
-            uint32_t b[LANES];
-            uint32_t c[LANES];
-            uint32_t d[LANES];
-            uint32_t key0 = (uint32_t)seed;
-            uint32_t key1 = (uint32_t)(seed >> 32);
-            for (int l = 0; l < LANES; l++) {
-                const uint64_t low = offset + (uint64_t)(group * LANES + l);
-                const uint64_t high = upper + (low < offset);
-                a[l] = (uint32_t)low;
-                b[l] = (uint32_t)(low >> 32);
-                c[l] = (uint32_t)high;
-                d[l] = (uint32_t)(high >> 32);
-            }
-            for (int round = 0; round < ROUNDS; round++) {
-                for (int l = 0; l < LANES; l++) {
-                    const uint64_t p = (uint64_t)a[l] * 0xD2511F53u;
-                    const uint64_t q = (uint64_t)c[l] * 0xCD9E8D57u;
-                    const uint32_t x = (uint32_t)(q >> 32) ^ b[l] ^ key0;
-                    const uint32_t y = (uint32_t)(p >> 32) ^ d[l] ^ key1;
-                    a[l] = x;
-                    b[l] = (uint32_t)q;
-                    c[l] = y;
-                    d[l] = (uint32_t)p;
-                }
-                key0 += 0x9E3779B9u;
-                key1 += 0xBB67AE85u;
-            }
+            tp_philox_words w;
+            tp_philox(&w, seed, offset, upper, (uint64_t)group * LANES);
             int64_t *to = out + group * LANES * 4;
             const ptrdiff_t left = count - group * LANES * 4;
             if (left >= LANES * 4) {
                 for (int l = 0; l < LANES; l++) {
-                    to[4 * l] = a[l];
-                    to[4 * l + 1] = b[l];
-                    to[4 * l + 2] = c[l];
-                    to[4 * l + 3] = d[l];
+                    to[4 * l] = w.word[0][l];
+                    to[4 * l + 1] = w.word[1][l];
+                    to[4 * l + 2] = w.word[2][l];
+                    to[4 * l + 3] = w.word[3][l];
                 }
             } else {
                 for (ptrdiff_t i = 0; i < left; i++) {
-                    const uint32_t *const words[4] = {a, b, c, d};
-                    to[i] = words[i & 3][i >> 2];
+                    to[i] = w.word[i & 3][i >> 2];
                 }
             }
         }

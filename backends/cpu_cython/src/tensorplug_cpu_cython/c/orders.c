@@ -1,0 +1,278 @@
+#include "orders.h"
+
+#include <stdlib.h>
+
+#include "parallel.h"
+
+/* Elements are turned into unsigned keys in the same order, all NaN into the largest; descending inverts
+   the keys. Keys of at most 32 bits are packed with their places into one word. What is sorted is then
+   different from all others, so any algorithm keeps the order of equal elements. */
+
+static inline uint32_t key_F32(float x) {
+    union { float f; uint32_t u; } b = {.f = x + 0.0f}; /* -0 becomes 0 */
+    return x != x ? UINT32_MAX : b.u ^ ((uint32_t)((int32_t)b.u >> 31) | 0x80000000u);
+}
+static inline uint64_t key_F64(double x) {
+    union { double f; uint64_t u; } b = {.f = x + 0.0};
+    return x != x ? UINT64_MAX : b.u ^ ((uint64_t)((int64_t)b.u >> 63) | 0x8000000000000000u);
+}
+static inline uint64_t key_I64(int64_t x) { return (uint64_t)x ^ 0x8000000000000000u; }
+static inline uint32_t key_I32(int32_t x) { return (uint32_t)x ^ 0x80000000u; }
+static inline uint32_t key_I16(int16_t x) { return (uint32_t)(uint16_t)(x ^ 0x8000); }
+static inline uint32_t key_I8(int8_t x) { return (uint32_t)(uint8_t)(x ^ 0x80); }
+static inline uint32_t key_U8(uint8_t x) { return x; }
+static inline uint32_t key_BOOL(uint8_t x) { return x != 0; }
+static inline uint32_t key_F16(uint16_t x) { return key_F32(wide_F16(x)); }
+static inline uint32_t key_BF16(uint16_t x) { return key_F32(wide_BF16(x)); }
+
+enum { SMALL = 12, RADIX_FROM = 96, PACKED_MOST = 0x7fffffff };
+
+/* --- words that carry key and place ---------------------------------------------------------------------- */
+
+static void insertion(uint64_t *w, ptrdiff_t n) {
+    for (ptrdiff_t i = 1; i < n; i++) {
+        const uint64_t moved = w[i];
+        ptrdiff_t j = i;
+        for (; j && w[j - 1] > moved; j--) w[j] = w[j - 1];
+        w[j] = moved;
+    }
+}
+
+/* Merge sort over runs of insertion sort; what is sorted lies in `w` at the end. */
+static void merge_sort(uint64_t *w, uint64_t *other, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i += SMALL) insertion(w + i, n - i < SMALL ? n - i : SMALL);
+    uint64_t *from = w, *to = other;
+    for (ptrdiff_t run = SMALL; run < n; run *= 2) {
+        for (ptrdiff_t start = 0; start < n; start += 2 * run) {
+            const ptrdiff_t middle = start + run < n ? start + run : n, end = middle + run < n ? middle + run : n;
+            ptrdiff_t a = start, b = middle, at = start;
+            while (a < middle && b < end) {
+                const uint64_t x = from[a], y = from[b];
+                const int second = y < x;
+                to[at++] = second ? y : x;
+                a += !second;
+                b += second;
+            }
+            if (a < middle) memcpy(to + at, from + a, (size_t)(middle - a) * sizeof *to);
+            if (b < end) memcpy(to + at, from + b, (size_t)(end - b) * sizeof *to);
+        }
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != w) memcpy(w, from, (size_t)n * sizeof *w);
+}
+
+/* Sort by the bytes from bit `low` to 63, least significant first. `carried` (if not NULL) follows `w`.
+   Returns whether the result lies in the other arrays. */
+static int radix_sort(uint64_t *w, uint64_t *other, uint32_t *carried, uint32_t *other_carried, ptrdiff_t n,
+                      int low, ptrdiff_t (*counts)[256]) {
+    int turned = 0;
+    memset(counts, 0, 8 * sizeof *counts);
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (int b = low / 8; b < 8; b++) counts[b][w[i] >> 8 * b & 255]++;
+    for (int b = low / 8; b < 8; b++) {
+        ptrdiff_t *count = counts[b], total = 0;
+        if (count[w[0] >> 8 * b & 255] == n) continue; /* all have the same byte */
+        for (int i = 0; i < 256; i++) {
+            const ptrdiff_t some = count[i];
+            count[i] = total;
+            total += some;
+        }
+        if (carried) {
+            for (ptrdiff_t i = 0; i < n; i++) {
+                const ptrdiff_t at = count[w[i] >> 8 * b & 255]++;
+                other[at] = w[i];
+                other_carried[at] = carried[i];
+            }
+            uint32_t *swapped = carried;
+            carried = other_carried;
+            other_carried = swapped;
+        } else {
+            for (ptrdiff_t i = 0; i < n; i++) other[count[w[i] >> 8 * b & 255]++] = w[i];
+        }
+        uint64_t *swapped = w;
+        w = other;
+        other = swapped;
+        turned = !turned;
+    }
+    return turned;
+}
+
+static void sort_words(uint64_t *w, uint64_t *other, ptrdiff_t n, ptrdiff_t (*counts)[256]) {
+    if (n <= SMALL) insertion(w, n);
+    else if (n < RADIX_FROM) merge_sort(w, other, n);
+    else if (radix_sort(w, other, NULL, NULL, n, 32, counts)) memcpy(w, other, (size_t)n * sizeof *w);
+}
+
+/* Bring the k least words to the front, in no order (Hoare's quickselect, with the middle of three). */
+static void select_words(uint64_t *w, ptrdiff_t n, ptrdiff_t k) {
+    ptrdiff_t low = 0, high = n - 1;
+    while (high - low > 16) {
+        const uint64_t a = w[low], b = w[low + (high - low) / 2], c = w[high];
+        const uint64_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        ptrdiff_t i = low, j = high;
+        while (i <= j) {
+            while (w[i] < pivot) i++;
+            while (w[j] > pivot) j--;
+            if (i <= j) {
+                const uint64_t swapped = w[i];
+                w[i++] = w[j];
+                w[j--] = swapped;
+            }
+        }
+        if (k - 1 <= j) high = j;
+        else if (k - 1 >= i) low = i;
+        else return;
+    }
+    insertion(w + low, high - low + 1);
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+#define NARROW(S, T)                                                                                   \
+    static int sort_##S(const tp_order *o, int threads) {                                              \
+        const T *x = o->x;                                                                             \
+        const ptrdiff_t n = o->n, after = o->after, rows = o->before * after;                          \
+        const uint32_t flip = o->descending ? UINT32_MAX : 0;                                          \
+        int failed = 0;                                                                                \
+        TP_PARALLEL(rows, threads, begin, end, {                                                       \
+            uint64_t *w = malloc((size_t)(2 * n) * sizeof *w + 8 * 256 * sizeof(ptrdiff_t));           \
+            ptrdiff_t(*counts)[256] = w ? (ptrdiff_t(*)[256])(w + 2 * n) : NULL;                       \
+            if (!w && begin < end) {                                                                   \
+                _Pragma("omp atomic write") failed = 1;                                                \
+            }                                                                                          \
+            for (ptrdiff_t row = begin; w && row < end; row++) {                                       \
+                const ptrdiff_t at = row / after * n * after + row % after;                            \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    w[i] = (uint64_t)(key_##S(x[at + i * after]) ^ flip) << 32 | (uint64_t)i;          \
+                sort_words(w, w + n, n, counts);                                                       \
+                for (ptrdiff_t i = 0; i < n; i++) o->places[at + i * after] = (int64_t)(uint32_t)w[i]; \
+                if (o->values) {                                                                       \
+                    T *values = o->values;                                                             \
+                    for (ptrdiff_t i = 0; i < n; i++)                                                  \
+                        values[at + i * after] = x[at + (ptrdiff_t)(uint32_t)w[i] * after];            \
+                }                                                                                      \
+            }                                                                                          \
+            free(w);                                                                                   \
+        });                                                                                            \
+        return !failed;                                                                                \
+    }                                                                                                  \
+    static int top_##S(const tp_order *o, int threads) {                                               \
+        const T *x = o->x;                                                                             \
+        const ptrdiff_t n = o->n, k = o->k, after = o->after, rows = o->before * after;                \
+        const uint32_t flip = o->descending ? UINT32_MAX : 0;                                          \
+        /* Candidates collect behind the best so far, and are looked through when there are many. */   \
+        const ptrdiff_t room = k < n / 4 ? 2 * k + 64 : n;                                             \
+        int failed = 0;                                                                                \
+        TP_PARALLEL(rows, threads, begin, end, {                                                       \
+            uint64_t *w = malloc((size_t)(room + k) * sizeof *w + 8 * 256 * sizeof(ptrdiff_t));        \
+            ptrdiff_t(*counts)[256] = w ? (ptrdiff_t(*)[256])(w + room + k) : NULL;                    \
+            if (!w && begin < end) {                                                                   \
+                _Pragma("omp atomic write") failed = 1;                                                \
+            }                                                                                          \
+            for (ptrdiff_t row = begin; w && row < end; row++) {                                       \
+                const T *from = x + row / after * n * after + row % after;                             \
+                ptrdiff_t held = 0;                                                                    \
+                if (room == n) {                                                                       \
+                    for (ptrdiff_t i = 0; i < n; i++)                                                  \
+                        w[i] = (uint64_t)(key_##S(from[i * after]) ^ flip) << 32 | (uint64_t)i;        \
+                    held = n;                                                                          \
+                } else {                                                                               \
+                    uint32_t worst = UINT32_MAX; /* the key of the k-th best so far */                 \
+                    int full = 0;                                                                      \
+                    for (ptrdiff_t first = 0; first < n; first += 64) {                                \
+                        const ptrdiff_t count = n - first < 64 ? n - first : 64;                       \
+                        uint32_t keys[64];                                                             \
+                        uint32_t least = UINT32_MAX;                                                   \
+                        for (ptrdiff_t i = 0; i < count; i++)                                          \
+                            keys[i] = key_##S(from[(first + i) * after]) ^ flip;                       \
+                        for (ptrdiff_t i = 0; i < count; i++) least = keys[i] < least ? keys[i] : least; \
+                        /* Of equal elements the first counts, so a later one has to be better. */     \
+                        if (full && least >= worst) continue;                                          \
+                        if (held + count > room) {                                                     \
+                            select_words(w, held, k);                                                  \
+                            held = k;                                                                  \
+                            worst = 0;                                                                 \
+                            for (ptrdiff_t i = 0; i < k; i++)                                          \
+                                worst = w[i] >> 32 > worst ? (uint32_t)(w[i] >> 32) : worst;           \
+                            full = 1;                                                                  \
+                        }                                                                              \
+                        for (ptrdiff_t i = 0; i < count; i++) {                                        \
+                            w[held] = (uint64_t)keys[i] << 32 | (uint64_t)(first + i);                 \
+                            held += !full || keys[i] < worst;                                          \
+                        }                                                                              \
+                    }                                                                                  \
+                }                                                                                      \
+                if (held > k) select_words(w, held, k);                                                \
+                sort_words(w, w + room, k, counts);                                                    \
+                const ptrdiff_t at = row / after * k * after + row % after;                            \
+                for (ptrdiff_t i = 0; i < k; i++) {                                                    \
+                    const ptrdiff_t place = (ptrdiff_t)(uint32_t)w[i];                                 \
+                    o->places[at + i * after] = place;                                                 \
+                    if (o->values) ((T *)o->values)[at + i * after] = from[place * after];             \
+                }                                                                                      \
+            }                                                                                          \
+            free(w);                                                                                   \
+        });                                                                                            \
+        return !failed;                                                                                \
+    }
+NARROW(F32, float)
+NARROW(I32, int32_t)
+NARROW(I16, int16_t)
+NARROW(I8, int8_t)
+NARROW(U8, uint8_t)
+NARROW(BOOL, uint8_t)
+NARROW(F16, uint16_t)
+NARROW(BF16, uint16_t)
+
+/* Keys of 64 bits: the places are carried along. */
+#define WIDE(S, T)                                                                                     \
+    static int sort_##S(const tp_order *o, int threads) {                                              \
+        const T *x = o->x;                                                                             \
+        const ptrdiff_t n = o->n, after = o->after, rows = o->before * after, k = o->k;                \
+        const uint64_t flip = o->descending ? UINT64_MAX : 0;                                          \
+        int failed = 0;                                                                                \
+        TP_PARALLEL(rows, threads, begin, end, {                                                       \
+            uint64_t *w = malloc((size_t)n * (2 * sizeof *w + 2 * sizeof(uint32_t)) + 8 * 256 * sizeof(ptrdiff_t)); \
+            ptrdiff_t(*counts)[256] = w ? (ptrdiff_t(*)[256])(w + 2 * n) : NULL;                       \
+            uint32_t *places = w ? (uint32_t *)(counts + 8) : NULL;                                    \
+            if (!w && begin < end) {                                                                   \
+                _Pragma("omp atomic write") failed = 1;                                                \
+            }                                                                                          \
+            for (ptrdiff_t row = begin; w && row < end; row++) {                                       \
+                const ptrdiff_t from = row / after * n * after + row % after;                          \
+                const ptrdiff_t to = row / after * k * after + row % after;                            \
+                const uint32_t *found = places;                                                        \
+                for (ptrdiff_t i = 0; i < n; i++) {                                                    \
+                    w[i] = key_##S(x[from + i * after]) ^ flip;                                        \
+                    places[i] = (uint32_t)i;                                                           \
+                }                                                                                      \
+                if (n <= SMALL) {                                                                      \
+                    for (ptrdiff_t i = 1; i < n; i++) {                                                \
+                        const uint64_t moved = w[i];                                                   \
+                        ptrdiff_t j = i;                                                               \
+                        for (; j && w[j - 1] > moved; j--) { w[j] = w[j - 1]; places[j] = places[j - 1]; } \
+                        w[j] = moved;                                                                  \
+                        places[j] = (uint32_t)i;                                                       \
+                    }                                                                                  \
+                } else if (radix_sort(w, w + n, places, places + n, n, 0, counts)) {                   \
+                    found = places + n;                                                                \
+                }                                                                                      \
+                for (ptrdiff_t i = 0; i < k; i++) {                                                    \
+                    o->places[to + i * after] = found[i];                                              \
+                    if (o->values) ((T *)o->values)[to + i * after] = x[from + (ptrdiff_t)found[i] * after]; \
+                }                                                                                      \
+            }                                                                                          \
+            free(w);                                                                                   \
+        });                                                                                            \
+        return !failed;                                                                                \
+    }
+WIDE(F64, double)
+WIDE(I64, int64_t)
+
+#define TYPES(name, wide)                                                                              \
+    {[TP_F32] = name##_F32, [TP_F64] = wide##_F64, [TP_I64] = wide##_I64, [TP_I32] = name##_I32,       \
+     [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8, [TP_BOOL] = name##_BOOL,         \
+     [TP_F16] = name##_F16, [TP_BF16] = name##_BF16}
+const tp_orders LEVEL(tp_order_table) = {.sort = TYPES(sort, sort), .top = TYPES(top, sort)};

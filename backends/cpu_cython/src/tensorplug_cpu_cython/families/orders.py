@@ -1,0 +1,26 @@
+"""Kernels that sort and select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import KernelTable
+
+from .. import orders
+from .._dtypes import NUMBERED, shared_kernel
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    order, top_places = shared_kernel("_order"), shared_kernel("_top_places")
+
+    @table.kernel(dtypes=NUMBERED)
+    def _order(input: Any, dim: int, descending: bool) -> Any:
+        return orders.order(input, dim, descending, order)
+
+    @table.kernel(dtypes=NUMBERED)
+    def _top_places(input: Any, k: int, dim: int, largest: bool) -> Any:
+        return orders.top_places(input, k, dim, largest, top_places)
+
+    table.add("_sort", orders.sort, dtypes=NUMBERED)
+    table.add("_topk", orders.top, dtypes=NUMBERED)

@@ -1,0 +1,44 @@
+"""Records of dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import tensorplug.nn  # noqa: F401  registers the ops
+from tensorplug.core.dtypes import FLOATS, DType, bool_
+
+from ..records import OpRecord, Sample
+from .random import philox
+
+
+def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for p in (0.25, 0.5, 1.0):
+        yield Sample(make(3, 50), p, 5, 0)
+    yield Sample(make(130), 0.1, (1 << 64) - 1, (1 << 64) - 2, label="the counter wraps around")
+    yield Sample(make(), 0.5, 0, 3)
+    yield Sample(make(0, 3), 0.5, 0, 0)
+
+
+def _dropout(a: Any, p: float, seed: int, offset: int) -> Any:
+    numbers = (philox(a.shape, seed, offset) >> 8) * 2.0**-24
+    kept = numbers >= np.float32(p)
+    return _scaled(a, kept, p), kept
+
+
+def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 5), make(3, 5, dtype=bool_), 0.25)
+    yield Sample(make(), make(dtype=bool_), 0.5)
+    yield Sample(make(0, 3), make(0, 3, dtype=bool_), 1.0)
+
+
+def _scaled(g: Any, kept: Any, p: float) -> Any:
+    return g * kept * (1 / (1 - p) if p < 1 else 0)
+
+
+RECORDS = [
+    OpRecord("random_dropout", _samples, _dropout, FLOATS, torch=""),
+    OpRecord("dropout_gradient", _gradient_samples, _scaled, FLOATS, torch=""),
+]
