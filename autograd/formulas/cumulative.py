@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.creation import fill_new
+from tensorplug.core.ops.gathering import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
@@ -71,7 +72,13 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
     return (input - result).exp().conj() * s.transpose(dim, -1)
 
 
+def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
+    return _gathered_sum(g_values, input_shape, dim, indices)
+
+
 DERIVATIVES = [
+    derivative("_cummax", input=_extreme),
+    derivative("_cummin", input=_extreme),
     derivative("cumsum", input=_reversed_cumsum),
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),

@@ -33,6 +33,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pooling": ([], ["pooling.c"]),
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
+    "scans": ([], ["scans.c"]),
     "sequences": ([], ["sequences.c"]),
 }
 

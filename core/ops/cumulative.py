@@ -135,9 +135,15 @@ def cummax(input: Tensor, dim: int) -> results.cummax:
     check_tensor(input, "cummax")
     refuse_complex(input, "cummax")
     dim = normalize_dim(dim, len(input._shape), "cummax")
+    return results.cummax(*_cummax(input, dim))
+
+
+@composite(method=False, outputs="values, indices")
+def _cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Return :func:`cummax` for canonical arguments."""
     plain = input.detach()
     places = _last_places(plain, _running_maximum(plain, dim), dim)
-    return results.cummax(input.gather(dim, places), places)
+    return input.gather(dim, places), places
 
 
 @composite(outputs="values, indices")
@@ -159,9 +165,15 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     check_tensor(input, "cummin")
     refuse_complex(input, "cummin")
     dim = normalize_dim(dim, len(input._shape), "cummin")
+    return results.cummin(*_cummin(input, dim))
+
+
+@composite(method=False, outputs="values, indices")
+def _cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Return :func:`cummin` for canonical arguments."""
     # The order turned around: bits of integers and bool are inverted, as -x has no place for the
     # least.
     plain = input.detach()
     mirror = -plain if input.dtype.category == FLOATING else ~plain
     places = _last_places(mirror, _running_maximum(mirror, dim), dim)
-    return results.cummin(input.gather(dim, places), places)
+    return input.gather(dim, places), places

@@ -116,6 +116,12 @@ def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(0, 3), 1)
 
 
+def _canonical(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sample in _extreme_samples(make, dtype):
+        input, dim = (*sample.args, *sample.kwargs.values())
+        yield Sample(input, dim % max(input.ndim, 1), label=sample.label)
+
+
 RECORDS = [
     OpRecord("cumsum", _with_dtype, _along(np.cumsum), errors=_dim_errors, atol=CANCELLATION),
     OpRecord(
@@ -139,6 +145,8 @@ RECORDS = [
     OpRecord(
         "cummin", _extreme_samples, _extreme(np.less_equal), dtypes=ORDERED, errors=_extreme_errors
     ),
+    OpRecord("_cummax", _canonical, _extreme(np.greater_equal), dtypes=ORDERED, torch=""),
+    OpRecord("_cummin", _canonical, _extreme(np.less_equal), dtypes=ORDERED, torch=""),
     OpRecord(
         "_running_maximum", _inner_samples, _running, dtypes=ORDERED, gradient=False, torch=""
     ),

@@ -10,9 +10,18 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 
 from . import machine
 from ._dtypes import PRIORITY
-from .families import orders, places, pointwise, products, reductions, sequences, softmaxes
+from .families import (
+    orders,
+    places,
+    pointwise,
+    products,
+    reductions,
+    scans,
+    sequences,
+    softmaxes,
+)
 
-FAMILIES = (orders, places, pointwise, products, reductions, sequences, softmaxes)
+FAMILIES = (orders, places, pointwise, products, reductions, scans, sequences, softmaxes)
 
 
 class CompiledRuntime(RuntimeExtension):
