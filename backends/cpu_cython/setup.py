@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "cells": ([], ["cells.c"]),
     "dropout": ([], ["dropout.c"]),
     "losses": ([], ["losses.c"]),
+    "moments": ([], ["moments.c"]),
     "orders": ([], ["orders.c"]),
     "places": ([], ["places.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),

@@ -11,6 +11,7 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 from . import machine
 from ._dtypes import PRIORITY
 from .families import (
+    moments,
     orders,
     places,
     pointwise,
@@ -21,7 +22,7 @@ from .families import (
     softmaxes,
 )
 
-FAMILIES = (orders, places, pointwise, products, reductions, scans, sequences, softmaxes)
+FAMILIES = (moments, orders, places, pointwise, products, reductions, scans, sequences, softmaxes)
 
 
 class CompiledRuntime(RuntimeExtension):

@@ -1,0 +1,96 @@
+"""Variances, standard deviations and norms."""
+
+cimport numpy as np
+from libc.stdlib cimport free, malloc
+
+from . import pointwise
+
+from .machine cimport (
+    TP_BF16, TP_F16, TP_F32, TP_F64, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
+)
+
+np.import_array()
+
+cdef extern from "c/moments.h":
+    enum:
+        TP_VARIANCE, TP_DEVIATION, TP_NORM1, TP_NORM2
+    Py_ssize_t tp_moment_room(Py_ssize_t, int) noexcept nogil
+    ctypedef void (*tp_moment_function)(
+        const void *, void *, double *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
+    ctypedef struct tp_moments:
+        tp_moment_function reduce[4][2]
+
+cdef extern from *:
+    """
+    #define tp_moments_of(level) TP_CHOOSE(tp_moment_table, level)
+    """
+    const tp_moments *tp_moments_of(int)
+
+cdef const tp_moments *kernels = tp_moments_of(simd_level)
+
+cdef enum:
+    GRAIN = 32768, HOLD = 4096
+
+VARIANCE, DEVIATION, NORM1, NORM2 = TP_VARIANCE, TP_DEVIATION, TP_NORM1, TP_NORM2
+
+
+def reduce(input, int kind, tuple dim, double correction, bint keepdim):
+    """Return a variance or norm over `dim`, or None for what is left to NumPy."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef int number = type_of(array), i, d, dims = np.PyArray_NDIM(array), out_dims = 0, state = 0, threads
+    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t size, count = 1, total = np.PyArray_SIZE(array)
+    cdef np.npy_intp shape[64]
+    cdef bint reduced[64]
+    cdef double divisor
+    cdef double *partial
+    cdef tp_moment_function function
+    if not total or not dim:
+        return None
+    if number == TP_F16 or number == TP_BF16:
+        found = reduce(pointwise.cast(array, descriptors[TP_F32]), kind, dim, correction, keepdim)
+        return None if found is None else pointwise.cast(found, descriptors[number])
+    for i in range(dims):
+        reduced[i] = False
+    for i in range(len(dim)):
+        d = dim[i]
+        reduced[d] = True
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for i in range(dims):
+        size = np.PyArray_DIM(array, i)
+        if not reduced[i] or keepdim:
+            shape[out_dims] = 1 if reduced[i] else size
+            out_dims += 1
+        if reduced[i]:
+            count *= size
+        if size == 1:
+            continue
+        # Reduced dimensions, then kept ones, then reduced ones again.
+        if not reduced[i]:
+            if state == 2:
+                return None
+            state = 1
+        elif state == 1:
+            state = 2
+        sizes[state] *= size
+    if not np.PyArray_IS_C_CONTIGUOUS(array):
+        array = pointwise.clone(array)
+    divisor = max(count - correction, 0.0)
+    result = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+    threads = threads_for(total, GRAIN)
+    partial = <double *> malloc(tp_moment_room(sizes[1], threads) * sizeof(double))
+    if partial == NULL:
+        raise MemoryError()
+    function = kernels.reduce[kind][number == TP_F64]
+    if total < HOLD:
+        function(
+            np.PyArray_DATA(array), np.PyArray_DATA(result), partial, divisor, sizes[0], sizes[1], sizes[2], threads
+        )
+    else:
+        with nogil:
+            function(
+                np.PyArray_DATA(array), np.PyArray_DATA(result), partial, divisor, sizes[0], sizes[1], sizes[2],
+                threads,
+            )
+    free(partial)
+    return result
