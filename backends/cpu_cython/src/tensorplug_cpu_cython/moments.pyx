@@ -39,7 +39,7 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
     cdef np.ndarray array = plain_array(input), result
     cdef int number = type_of(array), i, d, dims = np.PyArray_NDIM(array), out_dims = 0, state = 0, threads
     cdef Py_ssize_t sizes[3]
-    cdef Py_ssize_t size, count = 1, total = np.PyArray_SIZE(array)
+    cdef Py_ssize_t size, count = 1, total = np.PyArray_SIZE(array), outer = 1, at
     cdef np.npy_intp shape[64]
     cdef bint reduced[64]
     cdef double divisor
@@ -65,32 +65,44 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
             count *= size
         if size == 1:
             continue
-        # Reduced dimensions, then kept ones, then reduced ones again.
+        # Kept dimensions, each of which is worth a call, then reduced, kept and reduced ones.
         if not reduced[i]:
-            if state == 2:
+            if state == 0:
+                outer *= size
+                continue
+            if state == 3:
                 return None
-            state = 1
-        elif state == 1:
             state = 2
-        sizes[state] *= size
+        else:
+            state = 1 if state < 2 else 3
+        sizes[state - 1] *= size
+    if state < 2:  # nothing is kept behind: the outer ones need no calls of their own
+        sizes[2], sizes[1], sizes[0], outer = sizes[0], outer, 1, 1
+    elif state == 3 and outer > 1:
+        return None
     if not np.PyArray_IS_C_CONTIGUOUS(array):
         array = pointwise.clone(array)
     divisor = max(count - correction, 0.0)
     result = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
-    threads = threads_for(total, GRAIN)
+    threads = threads_for(total // outer, GRAIN)
     partial = <double *> malloc(tp_moment_room(sizes[1], threads) * sizeof(double))
     if partial == NULL:
         raise MemoryError()
     function = kernels.reduce[kind][number == TP_F64]
     if total < HOLD:
-        function(
-            np.PyArray_DATA(array), np.PyArray_DATA(result), partial, divisor, sizes[0], sizes[1], sizes[2], threads
-        )
+        for at in range(outer):
+            function(
+                <char *> np.PyArray_DATA(array) + at * (np.PyArray_NBYTES(array) // outer),
+                <char *> np.PyArray_DATA(result) + at * (np.PyArray_NBYTES(result) // outer),
+                partial, divisor, sizes[0], sizes[1], sizes[2], 1,
+            )
     else:
         with nogil:
-            function(
-                np.PyArray_DATA(array), np.PyArray_DATA(result), partial, divisor, sizes[0], sizes[1], sizes[2],
-                threads,
-            )
+            for at in range(outer):
+                function(
+                    <char *> np.PyArray_DATA(array) + at * (np.PyArray_NBYTES(array) // outer),
+                    <char *> np.PyArray_DATA(result) + at * (np.PyArray_NBYTES(result) // outer),
+                    partial, divisor, sizes[0], sizes[1], sizes[2], threads,
+                )
     free(partial)
     return result

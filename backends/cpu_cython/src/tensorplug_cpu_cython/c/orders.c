@@ -99,10 +99,11 @@ static int radix_sort(uint64_t *w, uint64_t *other, uint32_t *carried, uint32_t 
     return turned;
 }
 
-static void sort_words(uint64_t *w, uint64_t *other, ptrdiff_t n, ptrdiff_t (*counts)[256]) {
+/* `low` is 32 where the places are in order already, else 0. */
+static void sort_words(uint64_t *w, uint64_t *other, ptrdiff_t n, int low, ptrdiff_t (*counts)[256]) {
     if (n <= SMALL) insertion(w, n);
     else if (n < RADIX_FROM) merge_sort(w, other, n);
-    else if (radix_sort(w, other, NULL, NULL, n, 32, counts)) memcpy(w, other, (size_t)n * sizeof *w);
+    else if (radix_sort(w, other, NULL, NULL, n, low, counts)) memcpy(w, other, (size_t)n * sizeof *w);
 }
 
 /* Bring the k least words to the front, in no order (Hoare's quickselect, with the middle of three). */
@@ -146,7 +147,7 @@ static void select_words(uint64_t *w, ptrdiff_t n, ptrdiff_t k) {
                 const ptrdiff_t at = row / after * n * after + row % after;                            \
                 for (ptrdiff_t i = 0; i < n; i++)                                                      \
                     w[i] = (uint64_t)(key_##S(x[at + i * after]) ^ flip) << 32 | (uint64_t)i;          \
-                sort_words(w, w + n, n, counts);                                                       \
+                sort_words(w, w + n, n, 32, counts);                                                   \
                 for (ptrdiff_t i = 0; i < n; i++) o->places[at + i * after] = (int64_t)(uint32_t)w[i]; \
                 if (o->values) {                                                                       \
                     T *values = o->values;                                                             \
@@ -205,7 +206,7 @@ static void select_words(uint64_t *w, ptrdiff_t n, ptrdiff_t k) {
                     }                                                                                  \
                 }                                                                                      \
                 if (held > k) select_words(w, held, k);                                                \
-                sort_words(w, w + room, k, counts);                                                    \
+                sort_words(w, w + room, k, 0, counts);                                                 \
                 const ptrdiff_t at = row / after * k * after + row % after;                            \
                 for (ptrdiff_t i = 0; i < k; i++) {                                                    \
                     const ptrdiff_t place = (ptrdiff_t)(uint32_t)w[i];                                 \
