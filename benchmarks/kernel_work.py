@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 Shape = Callable[[int], tuple[int, ...]]
+Values = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class Work:
         Arrays of that size that are read or written, of 4 bytes per element.
     arguments : int
     tolerance : float
-    values : callable
-        Given a generator and a shape, makes an argument; normally distributed float32 unless told.
+    values : callable or tuple of callables
+        Given a generator and a shape, makes an argument; normally distributed float32 unless told. A tuple
+        has one for each argument.
     others : tuple of callable
         The shapes of further arguments.
     operations : callable, optional
@@ -39,7 +41,7 @@ class Work:
     passes: float
     arguments: int = 1
     tolerance: float = 1e-4
-    values: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None
+    values: Values | tuple[Values, ...] | None = None
     others: tuple[Shape, ...] = ()
     operations: Callable[[int], float] | None = None
 
@@ -48,7 +50,10 @@ class Work:
         generator = np.random.default_rng(0)
         values = self.values or normal
         shapes = [*[self.shape] * self.arguments, *self.others]
-        arrays = [values(generator, shape(size)) for shape in shapes]
+        makers = values if isinstance(values, tuple) else (values,) * len(shapes)
+        arrays = [
+            maker(generator, shape(size)) for maker, shape in zip(makers, shapes, strict=True)
+        ]
 
         def set_up(lib: Any) -> Callable[[], Any]:
             tensors = [lib.from_numpy(array.copy()) for array in arrays]
@@ -372,6 +377,8 @@ def layers() -> Iterator[Work]:
 
 def all_work() -> list[Work]:
     """Return every op of the suite."""
+    from .kernel_places import indexing, losses, ordering, random_numbers, scans
+
     return [
         *pointwise(),
         *other_dtypes(),
@@ -379,4 +386,9 @@ def all_work() -> list[Work]:
         *copies(),
         *reductions(),
         *layers(),
+        *losses(),
+        *indexing(),
+        *ordering(),
+        *scans(),
+        *random_numbers(),
     ]
