@@ -1,0 +1,112 @@
+"""Cross-entropy and dropout, against NumPy in float64: threads, strides, classes that do not exist."""
+
+import numpy as np
+import pytest
+
+machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
+from tensorplug_cpu_cython import dropout, losses, sequences  # noqa: E402
+from tensorplug_cpu_cython.families.losses import _no_gradient, _no_losses, _reduced  # noqa: E402
+
+# Short rows are padded, long ones go in runs, columns in blocks.
+SHAPES = [(1, 1), (5, 10), (130, 3), (7, 512), (9, 513), (300, 700), (2, 9000), (3, 6, 5), (4, 20, 300)]
+
+
+@pytest.fixture(params=[1, 2, 4], autouse=True)
+def threads(request):
+    before = machine.get_num_threads()
+    machine.set_num_threads(request.param)
+    yield request.param
+    machine.set_num_threads(before)
+
+
+def case(shape, dtype, weighted, ignored):
+    generator = np.random.default_rng(0)
+    scores = (generator.standard_normal(shape) * 5).astype(dtype)
+    target = generator.integers(0, shape[1], (shape[0], *shape[2:]))
+    target[0] = ignored
+    weight = (generator.random(shape[1]) + 0.5).astype(dtype) if weighted else None
+    return scores, target, weight
+
+
+def expected(scores, target, weight, ignored):
+    """Return losses, weights and the gradient of the losses' sum, in float64."""
+    exact = scores.astype(np.float64)
+    exact = exact - exact.max(1, keepdims=True)
+    softmax = np.exp(exact) / np.exp(exact).sum(1, keepdims=True)
+    chosen = np.where(target == ignored, 0, target)
+    weights = np.ones(scores.shape[1]) if weight is None else weight.astype(np.float64)
+    weights = np.where(target == ignored, 0, weights[chosen])
+    picked = np.take_along_axis(softmax, chosen[:, None], 1)
+    gradient = softmax * weights[:, None]
+    share = np.take_along_axis(gradient, chosen[:, None], 1) - weights[:, None]
+    np.put_along_axis(gradient, chosen[:, None], share, 1)
+    return -np.log(picked)[:, 0] * weights, weights, gradient
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignored", [-100, 0])
+def test_cross_entropy(shape, dtype, weighted, ignored):
+    scores, target, weight = case(shape, dtype, weighted, ignored)
+    lost, weights, gradient = expected(scores, target, weight, ignored)
+    tolerance = {"rtol": 2e-5, "atol": 2e-5} if dtype is np.float32 else {"rtol": 1e-11, "atol": 1e-12}
+    for given in (scores, np.asfortranarray(scores)):
+        rest = (given, target, weight, ignored)
+        found = losses.cross_entropy(*rest, "none", _reduced)
+        np.testing.assert_allclose(found, lost, **tolerance)
+        found = losses.cross_entropy(*rest, "sum", _reduced)
+        np.testing.assert_allclose(found, lost.sum(), **tolerance)
+        g = np.full(target.shape, 2, dtype)
+        found = losses.cross_entropy_gradient(g, *rest, "none", _no_gradient)
+        np.testing.assert_allclose(found, 2 * gradient, **tolerance)
+        if weights.any():
+            found = losses.cross_entropy(*rest, "mean", _reduced)
+            np.testing.assert_allclose(found, lost.sum() / weights.sum(), **tolerance)
+        total = weights.sum() or 1
+        one = np.ones((), dtype)
+        found = losses.cross_entropy_gradient(one, *rest, "mean", _no_gradient)
+        np.testing.assert_allclose(found, gradient / total, **tolerance)
+        logs = np.log(np.random.default_rng(1).random(shape)).astype(dtype)
+        found, weighed = losses.likelihood(logs, target, weight, ignored, _no_losses)
+        chosen = np.where(target == ignored, 0, target)[:, None]
+        np.testing.assert_allclose(weighed, weights, rtol=1e-6)
+        picked = np.take_along_axis(logs, chosen, 1)[:, 0]
+        np.testing.assert_allclose(found, -picked * weights, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 1 << 40])
+def test_a_class_that_does_not_exist(wrong):
+    scores, target = np.zeros((500, 3), np.float32), np.zeros(500, np.int64)
+    target[400] = wrong
+    for reduction in ("none", "mean"):
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            losses.cross_entropy(scores, target, None, -100, reduction, _reduced)
+    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+        losses.likelihood(scores, target, None, -100, _no_losses)
+    # What forward would have refused touches no memory outside of the result.
+    g = losses.cross_entropy_gradient(
+        np.ones((), np.float32), scores, target, None, -100, "sum", _no_gradient
+    )
+    np.testing.assert_array_equal(g[400], 0)
+
+
+def test_scores_that_are_no_numbers():
+    scores = np.array([[np.nan, 0], [np.inf, 0], [-np.inf, 0], [-np.inf, -np.inf]], np.float32)
+    found = losses.cross_entropy(scores, np.array([1, 1, 0, 1]), None, -100, "none", _reduced)
+    np.testing.assert_array_equal(found, [np.nan, np.nan, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (64,), (65,), (7, 13), (100_003,)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("p", [0.1, 0.5, 1.0])
+def test_dropout(shape, dtype, p):
+    array = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    seed, offset = 5, (1 << 64) - 3
+    result, kept = dropout.forward(array, p, seed, offset)
+    words = np.asarray(sequences.philox_bits(shape, seed, offset))
+    numbers = (words >> 8).astype(np.float32) * np.float32(2.0**-24)
+    np.testing.assert_array_equal(kept, numbers >= np.float32(p))
+    scale = np.asarray(1 / (1 - p) if p < 1 else 0, dtype)
+    np.testing.assert_allclose(result, array * kept * scale, rtol=1e-3 if dtype is np.float16 else 0)
+    np.testing.assert_array_equal(dropout.backward(array, kept, p), result)
