@@ -185,8 +185,8 @@ def cross_entropy(
         target = _checked(input, target, weight, reduction, "cross_entropy")
         if class_dim:
             return class_cross_entropy(input, target, weight, ignore_index, reduction)
-        scores, classes = input.unsqueeze(0), target.reshape(1)
-        loss = class_cross_entropy(scores, classes, weight, ignore_index, reduction)
+        scores, label = input.unsqueeze(0), target.reshape(1)
+        loss = class_cross_entropy(scores, label, weight, ignore_index, reduction)
         return loss.reshape(target.shape) if reduction == "none" else loss
     logs = log_softmax(input, class_dim)
     loss = _nll(logs, target, weight, ignore_index, reduction, "cross_entropy")

@@ -8,7 +8,17 @@ from tensorplug_cpu_cython import dropout, losses, sequences  # noqa: E402
 from tensorplug_cpu_cython.families.losses import _no_gradient, _no_losses, _reduced  # noqa: E402
 
 # Short rows are padded, long ones go in runs, columns in blocks.
-SHAPES = [(1, 1), (5, 10), (130, 3), (7, 512), (9, 513), (300, 700), (2, 9000), (3, 6, 5), (4, 20, 300)]
+SHAPES = [
+    (1, 1),
+    (5, 10),
+    (130, 3),
+    (7, 512),
+    (9, 513),
+    (300, 700),
+    (2, 9000),
+    (3, 6, 5),
+    (4, 20, 300),
+]
 
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)
@@ -50,7 +60,9 @@ def expected(scores, target, weight, ignored):
 def test_cross_entropy(shape, dtype, weighted, ignored):
     scores, target, weight = case(shape, dtype, weighted, ignored)
     lost, weights, gradient = expected(scores, target, weight, ignored)
-    tolerance = {"rtol": 2e-5, "atol": 2e-5} if dtype is np.float32 else {"rtol": 1e-11, "atol": 1e-12}
+    tolerance = (
+        {"rtol": 2e-5, "atol": 2e-5} if dtype is np.float32 else {"rtol": 1e-11, "atol": 1e-12}
+    )
     for given in (scores, np.asfortranarray(scores)):
         rest = (given, target, weight, ignored)
         found = losses.cross_entropy(*rest, "none", _reduced)
@@ -108,5 +120,7 @@ def test_dropout(shape, dtype, p):
     numbers = (words >> 8).astype(np.float32) * np.float32(2.0**-24)
     np.testing.assert_array_equal(kept, numbers >= np.float32(p))
     scale = np.asarray(1 / (1 - p) if p < 1 else 0, dtype)
-    np.testing.assert_allclose(result, array * kept * scale, rtol=1e-3 if dtype is np.float16 else 0)
+    np.testing.assert_allclose(
+        result, array * kept * scale, rtol=1e-3 if dtype is np.float16 else 0
+    )
     np.testing.assert_array_equal(dropout.backward(array, kept, p), result)

@@ -18,7 +18,7 @@ from .families import (
     recurrent,
 )
 
-from .families import (
+FAMILIES = (
     activations,
     convolutions,
     dropout,
@@ -28,8 +28,6 @@ from .families import (
     pooling,
     recurrent,
 )
-
-FAMILIES = (activations, convolutions, dropout, embedding, losses, normalization, pooling, recurrent)
 
 
 class CythonNetworksPlugin:
