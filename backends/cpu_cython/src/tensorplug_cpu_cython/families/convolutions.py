@@ -21,6 +21,7 @@ def build(table: KernelTable) -> None:
     from .. import attention, products
 
     table.add("linear", products.linear, dtypes=dtypes)
+    table.add("linear", onednn.half_linear, dtypes=[dtype_named("bfloat16")])
     if onednn.has_bf16:
         dtypes.append(dtype_named("bfloat16"))
     for name in _CONVOLUTIONS:
