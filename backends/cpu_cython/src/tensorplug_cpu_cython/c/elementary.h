@@ -1,4 +1,5 @@
-/* More elementary functions of float, made like those of vmath.h: without branches or calls. */
+/* More elementary functions of float, made like those of vmath.h: without branches or calls. Their errors are at
+   most 5 units in the last place, erfc's 12; powers are exact to 1. */
 #ifndef TENSORPLUG_ELEMENTARY_H
 #define TENSORPLUG_ELEMENTARY_H
 
