@@ -8,13 +8,7 @@
 #include "extremes.h"
 #include "parallel.h"
 
-/* Lanes hide the latency of one addition behind the next ones; SSE has registers for half as many. */
-#ifdef __AVX2__
-enum { LANES = 64 };
-#else
-enum { LANES = 32 };
-#endif
-enum { RUN = 4096, WIDTH = 256 };
+enum { LANES = 32, RUN = 4096, WIDTH = 256 };
 
 #define SUM_OF(a, b) ((a) + (b))
 #define PRODUCT_OF(a, b) ((a) * (b))
