@@ -8,6 +8,7 @@ cdef class Formula:
 
 cdef class Plan:
     cdef public tuple formulas, gradients, saves
+    cdef public list programs
     cdef public int only
     cdef public bint partial
     cdef public Rule rule

@@ -121,12 +121,14 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "only", "partial", "rule", "saves")
+    __slots__ = ("formulas", "gradients", "only", "partial", "programs", "rule", "saves")
 
     def __init__(self, rule: Rule, mask: int) -> None:
         sources = rule.sources
         formulas = tuple([f for f in rule.formulas if mask >> f.position & 1])
         self.rule = rule
+        # By formula, where the calls are all alike: its program as soon as it was traced, see Recording.
+        self.programs: list[Any] | None = None
         # Whether an argument that requires grad is declared to have no derivative.
         self.partial = mask.bit_count() != len(formulas)
         slots = {slot for formula in formulas for slot in formula.slots}

@@ -124,7 +124,8 @@ class Pass:
             for edge in node.edges:
                 if edge is None or (needed is not None and edge not in needed):
                     continue
-                if isinstance(edge, TensorBase):
+                # The type of most edges first: as Python, isinstance takes longer to say no.
+                if type(edge) is not OpNode and isinstance(edge, TensorBase):
                     entry = leaves.get(edge)
                     if entry is None:
                         leaves[edge] = [1, None, False]
@@ -284,7 +285,7 @@ class Pass:
                     value, fresh = value[0], False
             if not retain_graph:
                 simple.saved = None
-            if value is None or isinstance(edge, TensorBase):
+            if value is None or (type(edge) is not OpNode and isinstance(edge, TensorBase)):
                 self._deliver(edge, value, fresh, ready)
                 gradient = saved = kept = value = None
                 continue

@@ -84,7 +84,6 @@ class Recorder(GradientLayer):
         node.plan = plan
         node.saved = saved
         node.versions = versions
-        node.programs = None
         output._node = node
         output._state = TRACKED
         if self.watched:
@@ -162,7 +161,6 @@ class Recorder(GradientLayer):
         node.plan = plan
         node.saved = saved
         node.versions = versions
-        node.programs = None
         output._node = node
         output._state = TRACKED
         if self.watched:

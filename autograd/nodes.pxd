@@ -30,7 +30,6 @@ cdef class NodeExtra:
 @cython.trashcan(True)
 cdef class OpNode(Node):
     cdef public Plan plan
-    cdef public list programs
     cdef public tuple saved, versions, sizes
 
     cpdef tuple output_kind(self, int number)

@@ -165,11 +165,9 @@ class AccumulateGrad:
 class OpNode(Node):
     """A recorded op: its rule's formulas over what they saved."""
 
-    __slots__ = ("plan", "programs", "saved", "sizes", "versions")
+    __slots__ = ("plan", "saved", "sizes", "versions")
 
     plan: Plan
-    # By formula, where the call was like one before: its program if it was traced, see Recording.
-    programs: list[Any] | None
     saved: tuple[Any, ...] | None
     versions: tuple[Any, ...]
     # The shapes of the inputs, where broadcasting has to be undone.
@@ -181,7 +179,6 @@ class OpNode(Node):
         self.saved = saved
         self.versions = versions
         self.sizes = None
-        self.programs = None
 
     def name(self) -> str:
         """Return the op's name in the form of a class, such as ``"MulBackward0"``."""

@@ -335,8 +335,8 @@ def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any,
     plan = node.plan
     formula: Formula = plan.formulas[place]
     references = plan.gradients[place]
-    if node.programs is not None:
-        known: Program | None = node.programs[place]
+    if plan.programs is not None:
+        known: Program | None = plan.programs[place]
         if known is not None:
             return known.run(_tensors(node, references, gradients)), known.fresh
     if formula.untraceable:
@@ -468,8 +468,8 @@ def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tup
             for old in list(formula.programs)[: _KEPT // 2]:
                 formula.programs.pop(old, None)  # another thread may do the same
         formula.programs[frozen] = program
-    if node.programs is not None:
-        node.programs[place] = program
+    if node.plan.programs is not None:
+        node.plan.programs[place] = program
     return program.run(arrays), program.fresh
 
 

@@ -15,9 +15,8 @@ cdef int TRACKED, ARGUMENT, OUTPUT, RESULT, PLAIN
 
 cdef class Recording:
     cdef public Rule rule
-    cdef public Plan plan
+    cdef public Plan plan, watched
     cdef public tuple edges, saves, sizes
-    cdef public list programs
 
 
 @cython.locals(

@@ -30,27 +30,29 @@ class Recording:
     Attributes
     ----------
     rule, plan : Rule, Plan
-        The derivative; a call of an op that has another by now needs another Recording.
+        The derivative, with a plan of its own that keeps programs; a call of an op that has another
+        derivative by now needs another Recording.
+    watched : Plan
+        The plan for nodes whose saved tensors are packed: unpacked, they may be of other shapes.
     edges : tuple of int
         The positions, among the call's arguments, of the tensors that gradients go to.
     saves : tuple of (position, value)
         What is saved: the tensor at a position among the call's arguments, the output, or a plain value.
     sizes : tuple or None
         As a node has them.
-    programs : list
-        By formula: its program for these kinds, shapes and plain values; None until it was traced.
     """
 
-    __slots__ = ("edges", "plan", "programs", "rule", "saves", "sizes")
+    __slots__ = ("edges", "plan", "rule", "saves", "sizes", "watched")
 
     def __init__(
         self, op: Op, known: Known, mask: int, args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> None:
         self.rule: Rule = op.rule or missing(op)
-        self.plan = plan = self.rule.plan(mask)
+        self.watched = self.rule.plan(mask)
+        self.plan = plan = Plan(self.rule, mask)
+        plan.programs = [None] * len(plan.formulas)
         where = dict(zip(known.places, known.positions, strict=True))
         self.edges = tuple([where[formula.position] for formula in plan.formulas])
-        self.programs: list[Any] = [None] * len(plan.formulas)
         values = tuple(known.fill(args))
         saves: list[tuple[int, Any]] = []
         for _, origin, position in plan.saves:
@@ -92,9 +94,8 @@ def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpN
     )
     node.keep(recording.plan, tuple(saved), tuple(versions))
     node.sizes = recording.sizes
-    node.programs = recording.programs
     if current.gradient.watched:
-        node.programs = None  # hooks may unpack tensors of other shapes
+        node.plan = recording.watched
         saving.watch(node)
     return node
 

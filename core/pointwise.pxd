@@ -4,7 +4,7 @@ from .current cimport Current
 from .execution cimport execute
 from .kinds cimport Kind
 from .op cimport Op, Spec
-from .tensor_base cimport TensorBase, new_tensor
+from .tensor_base cimport TensorBase, unset_tensor
 
 cdef Current current
 

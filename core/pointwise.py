@@ -13,7 +13,7 @@ from .current import current
 from .dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
 from .execution import execute
 from .op import Op
-from .tensor_base import TensorBase, new_tensor
+from .tensor_base import TensorBase, unset_tensor
 
 
 def unary(input: Any, op: Op) -> Any:
@@ -31,7 +31,15 @@ def unary(input: Any, op: Op) -> Any:
     shape = source._shape
     if not shape and type(array) is not result.array_type:  # only 0-d results become scalars
         array = result.as_array(array)
-    output = new_tensor(array, result, shape)
+    output = unset_tensor()  # set here: as Python, a call costs more than all of it
+    output._array = array
+    output._kind = result
+    output._shape = shape
+    output._state = 0
+    output._node = None
+    output._writes = 0
+    output._storage = None
+    output._extra = None
     if source._state and (not current.paused or current.gradient.enabled()):
         current.gradient.record_unary(op, output, source)
     if current.paused:
@@ -83,7 +91,15 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     result: Any = kind.results[index]
     if not shape and type(array) is not result.array_type:
         array = result.as_array(array)
-    output = new_tensor(array, result, array.shape if shape is None else shape)
+    output = unset_tensor()
+    output._array = array
+    output._kind = result
+    output._shape = array.shape if shape is None else shape
+    output._state = 0
+    output._node = None
+    output._writes = 0
+    output._storage = None
+    output._extra = None
     if (left or right) and (not current.paused or current.gradient.enabled()):
         current.gradient.record_binary(op, output, input, other, left, right, shape is None)
     if current.paused:

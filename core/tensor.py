@@ -6,6 +6,7 @@ type checkers and editors they are listed in :mod:`.tensor_methods`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -683,8 +684,9 @@ def _remove_method(name: str, function: Callable[..., Any]) -> None:
 
 
 tensor_base.set_tensor_class(Tensor)
-# As Python, isinstance is quickest with an object's own class.
+# As Python, isinstance is quickest with an object's own class, and a call of one function than of two.
 pointwise.TensorBase = Tensor  # type: ignore[attr-defined]
+pointwise.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
 tensor_base.blank = TensorBase.__new__
 operators.add_method = _add_method
 operators.remove_method = _remove_method

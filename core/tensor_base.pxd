@@ -34,6 +34,7 @@ cdef class TensorBase:
 cdef type tensor_class
 
 cpdef bare_tensor(object cls)
+cpdef TensorBase unset_tensor()
 
 @cython.locals(tensor=TensorBase)
 cpdef TensorBase new_tensor(object array, Kind kind, object shape)

@@ -82,6 +82,11 @@ def bare_tensor(cls: type[Any]) -> Any:
     return blank(cls)
 
 
+def unset_tensor() -> Any:
+    """Return a new tensor whose slots are still to be set."""
+    return blank(tensor_class)
+
+
 def new_tensor(array: Any, kind: Kind, shape: Shape) -> Any:
     """Return a tensor over `array`, which must be of `kind.array_type` and of `shape`."""
     tensor = blank(tensor_class)
