@@ -52,4 +52,7 @@ cdef class Pass:
 
 
 @cython.locals(kind=Kind)
+cdef _own(TensorBase gradient, TensorBase leaf, bint fresh)
+
+@cython.locals(kind=Kind)
 cdef bint _added(TensorBase known, TensorBase tensor)

@@ -14,8 +14,10 @@ from typing import Any
 
 from tensorplug.core import layers, operators
 from tensorplug.core.current import current
+from tensorplug.core.formats import is_dense
 from tensorplug.core.kinds import Kind
 from tensorplug.core.layers import recording
+from tensorplug.core.ops.copying import clone_strided
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_tensor
 
@@ -425,11 +427,8 @@ class Pass:
             if known is None:
                 if self.create_graph:
                     extra.grad = tensor if fresh else tensor.clone()
-                elif fresh and leaf._kind.runtime.is_contiguous(tensor._array):
-                    extra.grad = tensor
                 else:
-                    array = normal(tensor._kind.kernels[CLONE.index](tensor._array), tensor._kind)
-                    extra.grad = new_tensor(array, tensor._kind, tensor._shape)
+                    extra.grad = _own(tensor, leaf, fresh)
             elif self.create_graph or known.requires_grad:
                 extra.grad = known + tensor
             # In place: whoever holds ``grad`` sees the sum, as in torch.
@@ -521,6 +520,22 @@ class Pass:
 
 
 ACCUMULATE = object()
+
+
+def _own(gradient: Any, leaf: Any, fresh: bool) -> Any:
+    """Return a gradient for a leaf to keep: in the order of its memory if that is dense, else in rows."""
+    kind: Kind = leaf._kind
+    runtime = kind.runtime
+    if not runtime.is_contiguous(leaf._array):
+        strides = runtime.strides(leaf._array)
+        if is_dense(leaf._shape, strides):
+            if fresh and runtime.strides(gradient._array) == strides:
+                return gradient
+            return clone_strided(gradient, strides)
+    if fresh and runtime.is_contiguous(gradient._array):
+        return gradient
+    array = normal(kind.kernels[CLONE.index](gradient._array), kind)
+    return new_tensor(array, kind, gradient._shape)
 
 
 def _added(known: Any, tensor: Any) -> bool:
