@@ -50,4 +50,5 @@ def _behind_a_frame(ufunc: Any) -> Callable[..., Any]:
     def binary(a: Any, b: Any, out: Any = None) -> Any:
         return ufunc(a, b, out=out)
 
-    return functools.wraps(ufunc)(unary if ufunc.nin == 1 else binary)
+    call: Callable[..., Any] = unary if ufunc.nin == 1 else binary
+    return functools.wraps(ufunc)(call)
