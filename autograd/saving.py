@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tensorplug.core import profiling
@@ -14,7 +14,9 @@ from tensorplug.core.tensor_base import TensorBase
 from .nodes import Node, SavedByHook, node_extra
 from .views import edge_of, requires_grad
 
-_OWN = tuple(str(Path(__file__).parents[1] / name) for name in ("autograd", "core"))
+# pathlib would take a tenth of the import of tensorplug.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
+_OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # noqa: PTH118
 
 
 class _Hooks(threading.local):
@@ -129,7 +131,7 @@ def note_trace(node: Node) -> None:
 
     # Up to the call from outside of core and autograd, whose compiled functions have no frames.
     stack = traceback.extract_stack()
-    while len(stack) > 1 and str(Path(stack[-1].filename).parent).startswith(_OWN):
+    while len(stack) > 1 and stack[-1].filename.startswith(_OWN):
         stack.pop()
     frames = traceback.format_list(stack)
     node_extra(node).forward_trace = "Traceback of forward call that caused the error:\n" + "".join(
