@@ -7,7 +7,7 @@ cdef class Formula:
 
 
 cdef class Plan:
-    cdef public tuple formulas, gradients, saves
+    cdef public tuple formulas, gradients, latest, saves
     cdef public list programs
     cdef public int only
     cdef public bint partial

@@ -121,7 +121,7 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "only", "partial", "programs", "rule", "saves")
+    __slots__ = ("formulas", "gradients", "latest", "only", "partial", "programs", "rule", "saves")
 
     def __init__(self, rule: Rule, mask: int) -> None:
         sources = rule.sources
@@ -129,6 +129,8 @@ class Plan:
         self.rule = rule
         # By formula, where the calls are all alike: its program as soon as it was traced, see Recording.
         self.programs: list[Any] | None = None
+        # The kind and the program of the engine's latest use, where there is one formula.
+        self.latest: tuple[Any, Any] = (None, None)
         # Whether an argument that requires grad is declared to have no derivative.
         self.partial = mask.bit_count() != len(formulas)
         slots = {slot for formula in formulas for slot in formula.slots}

@@ -33,7 +33,7 @@ cdef class Pass:
     cpdef _count_in_slots(self, list roots)
 
     @cython.locals(
-        node=Node, simple=OpNode, saved=tuple, plan=Plan, formula=Formula, kind=Kind, program=Program,
+        node=Node, simple=OpNode, saved=tuple, plan=Plan, latest=tuple, kind=Kind, program=Program,
         kept=TensorBase, storage=Storage, fresh=bint, after=Node, pending=Py_ssize_t,
     )
     cpdef _run_plain(self, list ready)

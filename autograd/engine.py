@@ -257,9 +257,14 @@ class Pass:
             if saved is None:
                 raise RuntimeError(FREED)
             plan = simple.plan
-            formula = plan.formulas[0]
             kind = simple.kind
-            program = formula.programs.get(kind)
+            latest = plan.latest  # as Python quicker than a look-up
+            if latest[0] is kind:
+                program = latest[1]
+            else:
+                program = plan.formulas[0].programs.get(kind)
+                if program is not None:
+                    plan.latest = (kind, program)
             value = None
             fresh = False
             if program is not None:
