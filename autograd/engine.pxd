@@ -4,10 +4,9 @@ from tensorplug.core.current cimport Current
 from tensorplug.core.kinds cimport Kind
 from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, bump_version, extra_of, new_tensor
 
-from .derivatives cimport Formula, Plan
+from .derivatives cimport Plan
 from .nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
 from .programs cimport Program, add, evaluate, evaluate_all, normal
-from .views cimport edge_of, requires_grad
 
 cdef Current current
 

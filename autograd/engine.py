@@ -205,7 +205,7 @@ class Pass:
             running.targets = targets
         enabled, inference = recording.enabled, recording.inference
         recording.enabled, recording.inference = self.create_graph, False
-        current.paused += 1
+        current.add_paused(1)
         try:
             self.count(nodes)
             for edge, _ in roots:
@@ -226,7 +226,7 @@ class Pass:
                     self._step(ready.pop(), ready)
             finished = True
         finally:
-            current.paused -= 1
+            current.add_paused(-1)
             recording.enabled, recording.inference = enabled, inference
             if outer is not targets:
                 running.targets = outer
