@@ -10,6 +10,7 @@ from . import execution, host, operators
 from .devices import CPU, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .host import from_dlpack, from_numpy
+from .host_data import from_data
 from .kinds import default_device, kind_of
 from .meta import view_of
 from .queries import is_tensor
@@ -83,7 +84,7 @@ def tensor(
             device=data._kind.device if device is None else device, dtype=chosen, copy=True
         )
     else:
-        array, chosen = host.from_data(data, chosen, "tensor")
+        array, chosen = from_data(data, chosen, "tensor")
         where = default_device() if device is None else Device(device)
         result = host.on_device(array, chosen, where)
     return result.requires_grad_() if requires_grad else result

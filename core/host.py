@@ -1,32 +1,19 @@
-"""Tensors and the host: NumPy arrays, nested sequences, buffers, DLPack, pickles.
+"""Tensors and the host: NumPy arrays, buffers, DLPack.
 
-Beside :mod:`.printing` this is the only module above the plugin line that sees NumPy.
+Above the plugin line nothing else sees NumPy but :mod:`.host_data`, :mod:`.host_memory` and :mod:`.printing`.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from .devices import CPU, Device
-from .dtypes import (
-    ALL_DTYPES,
-    BOOL,
-    COMPLEX,
-    DType,
-    default_complex,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-)
+from .dtypes import ALL_DTYPES, DType
 from .kinds import kind_of
-from .shapes import contiguous_strides
-from .tensor_base import TRACKED, TensorBase, new_tensor
+from .tensor_base import TensorBase, new_tensor
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,177 +45,6 @@ def dtype_of(array: Any) -> DType:
             f"{', '.join(d.name for d in ALL_DTYPES)}"
         )
     return dtype
-
-
-# --- from Python data -------------------------------------------------------------------------
-
-_LEAVES = {bool: 0, int: 1, float: 2, complex: 3}
-_RANKED = (bool, int, float, complex)
-
-
-def from_data(data: Any, dtype: DType | None, name: str) -> tuple[Array, DType]:
-    """Return new memory with the contents of `data`, and its dtype.
-
-    Parameters
-    ----------
-    data : number, array or nested sequence
-        What ``tp.tensor`` takes, but for tensors themselves.
-    dtype : DType or None
-        The dtype to convert to; None to infer it as torch does.
-    name : str
-        The function, for messages.
-    """
-    kind = type(data)
-    if kind in _LEAVES:
-        return _fill([data], (), dtype or _number_dtype({kind}), name), dtype or _number_dtype(
-            {kind}
-        )
-    if isinstance(data, (list, tuple)):
-        flat = _flatten(data, name)
-        if flat is not None:
-            items, shape, types = flat
-            chosen = dtype or _number_dtype(types)
-            return _fill(items, shape, chosen, name), chosen
-    array, inferred = _convert(data, name)
-    chosen = dtype or inferred
-    return _cast(array, chosen, copy=True), chosen
-
-
-def _number_dtype(types: set[type]) -> DType:
-    """Return the dtype of a collection of Python numbers of these types."""
-    rank = max((_LEAVES[kind] for kind in types), default=2)
-    if rank == 2:
-        return get_default_dtype()
-    return default_complex() if rank == 3 else (ALL_DTYPES[0] if rank == 0 else _INT64)
-
-
-_INT64 = next(dtype for dtype in ALL_DTYPES if dtype.name == "int64")
-
-
-def _flatten(data: Any, name: str) -> tuple[list[Any], tuple[int, ...], set[type]] | None:
-    """Return numbers, shape and number types of nested lists; None if they hold anything else."""
-    shape = [len(data)]
-    level: list[Any] = list(data)
-    while level:
-        types = set(map(type, level))
-        if types <= _LEAVES.keys():
-            return level, tuple(shape), types
-        if not types <= {list, tuple}:
-            return None
-        size = len(level[0])
-        for item in level:
-            if len(item) != size:
-                raise ValueError(
-                    f"{name}(): expected sequence of length {size} at dim {len(shape)} "
-                    f"(got {len(item)})"
-                )
-        shape.append(size)
-        level = list(chain.from_iterable(level))
-    return level, tuple(shape), set()
-
-
-def _fill(items: list[Any], shape: tuple[int, ...], dtype: DType, name: str) -> Array:
-    """Return Python numbers as an array of `dtype`."""
-    native = NATIVE[dtype]
-    try:
-        if dtype.category == BOOL:
-            return np.array([bool(item) for item in items], native).reshape(shape)
-        with np.errstate(all="ignore"):
-            return np.array(items, native).reshape(shape)
-    except OverflowError:
-        if all(isinstance(item, int) for item in items):
-            return _fill_wrapped(items, shape, dtype, name)
-        raise RuntimeError(_overflow(name, dtype)) from None
-    except ValueError:  # a NaN for an integer
-        raise RuntimeError(_overflow(name, dtype)) from None
-    except TypeError:
-        raise TypeError(f"{name}(): a complex number cannot become {dtype.name}") from None
-
-
-def _fill_wrapped(items: list[int], shape: tuple[int, ...], dtype: DType, name: str) -> Array:
-    """Return ints of which some are out of range: a negative one wraps in an unsigned dtype."""
-    if dtype.category > 1:
-        raise RuntimeError(_overflow(name, dtype))
-    limits = iinfo(dtype)
-    lowest = limits.min if dtype.is_signed else -limits.max
-    if min(items) < lowest or max(items) > limits.max:
-        if max(items) >= 1 << 63 or min(items) < -(1 << 63):
-            raise ValueError(f"{name}(): an int does not fit into 64 bits with a sign")
-        raise RuntimeError(_overflow(name, dtype))
-    return np.array([item % (limits.max + 1) for item in items], NATIVE[dtype]).reshape(shape)
-
-
-def _overflow(name: str, dtype: DType) -> str:
-    return f"{name}(): a value cannot be converted to type {dtype.name} without overflow"
-
-
-def _convert(data: Any, name: str) -> tuple[Array, DType]:
-    """Return `data` of any accepted sort as an array, perhaps over its memory, and its dtype."""
-    if type(data) in _LEAVES:
-        dtype = _number_dtype({type(data)})
-        return _fill([data], (), dtype, name), dtype
-    if isinstance(data, TensorBase):
-        array = data._kind.runtime.to_host(data._array)
-        return array, data._kind.dtype
-    if isinstance(data, (str, bytes)):
-        raise TypeError(f"{name}(): invalid data type '{type(data).__name__}'")
-    if isinstance(data, (np.ndarray, np.generic)):
-        return np.asarray(data), dtype_of(data)
-    if isinstance(data, (bool, int, float, complex)):  # a subclass, such as an enum's member
-        plain: Any = next(kind for kind in _RANKED if isinstance(data, kind))
-        return _convert(plain(data), name)
-    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        array = np.asarray(data)
-        return array, dtype_of(array)
-    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "keys"):
-        return _stack(data, name)
-    if hasattr(data, "__index__"):
-        return _convert(data.__index__(), name)
-    if hasattr(data, "__float__"):
-        return _convert(float(data), name)
-    raise RuntimeError(
-        f"{name}(): Could not infer dtype of {type(data).__name__}; expected a number, an array, a "
-        "tensor or nested sequences of them"
-    )
-
-
-def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
-    """Return a sequence whose items may be sequences, arrays and tensors, as one array."""
-    flat = _flatten(data, name) if isinstance(data, (list, tuple)) else None
-    if flat is not None:
-        items, shape, types = flat
-        dtype = _number_dtype(types)
-        return _fill(items, shape, dtype, name), dtype
-    parts = [_convert(item, name) for item in data]
-    if not parts:
-        return np.empty(0, NATIVE[get_default_dtype()]), get_default_dtype()
-    dtype = parts[0][1]
-    first = parts[0][0].shape
-    for item, (array, own) in zip(data, parts, strict=True):
-        dtype = promote_types(dtype, own)
-        if array.ndim != len(first):
-            raise TypeError(
-                f"{name}(): expected items of {len(first)} dimensions, got one of {array.ndim}: "
-                f"{type(item).__name__}"
-            )
-        if array.shape != first:
-            raise ValueError(
-                f"{name}(): expected sequence of length {first[0]} at dim 1 (got "
-                f"{array.shape[0]}): "
-                f"the items have the shapes {list(first)} and {list(array.shape)}"
-            )
-    return np.stack([_cast(array, dtype, copy=False) for array, _ in parts]), dtype
-
-
-def _cast(array: Array, dtype: DType, *, copy: bool) -> Array:
-    """Return `array` in `dtype`, row by row in memory and in native byte order if copied."""
-    native = NATIVE[dtype]
-    if array.dtype.kind == "c" and dtype.category != COMPLEX and dtype.category != BOOL:
-        array = array.real
-    with np.errstate(all="ignore"):
-        if copy:
-            return np.array(array, dtype=native, order="C", copy=True)
-        return array.astype(native, copy=False)
 
 
 def on_device(array: Array, dtype: DType, device: Device) -> Any:
@@ -289,10 +105,10 @@ def from_numpy(ndarray: Any) -> Tensor:
     >>> t
     tensor([7, 2])
     """
-    return _share(ndarray, "from_numpy")
+    return share_array(ndarray, "from_numpy")
 
 
-def _share(array: Any, name: str) -> Any:
+def share_array(array: Any, name: str) -> Any:
     """Return a "cpu" tensor over the memory of a NumPy array.
 
     Raises
@@ -372,7 +188,7 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
             f"bytes) must not be greater than actual buffer length ({size} bytes)"
         )
     array = np.frombuffer(buffer, NATIVE[dtype], count, offset)
-    return _share(array, "frombuffer")
+    return share_array(array, "frombuffer")
 
 
 # --- to NumPy ---------------------------------------------------------------------------------
@@ -478,149 +294,6 @@ def _placed(tensor: Any, device: Device | str | None, copy: bool | None) -> Any:
     return tensor.clone() if copy else tensor
 
 
-# --- files and pickles
-# ----------------------------------------------------------------------------------
-
-
-def _owner(array: Any) -> Any:
-    """Return the array whose memory `array` shows."""
-    while True:
-        base = array.base
-        if not isinstance(base, np.ndarray):
-            base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
-        if not isinstance(base, np.ndarray):
-            return array
-        array = base
-
-
-def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
-    """Return the memory that a tensor shows: its owner, its bytes, offset and strides in elements.
-
-    Tensors over the same memory have the same owner. Memory with gaps, and of another dtype than
-    the tensor's, is copied.
-    """
-    array = host_array(tensor)
-    owner = _owner(array)
-    strides = array.strides
-    whole = owner.flags.c_contiguous or owner.flags.f_contiguous
-    if not array.size or not whole or owner.dtype != array.dtype or min(strides, default=0) < 0:
-        owner = array = np.array(array, order="C", copy=True)
-    offset = (array.ctypes.data - owner.ctypes.data) // array.itemsize
-    steps = tuple([stride // array.itemsize for stride in array.strides])
-    if not array.size:  # NumPy gives it strides that say nothing
-        steps = contiguous_strides(array.shape)
-    return owner, owner.ravel(order="K").view(np.uint8).data, offset, steps
-
-
-def little_endian_bytes(tensor: Any) -> memoryview:
-    """Return the bytes of a tensor's elements, row by row and lowest byte first."""
-    array = np.ascontiguousarray(host_array(tensor))
-    if sys.byteorder == "big" and array.itemsize > 1:
-        plain = array.dtype.isbuiltin == 1  # NumPy swaps no bytes of a bfloat16
-        array = (array if plain else array.view(np.uint16)).byteswap()
-    return array.reshape(-1).view(np.uint8).data
-
-
-def from_bytes(memory: bytearray | memoryview, dtype: DType, swapped: bool) -> Any:
-    """Return a 1-d "cpu" tensor over bytes, whose order is changed first if `swapped`.
-
-    Bytes at an address that does not suit the dtype are copied.
-    """
-    array: Array = np.frombuffer(memory, NATIVE[dtype])
-    if not array.flags.aligned:
-        array = array.copy()
-    if dtype.category == BOOL and array.view(np.uint8).max(initial=0) > 1:
-        array = array.view(np.uint8) != 0  # NumPy indexes by masks as if there were only 0 and 1
-    if swapped:
-        parts = array.view(NATIVE[dtype.to_real()])
-        if dtype.itemsize == 2:
-            parts = parts.view(np.uint16)  # NumPy swaps no bytes of a bfloat16
-        parts.byteswap(inplace=True)
-    return _share(array, "load")
-
-
-def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """Return how a tensor is pickled.
-
-    Tensors over the same memory refer to the same array, which a pickle holds once, so they share
-    memory again when it is read.
-    """
-    from .tensor import Tensor
-
-    attributes = dict(tensor.__dict__)
-    cls = None if type(tensor) is Tensor else type(tensor)
-    metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, attributes)
-    if tensor.is_meta:
-        return _rebuild_meta, (tuple(tensor.shape), *metadata)
-    owner, _, offset, strides = memory_of(tensor)
-    if not owner.flags.c_contiguous:
-        owner = owner.ravel(order="K")
-    return _rebuild, (owner, offset, tuple(tensor.shape), strides, *metadata)
-
-
-def reduce_elements(tensor: Tensor) -> tuple[Any, ...]:
-    """Return how a tensor alone is pickled: its own elements, as a buffer out of band.
-
-    Without the rest of the memory that it may show a part of.
-    """
-    from pickle import PickleBuffer
-
-    from .tensor import Tensor
-
-    if tensor.is_meta:
-        return reduce_tensor(tensor)
-    array = host_array(tensor)
-    if not array.flags.forc:  # gaps, or rows out of order
-        array = np.array(array, order="C")
-    memory = array.ravel(order="K").view(np.uint8).data
-    strides = contiguous_strides(array.shape)
-    if array.size:
-        strides = tuple([stride // array.itemsize for stride in array.strides])
-    cls = None if type(tensor) is Tensor else type(tensor)
-    metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, dict(tensor.__dict__))
-    return _rebuild, (PickleBuffer(memory), 0, tuple(array.shape), strides, *metadata)
-
-
 def seed_numpy(seed: int) -> None:
     """Seed NumPy's own global generator, which user code in a worker process may draw from."""
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
-
-
-def _rebuild(
-    owner: Any,
-    offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: DType,
-    device: str,
-    requires_grad: bool,
-    cls: Any,
-    attributes: dict[str, Any],
-) -> Any:
-    size = dtype.itemsize
-    steps = [stride * size for stride in strides]
-    array: Array = np.ndarray(shape, NATIVE[dtype], owner, offset * size, steps)
-    tensor = on_device(array, dtype, Device(device))
-    return _finish(tensor, requires_grad, cls, attributes)
-
-
-def _rebuild_meta(
-    shape: tuple[int, ...],
-    dtype: DType,
-    _device: str,
-    requires_grad: bool,
-    cls: Any,
-    attributes: dict[str, Any],
-) -> Any:
-    from .meta import empty_meta
-
-    return _finish(empty_meta(shape, dtype), requires_grad, cls, attributes)
-
-
-def _finish(tensor: Any, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Any:
-    if cls is not None:
-        tensor = tensor.as_subclass(cls)
-    if requires_grad:
-        tensor._state = TRACKED
-    tensor.__dict__.update(attributes)
-    return tensor

@@ -238,7 +238,7 @@ def _from_host(item: Any, input: Any) -> Any:
             return item.__index__()
         except TypeError:
             pass
-    from .host import from_data
+    from .host_data import from_data
 
     if isinstance(item, range):
         item = list(item)

@@ -151,7 +151,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     runtime = tensor._kind.runtime
     array = runtime.share(tensor._array)
     if array is None:
-        from .host import reduce_tensor
+        from .host_memory import reduce_tensor
 
         return reduce_tensor(tensor)
     if not tensor._is_view():

@@ -629,7 +629,7 @@ class Tensor(Conversions):
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .host import reduce_tensor
+        from .host_memory import reduce_tensor
 
         return reduce_tensor(self)
 

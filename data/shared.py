@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from tensorplug.core import Tensor
-from tensorplug.core.host import reduce_elements
+from tensorplug.core.host_memory import reduce_elements
 from tensorplug.core.sharing import SharedMemory, alive
 
 #: Batches up to this size go through the pipe: that is faster than mapping memory.

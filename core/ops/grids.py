@@ -129,7 +129,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 def _positions(values: list[int], like: Any) -> Any:
     """Return ints as an int64 tensor on the device of another."""
-    from ..host import from_data
+    from ..host_data import from_data
 
     kind = kind_of(like._kind.device, int64)
     array, _ = from_data(values, int64, "combinations")

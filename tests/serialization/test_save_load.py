@@ -315,7 +315,7 @@ def test_code_is_refused_by_name(capfd):
         b"cbuiltins\neval\n(X\x03\x00\x00\x001+1tR.",
         b"cos\nsystem\n(X\x02\x00\x00\x00lstR.",
         b"(X\x02\x00\x00\x00lsios\nsystem\n.",
-        b"ctensorplug.core.host\n_rebuild\n.",
+        b"ctensorplug.core.host_memory\n_rebuild\n.",
         b"cbuiltins\ngetattr\n.",
         b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.",
         b"\x82\x01.",

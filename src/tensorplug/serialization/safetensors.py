@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
 
-from tensorplug.core import Tensor, creation, host
+from tensorplug.core import Tensor, creation, host_memory
 from tensorplug.core.devices import CPU, Device
 from tensorplug.core.shapes import contiguous_strides
 
@@ -118,7 +118,7 @@ def _parts(tensors: Mapping[Any, Any], metadata: Mapping[Any, Any] | None) -> li
     # Large elements first, so that each tensor begins at a multiple of its element's size.
     order = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header = build(((n, t.dtype, tuple(t.shape)) for n, t in order), metadata)
-    return [header, *(host.little_endian_bytes(tensor) for _, tensor in order)]
+    return [header, *(host_memory.little_endian_bytes(tensor) for _, tensor in order)]
 
 
 def _check(name: Any, tensor: Any) -> None:
@@ -363,5 +363,7 @@ def _read_all(data: memoryview, label: str, device: Device | str) -> dict[str, A
 def _tensor(data: memoryview, entry: Entry) -> Any:
     if entry.start == entry.end:
         return creation.empty_of(entry.shape, entry.dtype, CPU)
-    memory = host.from_bytes(data[entry.start : entry.end], entry.dtype, sys.byteorder == "big")
+    memory = host_memory.from_bytes(
+        data[entry.start : entry.end], entry.dtype, sys.byteorder == "big"
+    )
     return creation.show_memory(memory, entry.shape, contiguous_strides(entry.shape), 0)

@@ -8,7 +8,7 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
-from tensorplug.core import host
+from tensorplug.core import host_memory
 from tensorplug.core.devices import Device
 from tensorplug.core.dtypes import DType
 from tensorplug.core.shapes import Size
@@ -133,7 +133,7 @@ class _Pickler(pickle._Pickler):
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
-        owner, memory, offset, strides = host.memory_of(tensor)
+        owner, memory, offset, strides = host_memory.memory_of(tensor)
         storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
         layout = (storage, offset, shape, strides, tensor.requires_grad, hooks)
         if tensor.dtype in STORAGE_OF:

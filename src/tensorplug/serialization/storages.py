@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tensorplug.core import Tensor, creation, host
+from tensorplug.core import Tensor, creation, host_memory
 from tensorplug.core.devices import CPU, Device
 from tensorplug.core.dtypes import DType, uint8
 from tensorplug.core.errors import DeviceNotAvailableError
@@ -50,7 +50,7 @@ class Storage:
             if not len(self._memory):
                 known = creation.empty_of((0,), chosen, CPU)
             else:
-                known = host.from_bytes(self._memory, chosen, self._swapped)
+                known = host_memory.from_bytes(self._memory, chosen, self._swapped)
             self._typed[chosen] = known = placed(known, self.device)
         return known
 
