@@ -6,7 +6,9 @@ from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, bump_versio
 
 from .derivatives cimport Plan
 from .nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
-from .programs cimport Program, add, evaluate, evaluate_all, normal
+from .arithmetic cimport add, normal
+from .evaluation cimport evaluate, evaluate_all
+from .programs cimport Program
 
 cdef Current current
 

@@ -22,8 +22,9 @@ from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_tensor
 
 from . import backward_ranges, saving
+from .arithmetic import add, normal
+from .evaluation import evaluate, evaluate_all
 from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
-from .programs import add, evaluate, evaluate_all, normal
 
 ADD = operators.handle("add")
 CLONE = operators.handle("clone")

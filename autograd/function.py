@@ -125,7 +125,7 @@ class FunctionNode(MultiNode):
         for number, (kind, shape) in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None and self.ctx._materialize:
-                from .programs import zeros
+                from .arithmetic import zeros
 
                 given = zeros(kind, shape, raw)
             gradients.append(new_tensor(given, kind, shape) if raw and given is not None else given)

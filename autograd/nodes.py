@@ -11,8 +11,8 @@ from tensorplug.core.layers import recording
 from tensorplug.core.shapes import Shape
 from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
 
-from . import programs
-from .derivatives import Plan
+from . import arithmetic, evaluation
+from .derivatives import ARGUMENT, OUTPUT, Plan
 from .hooks import RemovableHandle
 
 FREED = (
@@ -198,8 +198,8 @@ class OpNode(Node):
             rule = self.plan.rule
             wanted = "input" if name == "_saved_self" else name.removeprefix("_saved_")
             for place, (_, origin, position) in enumerate(self.plan.saves):
-                names = rule.op.parameters if origin == programs.ARGUMENT else rule.op.outputs
-                if origin in (programs.ARGUMENT, programs.OUTPUT) and names[position] == wanted:
+                names = rule.op.parameters if origin == ARGUMENT else rule.op.outputs
+                if origin in (ARGUMENT, OUTPUT) and names[position] == wanted:
                     if self.saved is None:
                         raise RuntimeError(FREED)
                     return self.unpack(place)
@@ -210,7 +210,7 @@ class OpNode(Node):
         if self.saved is None:
             raise RuntimeError(FREED)
         if raw:
-            return programs.evaluate_all(self, gradient)
+            return evaluation.evaluate_all(self, gradient)
         plan = self.plan
         sizes = self.sizes
         results: list[tuple[Any, bool]] = []
@@ -253,7 +253,7 @@ class OpNode(Node):
         if isinstance(value, TensorBase):
             if version is not None and _version(value) != version:
                 raise self.modified(value, version)
-            if self.plan.saves[place][1] == programs.OUTPUT and value._node is None:
+            if self.plan.saves[place][1] == OUTPUT and value._node is None:
                 return self.output(value, self.plan.saves[place][2])
         elif version is not None:
             for item, known in zip(value, version, strict=True):
@@ -310,20 +310,20 @@ class MultiNode(OpNode):
         for number, (kind, shape) in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None:
-                given = programs.zeros(kind, shape, raw)
+                given = arithmetic.zeros(kind, shape, raw)
             gradients.append(given)
         results: list[tuple[Any, bool]] = []
         for place, formula in enumerate(self.plan.formulas):
             references = self.plan.gradients[place]
             if raw:
-                value, fresh = programs.evaluate(self, place, tuple(gradients))
+                value, fresh = evaluation.evaluate(self, place, tuple(gradients))
             else:
                 value, fresh = (
                     formula.function(*self.arguments(references, tuple(gradients))),
                     False,
                 )
             if type(value) is list:
-                results.extend(programs.paired(value, fresh))
+                results.extend(evaluation.paired(value, fresh))
             else:
                 results.append((value, fresh))
         return results

@@ -5,7 +5,7 @@ from tensorplug.core.tensor_base cimport TensorBase, new_tensor
 
 from .engine cimport Pass
 from .nodes cimport Node
-from .programs cimport normal
+from .arithmetic cimport normal
 from .views cimport edge_of, requires_grad
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from tensorplug.core.tensor_base import TensorBase, new_tensor
 
-from . import programs
+from . import arithmetic
+from .arithmetic import normal
 from .engine import ACCUMULATE, Pass
 from .nodes import MultiNode, Node
-from .programs import normal
 from .views import edge_of, requires_grad
 
 
@@ -53,7 +53,7 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
                 f"grad can be implicitly created only for real scalar outputs but got {kind.dtype}"
             )
         if root._shape:
-            array = kind.kernels[programs.FILL_NEW.index](root._shape, 1, kind.dtype)
+            array = kind.kernels[arithmetic.FILL_NEW.index](root._shape, 1, kind.dtype)
             array = normal(array, kind)
         else:
             array = kind.scalar(1.0)  # shared: gradients that arrive are never written to
@@ -220,7 +220,7 @@ def grad(
         value = pass_.captured.get(edge)
         if value is None:
             if materialize_grads:
-                value = programs.zeros(tensor._kind, tensor._shape, False)
+                value = arithmetic.zeros(tensor._kind, tensor._shape, False)
             elif not allow_unused:
                 raise RuntimeError(
                     "One of the differentiated Tensors appears to not have been used in the graph. Set "

@@ -3,44 +3,26 @@
 In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
 a layer notes the ops it calls; the note, a :class:`Program`, is replayed with raw arrays through the
 kernel tables from then on. A formula that cannot be noted down (it looks at data, or writes in place) runs
-as it is, on tensors.
-
-Programs of pointwise ops hold for every shape and are kept per dtype; others are kept per shapes and plain
-values as well.
+as it is, on tensors (:mod:`.evaluation`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tensorplug.core import execution, layers, operators
 from tensorplug.core.current import current
 from tensorplug.core.devices import META
 from tensorplug.core.kinds import Kind, kind_of
 from tensorplug.core.layers import Layer
-from tensorplug.core.meta import MetaArray, results
+from tensorplug.core.meta import results
 from tensorplug.core.op import Op
-from tensorplug.core.pointwise import fits
-from tensorplug.core.shapes import Shape
 from tensorplug.core.tensor_base import TensorBase, new_tensor
 
-from . import derivatives
 from .derivatives import Formula
 
-if TYPE_CHECKING:
-    from .nodes import OpNode
-
-ARGUMENT, OUTPUT = derivatives.ARGUMENT, derivatives.OUTPUT
-_KEPT = 512  # programs per formula before the oldest half is dropped
-
-ADD = operators.handle("add")
-FILL_NEW = operators.handle("fill_new")
-SUM = operators.handle("sum")
-VIEW = operators.handle("view")
-
-_NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)
 
 
 class Untraceable(Exception):
@@ -220,7 +202,7 @@ class _Tracer(Layer):
             return place
         if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
             return [self._place(item, kind, numbers) for item in value]
-        if numbers and isinstance(value, _NUMBERS):
+        if numbers and isinstance(value, NUMBERS):
             value = kind.scalar(value)
         return self.constant(value)
 
@@ -303,254 +285,3 @@ def _settle(program: Program, inputs: int) -> None:
         kind, index, operands = program.steps[0]
         if operands in ((0, 1), (1, 0)) and program.result == 2:
             program.kernels, program.index, program.swap = kind.kernels, index, operands[0] == 1
-
-
-# --- evaluation -------------------------------------------------------------------------------
-
-
-def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
-    """Return (gradient, fresh) of each differentiable argument, as raw arrays; undo broadcasting."""
-    sizes = node.sizes
-    results: list[tuple[Any, bool]] = []
-    gradients = (gradient,)
-    for place in range(len(node.plan.formulas)):
-        value, fresh = evaluate(node, place, gradients)
-        if sizes is not None and value is not None and sizes[place] != node.shape:
-            value, fresh = sum_to_shape(value, sizes[place], node.kind), True
-        if type(value) is list:
-            results.extend(paired(value, fresh))
-        else:
-            results.append((value, fresh))
-    return results
-
-
-def paired(values: list[Any], fresh: Any) -> list[tuple[Any, bool]]:
-    """Return (gradient, fresh) of each argument in a list."""
-    flags = fresh if type(fresh) is list else [False] * len(values)
-    return list(zip(values, flags, strict=True))
-
-
-def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return (gradient, fresh) of the argument of a plan's formula, as raw arrays; or lists of both."""
-    plan = node.plan
-    formula: Formula = plan.formulas[place]
-    references = plan.gradients[place]
-    if plan.programs is not None:
-        known: Program | None = plan.programs[place]
-        if known is not None:
-            return known.run(_tensors(node, references, gradients)), known.fresh
-    if formula.untraceable:
-        return _on_tensors(node, formula, references, gradients)
-    if formula.keyed:
-        return _evaluate_keyed(node, place, gradients)
-    kind = node.kind
-    arrays: list[Any] = []
-    uniform = len(gradients) == 1
-    for reference in references:
-        if reference is True or reference is False:
-            uniform = False
-            break
-        if reference < 0:
-            arrays.append(gradients[-1 - reference])
-            continue
-        assert node.saved is not None
-        value = node.saved[reference]
-        if isinstance(value, TensorBase):
-            tensor = value
-            if tensor._kind is not kind:
-                uniform = False
-                break
-            version = node.versions[reference]
-            storage = tensor._storage
-            if version != (tensor._writes if storage is None else storage.version):
-                raise node.modified(value, version)
-            arrays.append(tensor._array)
-        elif isinstance(value, _NUMBERS) and fits(value, kind.dtype):
-            arrays.append(kind.scalar(value))
-        else:
-            if not isinstance(value, _NUMBERS) and not hasattr(value, "unpack"):
-                formula.keyed = True  # it takes a plain value: never shape-free
-            uniform = False
-            break
-    if uniform:
-        program = formula.programs.get(kind)
-        if program is None and kind not in formula.programs:
-            program = _trace_uniform(formula, references, kind)
-            formula.programs[kind] = program
-            formula.keyed = program is None
-        if program is not None:
-            return program.run(arrays), program.fresh
-    return _evaluate_keyed(node, place, gradients)
-
-
-def _tensors(node: OpNode, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
-    """Return the arrays among a formula's arguments: what a program for given plain values takes."""
-    arrays: list[Any] = []
-    saved = node.saved or ()
-    for reference in references:
-        if reference is True or reference is False:
-            continue
-        if reference < 0:
-            arrays.append(gradients[-1 - reference])
-            continue
-        value = saved[reference]
-        if isinstance(value, TensorBase):
-            tensor = value
-            storage = tensor._storage
-            version = node.versions[reference]
-            if version != (tensor._writes if storage is None else storage.version):
-                raise node.modified(value, version)
-            arrays.append(tensor._array)
-    return arrays
-
-
-def _trace_uniform(formula: Formula, references: tuple[Any, ...], kind: Kind) -> Program | None:
-    """Return the program of a formula of pointwise ops over one dtype, or None if it is none."""
-    probes = [
-        new_tensor(MetaArray((1,), kind.dtype), kind_of(META, kind.dtype), (1,)) for _ in references
-    ]
-    try:
-        program = trace(formula, probes, kind.device)
-    except Exception:
-        return None
-    return program if program.shape_free else None
-
-
-def _evaluate_keyed(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any, Any]:
-    formula: Formula = node.plan.formulas[place]
-    references = node.plan.gradients[place]
-    key: list[Any] = []  # of each argument: (kind, shape) or (type, plain value)
-    arrays: list[Any] = []
-    saved = node.saved or ()
-    for reference in references:
-        if reference is not True and reference is not False:
-            if reference < 0:
-                arrays.append(gradients[-1 - reference])
-                key.append(node.output_kind(-1 - reference))
-                continue
-            value = saved[reference]
-            if isinstance(value, TensorBase):
-                tensor = value
-                version = node.versions[reference]
-                storage = tensor._storage
-                if version != (tensor._writes if storage is None else storage.version):
-                    raise node.modified(value, version)
-                arrays.append(tensor._array)
-                key.append((tensor._kind, tensor._shape))
-                continue
-        value = reference if isinstance(reference, bool) else node.unpack(reference)
-        if isinstance(value, TensorBase):
-            arrays.append(value._array)
-            key.append((value._kind, value._shape))
-        elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
-            return _on_tensors(node, formula, references, gradients)
-        else:
-            # 1, 1.0 and True are equal as keys, but not as arguments.
-            key.append((type(value), value))
-    frozen = tuple(key)
-    try:
-        program = formula.programs.get(frozen)
-    except TypeError:  # a plain value that cannot be a key
-        return _on_tensors(node, formula, references, gradients)
-    if program is None:
-        arguments = [
-            new_tensor(MetaArray(value, first.dtype), kind_of(META, first.dtype), value)
-            if isinstance(first, Kind)
-            else value
-            for first, value in key
-        ]
-        try:
-            program = trace(formula, arguments, node.kind.device)
-        except Exception:
-            formula.untraceable = True
-            return _on_tensors(node, formula, references, gradients)
-        if len(formula.programs) >= _KEPT:
-            for old in list(formula.programs)[: _KEPT // 2]:
-                formula.programs.pop(old, None)  # another thread may do the same
-        formula.programs[frozen] = program
-    if node.plan.programs is not None:
-        node.plan.programs[place] = program
-    return program.run(arrays), program.fresh
-
-
-def _on_tensors(
-    node: OpNode, formula: Formula, references: tuple[Any, ...], gradients: tuple[Any, ...]
-) -> tuple[Any, Any]:
-    """Run a formula as it is, on tensors, without recording; return (gradient, fresh) as raw arrays."""
-    tensors = tuple(
-        [
-            new_tensor(gradient, *node.output_kind(number))
-            for number, gradient in enumerate(gradients)
-        ]
-    )
-    arguments = node.arguments(references, tensors)
-    with layers.gradient_off():
-        result = formula.function(*arguments)
-    if not isinstance(result, (list, tuple)):
-        return (None, False) if result is None else (result._array, False)
-    # A new tensor that nobody has a view of, and that stands in the list once, belongs to its argument alone.
-    known = {id(tensor) for tensor in (*tensors, *_flat(arguments))}
-    counts = Counter([id(item) for item in result])
-    fresh = [
-        item is not None
-        and item._storage is None
-        and id(item) not in known
-        and counts[id(item)] == 1
-        for item in result
-    ]
-    return [None if item is None else item._array for item in result], fresh
-
-
-def _flat(values: list[Any]) -> list[Any]:
-    """Return values and what is in lists among them."""
-    return [
-        item
-        for value in values
-        for item in (value if isinstance(value, (list, tuple)) else (value,))
-    ]
-
-
-# --- arithmetic of gradients -------------------------------------------------------------------
-
-
-def normal(array: Any, kind: Kind) -> Any:
-    """Return a kernel's result as an array of the device (NumPy turns 0-d results into scalars)."""
-    return array if type(array) is kind.array_type else kind.as_array(array)
-
-
-def sum_to_shape(array: Any, shape: Shape, kind: Kind) -> Any:
-    """Return the sum of `array` over the dimensions along which `shape` was broadcast to its own."""
-    array = normal(array, kind)
-    own = array.shape
-    if own == shape:
-        return array
-    lead = len(own) - len(shape)
-    dims = tuple([d for d in range(len(own)) if d < lead or (shape[d - lead] == 1 and own[d] != 1)])
-    if dims:
-        array = normal(kind.kernels[SUM.index](array, dims, False), kind)
-    if array.shape != shape:
-        array = kind.kernels[VIEW.index](array, shape)
-    return array
-
-
-def zeros(kind: Kind, shape: Shape, raw: bool) -> Any:
-    """Return zeros as a raw array or a tensor."""
-    array = normal(kind.kernels[FILL_NEW.index](shape, 0, kind.dtype), kind)
-    return array if raw else new_tensor(array, kind, shape)
-
-
-def add(a: Any, b: Any, kind: Kind, raw: bool, fresh_a: bool = False, fresh_b: bool = False) -> Any:
-    """Return the sum of two gradients, in the memory of one that nobody else holds if there is one."""
-    if not raw:
-        return a + b
-    index = ADD.index
-    writer = kind.writers[index]
-    if writer is not None:
-        array_type = kind.array_type
-        if fresh_a and type(a) is array_type:
-            writer(a, b, out=a)
-            return a
-        if fresh_b and type(b) is array_type:
-            writer(a, b, out=b)
-            return b
-    return kind.kernels[index](a, b)
