@@ -13,7 +13,7 @@ from ..ops.activation import log_sigmoid
 from ..ops.losses import (
     binary_cross_entropy_terms,
     class_cross_entropy,
-    negative_log_likelihood,
+    class_nll_loss,
 )
 from ._common import legacy_reduction, tensor
 from .linear import linear
@@ -101,11 +101,8 @@ def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
     shape = target.shape
     if input.ndim == 1:
         input, target = input.unsqueeze(0), target.reshape(1)
-    losses, weights = negative_log_likelihood(input, target, weight, ignore_index)
-    if reduction == "none":
-        return losses.reshape(shape)
-    total = losses.sum()
-    return total if reduction == "sum" else total / weights.sum()
+    loss = class_nll_loss(input, target, weight, ignore_index, reduction)
+    return loss.reshape(shape) if reduction == "none" else loss
 
 
 def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:

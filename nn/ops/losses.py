@@ -67,16 +67,14 @@ def _nll_weight_gradient(
 
 
 @composite(method=False)
-def class_cross_entropy(
+def class_nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
-    """Return the cross-entropy between scores and target classes.
+    """Return the negative log-likelihood of target classes.
 
     Parameters
     ----------
-    input : Tensor
-        Scores before softmax, (N, C, *positions).
-    target, weight, ignore_index
+    input, target, weight, ignore_index
         As for :func:`negative_log_likelihood`.
     reduction : {"mean", "sum", "none"}
         The mean is weighted.
@@ -86,11 +84,49 @@ def class_cross_entropy(
     Tensor
         (), or (N, *positions) for "none".
     """
-    losses, weights = negative_log_likelihood(log_softmax(input, 1), target, weight, ignore_index)
+    losses, weights = negative_log_likelihood(input, target, weight, ignore_index)
     if reduction == "none":
         return losses
     total = losses.sum()
     return total if reduction == "sum" else total / weights.sum()
+
+
+@composite(method=False)
+def class_nll_loss_gradient(
+    g: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor:
+    """Return the gradient of :func:`class_nll_loss`'s input, of which only the shape counts."""
+    ignored = target == ignore_index
+    chosen = where(ignored, 0, target)
+    share = _shares(g, ignored, chosen, weight, reduction)
+    empty = zeros(input._shape, dtype=share.dtype, device=share.device)
+    return empty.scatter_add(1, chosen.unsqueeze(1), -share.unsqueeze(1))
+
+
+@composite(method=False)
+def class_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Tensor:
+    """Return the cross-entropy between scores and target classes.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores before softmax, (N, C, *positions).
+    target, weight, ignore_index, reduction
+        As for :func:`class_nll_loss`.
+
+    Returns
+    -------
+    Tensor
+        (), or (N, *positions) for "none".
+    """
+    return class_nll_loss(log_softmax(input, 1), target, weight, ignore_index, reduction)
 
 
 @composite(method=False)
@@ -124,12 +160,11 @@ def _shares(g: Any, ignored: Any, chosen: Any, weight: Any, reduction: str) -> A
 
 
 def _class_weight_gradient(
-    g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+    g: Any, logs: Any, target: Any, weight: Any, ignore_index: int, reduction: str
 ) -> Any:
     ignored = target == ignore_index
     chosen = where(ignored, 0, target)
-    picked = log_softmax(input, 1).gather(1, chosen.unsqueeze(1)).squeeze(1)
-    values = -picked
+    values = -logs.gather(1, chosen.unsqueeze(1)).squeeze(1)
     if reduction == "mean":
         table = weight.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
         weights = where(ignored, 0.0, table)
@@ -150,11 +185,22 @@ def binary_cross_entropy_terms(input: Tensor, target: Tensor) -> Tensor:
 DERIVATIVES = [
     derivative("negative_log_likelihood", input=_nll_gradient, weight=_nll_weight_gradient),
     derivative(
+        "class_nll_loss",
+        input=lambda g, input, target, weight, ignore_index, reduction: class_nll_loss_gradient(
+            g, input, target, weight, ignore_index, reduction
+        ),
+        weight=lambda g, input, target, weight, ignore_index, reduction: _class_weight_gradient(
+            g, input, target, weight, ignore_index, reduction
+        ),
+    ),
+    derivative(
         "class_cross_entropy",
         input=lambda g, input, target, weight, ignore_index, reduction: (
             class_cross_entropy_gradient(g, input, target, weight, ignore_index, reduction)
         ),
-        weight=_class_weight_gradient,
+        weight=lambda g, input, target, weight, ignore_index, reduction: _class_weight_gradient(
+            g, log_softmax(input, 1), target, weight, ignore_index, reduction
+        ),
     ),
     derivative(
         "binary_cross_entropy_terms",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,15 @@ def _cross_entropy_errors(make: Any) -> Iterator[ErrorSample]:
         yield ErrorSample(Sample(*error.sample.args, "mean"), error.error, error.match)
 
 
-def _cross_entropy(a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    logs = a - np.log(np.exp(a).sum(1, keepdims=True))
-    losses, weights = _nll(logs, target, weight, ignore_index)
+def _nll_loss(a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    losses, weights = _nll(a, target, weight, ignore_index)
     if reduction == "none":
         return losses
     return losses.sum() / (weights.sum() if reduction == "mean" else 1)
+
+
+def _cross_entropy(a: Any, *options: Any) -> Any:
+    return _nll_loss(a - np.log(np.exp(a).sum(1, keepdims=True)), *options)
 
 
 def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -69,16 +72,40 @@ def _gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(g, input, target, weight, ignore_index, reduction)
 
 
-def _gradient(g: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    """Return the difference quotients of each element."""
-    result = np.zeros(a.shape)
-    for at in np.ndindex(*a.shape):
-        step = np.zeros(a.shape)
-        step[at] = 1e-5
-        above = _cross_entropy(a + step, target, weight, ignore_index, reduction)
-        below = _cross_entropy(a - step, target, weight, ignore_index, reduction)
-        result[at] = np.sum(g * (above - below)) / 2e-5
-    return result
+def _gradient_of(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of the difference quotients of each element."""
+
+    def gradient(g: Any, a: Any, *options: Any) -> Any:
+        result = np.zeros(a.shape)
+        for at in np.ndindex(*a.shape):
+            step = np.zeros(a.shape)
+            step[at] = 1e-5
+            result[at] = np.sum(g * (loss(a + step, *options) - loss(a - step, *options))) / 2e-5
+        return result
+
+    return gradient
+
+
+def _records(name: str, loss: Callable[..., Any]) -> Iterator[OpRecord]:
+    yield OpRecord(
+        name,
+        _cross_entropy_samples,
+        loss,
+        FLOATS,
+        errors=_cross_entropy_errors,
+        atol=SUMS,
+        rtol=ORDER,
+        torch="",
+    )
+    yield OpRecord(
+        f"{name}_gradient",
+        _gradient_samples,
+        _gradient_of(loss),
+        FLOATS,
+        atol={**SUMS, "float64": 1e-9},  # the reference is a difference quotient
+        rtol=ORDER,
+        torch="",
+    )
 
 
 RECORDS = [
@@ -92,23 +119,6 @@ RECORDS = [
         rtol=ORDER,
         torch="",
     ),
-    OpRecord(
-        "class_cross_entropy",
-        _cross_entropy_samples,
-        _cross_entropy,
-        FLOATS,
-        errors=_cross_entropy_errors,
-        atol=SUMS,
-        rtol=ORDER,
-        torch="",
-    ),
-    OpRecord(
-        "class_cross_entropy_gradient",
-        _gradient_samples,
-        _gradient,
-        FLOATS,
-        atol={**SUMS, "float64": 1e-9},  # the reference is a difference quotient
-        rtol=ORDER,
-        torch="",
-    ),
+    *_records("class_nll_loss", _nll_loss),
+    *_records("class_cross_entropy", _cross_entropy),
 ]

@@ -38,75 +38,80 @@ def case(shape, dtype, weighted, ignored):
     return scores, target, weight
 
 
-def expected(scores, target, weight, ignored):
+def expected(scores, target, weight, ignored, logs):
     """Return losses, weights and the gradient of the losses' sum, in float64."""
     exact = scores.astype(np.float64)
-    exact = exact - exact.max(1, keepdims=True)
-    softmax = np.exp(exact) / np.exp(exact).sum(1, keepdims=True)
-    chosen = np.where(target == ignored, 0, target)
+    if not logs:
+        exact = exact - exact.max(1, keepdims=True)
+        exact = exact - np.log(np.exp(exact).sum(1, keepdims=True))
+    chosen = np.where(target == ignored, 0, target)[:, None]
     weights = np.ones(scores.shape[1]) if weight is None else weight.astype(np.float64)
-    weights = np.where(target == ignored, 0, weights[chosen])
-    picked = np.take_along_axis(softmax, chosen[:, None], 1)
-    gradient = softmax * weights[:, None]
-    share = np.take_along_axis(gradient, chosen[:, None], 1) - weights[:, None]
-    np.put_along_axis(gradient, chosen[:, None], share, 1)
-    return -np.log(picked)[:, 0] * weights, weights, gradient
+    weights = np.where(target == ignored, 0, weights[chosen[:, 0]])
+    picked = np.take_along_axis(exact, chosen, 1)[:, 0]
+    gradient = np.zeros(scores.shape) if logs else np.exp(exact) * weights[:, None]
+    share = np.take_along_axis(gradient, chosen, 1) - weights[:, None]
+    np.put_along_axis(gradient, chosen, share, 1)
+    return -picked * weights, weights, gradient
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("ignored", [-100, 0])
-def test_cross_entropy(shape, dtype, weighted, ignored):
+@pytest.mark.parametrize("logs", [False, True])
+def test_losses(shape, dtype, weighted, ignored, logs):
     scores, target, weight = case(shape, dtype, weighted, ignored)
-    lost, weights, gradient = expected(scores, target, weight, ignored)
+    lost, weights, gradient = expected(scores, target, weight, ignored, logs)
     tolerance = (
         {"rtol": 2e-5, "atol": 2e-5} if dtype is np.float32 else {"rtol": 1e-11, "atol": 1e-12}
     )
     for given in (scores, np.asfortranarray(scores)):
         rest = (given, target, weight, ignored)
-        found = losses.cross_entropy(*rest, "none", _reduced)
+        found = losses.cross_entropy(*rest, "none", logs, _reduced)
         np.testing.assert_allclose(found, lost, **tolerance)
-        found = losses.cross_entropy(*rest, "sum", _reduced)
+        found = losses.cross_entropy(*rest, "sum", logs, _reduced)
         np.testing.assert_allclose(found, lost.sum(), **tolerance)
         g = np.full(target.shape, 2, dtype)
-        found = losses.cross_entropy_gradient(g, *rest, "none", _no_gradient)
+        found = losses.cross_entropy_gradient(g, *rest, "none", logs, _no_gradient)
         np.testing.assert_allclose(found, 2 * gradient, **tolerance)
         if weights.any():
-            found = losses.cross_entropy(*rest, "mean", _reduced)
+            found = losses.cross_entropy(*rest, "mean", logs, _reduced)
             np.testing.assert_allclose(found, lost.sum() / weights.sum(), **tolerance)
         total = weights.sum() or 1
         one = np.ones((), dtype)
-        found = losses.cross_entropy_gradient(one, *rest, "mean", _no_gradient)
+        found = losses.cross_entropy_gradient(one, *rest, "mean", logs, _no_gradient)
         np.testing.assert_allclose(found, gradient / total, **tolerance)
-        logs = np.log(np.random.default_rng(1).random(shape)).astype(dtype)
-        found, weighed = losses.likelihood(logs, target, weight, ignored, _no_losses)
-        chosen = np.where(target == ignored, 0, target)[:, None]
-        np.testing.assert_allclose(weighed, weights, rtol=1e-6)
-        picked = np.take_along_axis(logs, chosen, 1)[:, 0]
-        np.testing.assert_allclose(found, -picked * weights, rtol=1e-5)
+        if logs:
+            found, weighed = losses.likelihood(*rest, _no_losses)
+            np.testing.assert_allclose(weighed, weights, rtol=1e-6)
+            np.testing.assert_allclose(found, lost, **tolerance)
 
 
 @pytest.mark.parametrize("wrong", [-1, 3, 1 << 40])
 def test_a_class_that_does_not_exist(wrong):
     scores, target = np.zeros((500, 3), np.float32), np.zeros(500, np.int64)
     target[400] = wrong
-    for reduction in ("none", "mean"):
-        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
-            losses.cross_entropy(scores, target, None, -100, reduction, _reduced)
     with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
         losses.likelihood(scores, target, None, -100, _no_losses)
-    # What forward would have refused touches no memory outside of the result.
-    g = losses.cross_entropy_gradient(
-        np.ones((), np.float32), scores, target, None, -100, "sum", _no_gradient
-    )
-    np.testing.assert_array_equal(g[400], 0)
+    for logs in (False, True):
+        rest = (scores, target, None, -100)
+        for reduction in ("none", "mean"):
+            with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+                losses.cross_entropy(*rest, reduction, logs, _reduced)
+        # What forward would have refused touches no memory outside of the result.
+        g = np.ones((), np.float32)
+        found = losses.cross_entropy_gradient(g, *rest, "sum", logs, _no_gradient)
+        np.testing.assert_array_equal(found[400], 0)
 
 
 def test_scores_that_are_no_numbers():
     scores = np.array([[np.nan, 0], [np.inf, 0], [-np.inf, 0], [-np.inf, -np.inf]], np.float32)
-    found = losses.cross_entropy(scores, np.array([1, 1, 0, 1]), None, -100, "none", _reduced)
+    rest = (scores, np.array([1, 1, 0, 1]), None, -100, "none")
+    found = losses.cross_entropy(*rest, False, _reduced)
     np.testing.assert_array_equal(found, [np.nan, np.nan, np.inf, np.nan])
+    np.testing.assert_array_equal(
+        losses.cross_entropy(*rest, True, _reduced), [0, 0, np.inf, np.inf]
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (64,), (65,), (7, 13), (100_003,)])

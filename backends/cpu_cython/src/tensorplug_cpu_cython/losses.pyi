@@ -2,7 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 def cross_entropy(
-    input: Any, target: Any, weight: Any, ignored: int, reduction: str, fallback: Callable[..., Any]
+    input: Any,
+    target: Any,
+    weight: Any,
+    ignored: int,
+    reduction: str,
+    logs: bool,
+    fallback: Callable[..., Any],
 ) -> Any: ...
 def cross_entropy_gradient(
     g: Any,
@@ -11,6 +17,7 @@ def cross_entropy_gradient(
     weight: Any,
     ignored: int,
     reduction: str,
+    logs: bool,
     fallback: Callable[..., Any],
 ) -> Any: ...
 def likelihood(

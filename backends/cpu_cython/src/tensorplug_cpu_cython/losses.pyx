@@ -1,8 +1,8 @@
-"""Cross-entropy between scores and classes, and the likelihood of classes."""
+"""Cross-entropy between classes and scores or log probabilities."""
 
 cimport numpy as np
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 
 from . import pointwise
 
@@ -24,7 +24,10 @@ cdef extern from "c/losses.h":
         int (*forward[2])(const tp_classes *, void *, double *, int) noexcept nogil
         void (*backward[2])(const tp_classes *, const void *, Py_ssize_t, double, void *, int) noexcept nogil
         double (*total[2])(const tp_classes *) noexcept nogil
-        int (*likelihood[2])(const tp_classes *, void *, void *, int) noexcept nogil
+        int (*likelihood[2])(const tp_classes *, void *, void *, double *, int) noexcept nogil
+        void (*likelihood_backward[2])(
+            const tp_classes *, const void *, Py_ssize_t, double, void *, int
+        ) noexcept nogil
     Py_ssize_t tp_loss_blocks(const tp_classes *) noexcept nogil
 
 cdef extern from *:
@@ -67,11 +70,12 @@ cdef int computed_in(np.ndarray array) noexcept:
     return TP_F64 if number == TP_F64 else TP_F32
 
 
-def cross_entropy(input, target, weight, ignored, str reduction, fallback):
-    """Return the losses, their sum or their weighted mean."""
+def cross_entropy(input, target, weight, ignored, str reduction, bint logs, fallback):
+    """Return the losses, their sum or their weighted mean, of scores or of log probabilities."""
     cdef np.ndarray given = plain_array(input), x, classes, weights = None, result
     cdef tp_classes c
-    cdef int number = computed_in(given), fits
+    cdef int number = computed_in(given), fits, threads
+    cdef bint wide = number == TP_F64
     cdef Py_ssize_t blocks, i
     cdef double *sums
     cdef double lost = 0, weighed = 0
@@ -88,13 +92,15 @@ def cross_entropy(input, target, weight, ignored, str reduction, fallback):
     else:
         result = new_array(<np.dtype> descriptors[number], 0, NULL, NULL)
     blocks = tp_loss_blocks(&c)
-    sums = <double *> malloc(2 * blocks * sizeof(double))
+    threads = threads_for(c.before * c.after * (1 if logs else c.n), GRAIN)
+    sums = <double *> calloc(2 * blocks, sizeof(double))
     if sums == NULL:
         raise MemoryError()
     with nogil:
-        fits = kernels.forward[number == TP_F64](
-            &c, losses, sums, threads_for(c.before * c.n * c.after, GRAIN)
-        )
+        if logs:
+            fits = kernels.likelihood[wide](&c, losses, NULL, sums, threads)
+        else:
+            fits = kernels.forward[wide](&c, losses, sums, threads)
         for i in range(blocks):
             lost += sums[2 * i]
             weighed += sums[2 * i + 1]
@@ -104,36 +110,43 @@ def cross_entropy(input, target, weight, ignored, str reduction, fallback):
     if losses == NULL:
         if reduction == "mean":
             lost /= weighed
-        if number == TP_F32:
-            (<float *> np.PyArray_DATA(result))[0] = <float> lost
-        else:
+        if wide:
             (<double *> np.PyArray_DATA(result))[0] = lost
+        else:
+            (<float *> np.PyArray_DATA(result))[0] = <float> lost
     return result if type_of(given) == number else pointwise.cast(result, descriptors[type_of(given)])
 
 
-def cross_entropy_gradient(g, input, target, weight, ignored, str reduction, fallback):
+def cross_entropy_gradient(g, input, target, weight, ignored, str reduction, bint logs, fallback):
     """Return the gradient of :func:`cross_entropy`'s input."""
     cdef np.ndarray given = plain_array(input), x, classes, gradient, weights = None, result
     cdef tp_classes c
-    cdef int number = computed_in(given)
+    cdef int number = computed_in(given), threads
+    cdef bint wide = number == TP_F64
     cdef double scale = 1
     cdef bint mean = reduction == "mean"
-    x = contiguous(given, number)
+    cdef Py_ssize_t step
+    cdef void *to
+    # Of log probabilities only the shape counts.
+    x = given if logs and type_of(given) == number else contiguous(given, number)
     classes = contiguous(target, TP_I64)
     gradient = contiguous(g, number)
     if weight is not None:
         weights = contiguous(weight, number)
     if not describe(&c, x, classes, weights, ignored):
         return fallback(g, input, target, weight, ignored, reduction)
-    result = new_like(x, number)
+    result = new_array(<np.dtype> descriptors[number], np.PyArray_NDIM(x), np.PyArray_DIMS(x), NULL)
+    to = np.PyArray_DATA(result)
+    step = np.PyArray_NDIM(gradient) > 0
+    threads = threads_for(c.before * c.n * c.after, GRAIN)
     with nogil:
         if mean:
-            scale = kernels.total[number == TP_F64](&c)
+            scale = kernels.total[wide](&c)
             scale = 1 / scale if scale else 0
-        kernels.backward[number == TP_F64](
-            &c, np.PyArray_DATA(gradient), np.PyArray_NDIM(gradient) > 0, scale, np.PyArray_DATA(result),
-            threads_for(c.before * c.n * c.after, GRAIN),
-        )
+        if logs:
+            kernels.likelihood_backward[wide](&c, np.PyArray_DATA(gradient), step, scale, to, threads)
+        else:
+            kernels.backward[wide](&c, np.PyArray_DATA(gradient), step, scale, to, threads)
     return result if type_of(given) == number else pointwise.cast(result, descriptors[type_of(given)])
 
 
@@ -142,6 +155,7 @@ def likelihood(input, target, weight, ignored, fallback):
     cdef np.ndarray given = plain_array(input), x, classes, weights = None, losses, weighed
     cdef tp_classes c
     cdef int number = computed_in(given), fits
+    cdef double *sums
     x = contiguous(given, number)
     classes = contiguous(target, TP_I64)
     if weight is not None:
@@ -150,10 +164,14 @@ def likelihood(input, target, weight, ignored, fallback):
         return fallback(input, target, weight, ignored)
     losses = new_like(classes, number)
     weighed = new_like(classes, number)
+    sums = <double *> malloc(2 * tp_loss_blocks(&c) * sizeof(double))
+    if sums == NULL:
+        raise MemoryError()
     with nogil:
         fits = kernels.likelihood[number == TP_F64](
-            &c, np.PyArray_DATA(losses), np.PyArray_DATA(weighed), threads_for(c.before * c.after, GRAIN)
+            &c, np.PyArray_DATA(losses), np.PyArray_DATA(weighed), sums, threads_for(c.before * c.after, GRAIN)
         )
+    free(sums)
     if not fits:
         return fallback(input, target, weight, ignored)
     if type_of(given) == number:

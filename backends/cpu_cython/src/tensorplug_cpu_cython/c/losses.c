@@ -1,6 +1,7 @@
 #include "losses.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "parallel.h"
 #include "vmath.h"
@@ -214,34 +215,62 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
             if (COUNTS(c->target[i])) total += weight[c->target[i]];                                   \
         return total;                                                                                  \
     }                                                                                                  \
-    static int likelihood_##S(const tp_classes *c, void *losses_, void *weights_, int threads) {       \
+    static int likelihood_##S(const tp_classes *c, void *losses_, void *weights_, double *sums, int threads) {\
         const T *x = c->x, *weight = c->weight;                                                        \
         T *losses = losses_, *weights = weights_;                                                      \
+        const ptrdiff_t samples = c->before * c->after;                                                \
         int wrong = 0;                                                                                 \
-        TP_PARALLEL(c->before * c->after, threads, begin, end, {                                       \
-            for (ptrdiff_t i = begin; i < end; i++) {                                                  \
-                const int64_t t = c->target[i];                                                        \
-                T w = 0;                                                                               \
-                T loss = 0;                                                                            \
-                if (t != c->ignored) {                                                                 \
-                    if ((uint64_t)t >= (uint64_t)c->n) {                                               \
-                        _Pragma("omp atomic write") wrong = 1;                                         \
-                        continue;                                                                      \
+        TP_PARALLEL((samples + BLOCK - 1) / BLOCK, threads, begin, end, {                              \
+            for (ptrdiff_t block = begin; block < end; block++) {                                      \
+                const ptrdiff_t last = samples < (block + 1) * BLOCK ? samples : (block + 1) * BLOCK;  \
+                double lost = 0;                                                                       \
+                double weighed = 0;                                                                    \
+                for (ptrdiff_t i = block * BLOCK; i < last; i++) {                                     \
+                    const int64_t t = c->target[i];                                                    \
+                    T w = 0;                                                                           \
+                    T loss = 0;                                                                        \
+                    if (t != c->ignored) {                                                             \
+                        if ((uint64_t)t >= (uint64_t)c->n) {                                           \
+                            _Pragma("omp atomic write") wrong = 1;                                     \
+                            continue;                                                                  \
+                        }                                                                              \
+                        w = weight ? weight[t] : 1;                                                    \
+                        const ptrdiff_t row = c->after == 1 ? i : i / c->after;                        \
+                        loss = -x[(row * c->n + t) * c->after + (i - row * c->after)] * w;             \
                     }                                                                                  \
-                    w = weight ? weight[t] : 1;                                                        \
-                    const ptrdiff_t row = c->after == 1 ? i : i / c->after;                            \
-                    loss = -x[(row * c->n + t) * c->after + (i - row * c->after)] * w;                 \
+                    if (losses) losses[i] = loss;                                                      \
+                    if (weights) weights[i] = w;                                                       \
+                    lost += loss;                                                                      \
+                    weighed += w;                                                                      \
                 }                                                                                      \
-                losses[i] = loss;                                                                      \
-                weights[i] = w;                                                                        \
+                sums[2 * block] = lost;                                                                \
+                sums[2 * block + 1] = weighed;                                                         \
             }                                                                                          \
         });                                                                                            \
         return !wrong;                                                                                 \
+    }                                                                                                  \
+    static void likelihood_backward_##S(const tp_classes *c, const void *g_, ptrdiff_t step, double scale,\
+                                        void *out_, int threads) {                                     \
+        const T *weight = c->weight, *g = g_;                                                          \
+        T *out = out_;                                                                                 \
+        TP_PARALLEL(c->before, threads, begin, end, {                                                  \
+            const ptrdiff_t size = c->n * c->after;                                                    \
+            memset(out + begin * size, 0, (end - begin) * size * sizeof(T));                           \
+            for (ptrdiff_t i = begin * c->after; i < end * c->after; i++) {                            \
+                const int64_t t = c->target[i];                                                        \
+                if (!COUNTS(t)) continue;                                                              \
+                const ptrdiff_t row = c->after == 1 ? i : i / c->after;                                \
+                out[(row * c->n + t) * c->after + (i - row * c->after)] =                              \
+                    -(T)(g[i * step] * scale * (weight ? weight[t] : 1));                              \
+            }                                                                                          \
+        });                                                                                            \
     }
+
 LOSSES(F32, float)
 LOSSES(F64, double)
 
 #define BOTH(name) {name##_F32, name##_F64}
 const tp_losses LEVEL(tp_loss_table) = {
     .forward = BOTH(forward), .backward = BOTH(backward), .total = BOTH(total), .likelihood = BOTH(likelihood),
+    .likelihood_backward = BOTH(likelihood_backward),
 };

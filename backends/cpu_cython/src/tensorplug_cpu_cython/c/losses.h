@@ -1,4 +1,4 @@
-/* Cross-entropy between scores and classes, forward and backward, of contiguous arrays (before, n, after)
+/* Cross-entropy between scores or log probabilities and classes, forward and backward, of contiguous arrays (before, n, after)
    whose classes lie along n. */
 #ifndef TENSORPLUG_LOSSES_H
 #define TENSORPLUG_LOSSES_H
@@ -21,8 +21,11 @@ typedef struct {
     void (*backward[2])(const tp_classes *c, const void *g, ptrdiff_t step, double scale, void *out, int threads);
     /* The weights of all samples, added up. */
     double (*total[2])(const tp_classes *c);
-    /* -x[target] * weight and weight of each sample; returns whether all classes exist. */
-    int (*likelihood[2])(const tp_classes *c, void *losses, void *weights, int threads);
+    /* As `forward`, of log probabilities: -x[target] * weight and the weight of each sample, written unless
+       NULL, and their sums. */
+    int (*likelihood[2])(const tp_classes *c, void *losses, void *weights, double *sums, int threads);
+    void (*likelihood_backward[2])(const tp_classes *c, const void *g, ptrdiff_t step, double scale, void *out,
+                                   int threads);
 } tp_losses;
 
 TP_DECLARE(const tp_losses, tp_loss_table);

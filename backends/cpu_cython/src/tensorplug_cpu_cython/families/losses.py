@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,30 @@ from .._dtypes import FLOATS
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-
-    @table.kernel(dtypes=FLOATS)
-    def class_cross_entropy(
-        input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
-    ) -> Any:
-        return losses.cross_entropy(input, target, weight, ignore_index, reduction, _reduced)
-
-    @table.kernel(dtypes=FLOATS)
-    def class_cross_entropy_gradient(
-        g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
-    ) -> Any:
-        return losses.cross_entropy_gradient(
-            g, input, target, weight, ignore_index, reduction, _no_gradient
-        )
+    for name, logs in (("class_cross_entropy", False), ("class_nll_loss", True)):
+        loss, gradient = _of(logs)
+        table.add(name, loss, dtypes=FLOATS)
+        table.add(f"{name}_gradient", gradient, dtypes=FLOATS)
 
     @table.kernel(dtypes=FLOATS)
     def negative_log_likelihood(input: Any, target: Any, weight: Any, ignore_index: int) -> Any:
         return losses.likelihood(input, target, weight, ignore_index, _no_losses)
+
+
+def _of(logs: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the kernels of the loss of scores, or of log probabilities, and of its gradient."""
+
+    def loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+        return losses.cross_entropy(input, target, weight, ignore_index, reduction, logs, _reduced)
+
+    def gradient(
+        g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+    ) -> Any:
+        return losses.cross_entropy_gradient(
+            g, input, target, weight, ignore_index, reduction, logs, _no_gradient
+        )
+
+    return loss, gradient
 
 
 # For what the compiled ones decline: no samples, no classes, and classes that do not exist.
