@@ -31,6 +31,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "reductions": ([], ["reductions.c"]),
     "batchnorm": ([], ["batchnorm.c"]),
+    "depthwise": ([], ["depthwise.c"]),
     "pooling": ([], ["pooling.c"]),
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
@@ -57,6 +58,7 @@ ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
     MODULES["products"] = (["onednn.c"], [])
+    MODULES["convolutions"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")

@@ -15,7 +15,7 @@ from tensorplug_cpu_numpy.kernels import convolution as reference
 onednn = pytest.importorskip(
     "tensorplug_cpu_cython.onednn", reason="oneDNN is not installed", exc_type=ImportError
 )
-from tensorplug_cpu_cython import machine, products  # noqa: E402
+from tensorplug_cpu_cython import convolutions as chosen, machine, products  # noqa: E402
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -62,21 +62,22 @@ def convolutions(draw):
     return input, weight, gradient, bias, (stride, padding, dilation, groups)
 
 
+@pytest.mark.parametrize("kernels", [onednn, chosen], ids=["oneDNN's", "those in use"])
 @CALM
-@given(convolutions())
-def test_convolutions(case):
+@given(case=convolutions())
+def test_convolutions(kernels, case):
     input, weight, gradient, bias, options = case
     x, w, g = (a.astype(np.float64) for a in (input, weight, gradient))
     b = None if bias is None else bias.astype(np.float64)
-    result = onednn.convolution(input, weight, bias, *options)
+    result = kernels.convolution(input, weight, bias, *options)
     assert_allclose(result, reference.convolution(x, w, b, *options), rtol=1e-5, atol=2e-5)
     size, kernel = input.shape[2:], weight.shape[2:]
     assert_allclose(
-        onednn.convolution_input(gradient, weight, size, *options),
+        kernels.convolution_input(gradient, weight, size, *options),
         reference.convolution_input(g, w, size, *options), rtol=1e-5, atol=2e-5,
     )  # fmt: skip
     assert_allclose(
-        onednn.convolution_weight(input, gradient, kernel, *options),
+        kernels.convolution_weight(input, gradient, kernel, *options),
         reference.convolution_weight(x, g, kernel, *options), rtol=1e-5, atol=1e-4,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Convolutions and linear layers by oneDNN, where it is installed."""
+"""Convolutions and linear layers by oneDNN, where it is installed; some convolutions by kernels of our own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.plugin import DType, KernelTable, dtype_named, kernel_below
 
+from .. import depthwise
 from .._dtypes import NATIVES
 from ..library import onednn
 
@@ -15,20 +16,23 @@ _CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
+    single = [dtype_named("float32")]
+    half = [dtype_named("bfloat16")]
     if onednn is None:
+        for name in _CONVOLUTIONS:
+            table.add(name, _by_channel(name), dtypes=single)
         return
-    dtypes = [dtype_named("float32")]
-    from .. import attention, products
+    from .. import attention, convolutions, products
 
-    table.add("linear", products.linear, dtypes=dtypes)
-    table.add("linear", onednn.half_linear, dtypes=[dtype_named("bfloat16")])
-    if onednn.has_bf16:
-        dtypes.append(dtype_named("bfloat16"))
+    table.add("linear", products.linear, dtypes=single)
+    table.add("linear", onednn.half_linear, dtypes=half)
     for name in _CONVOLUTIONS:
         onednn.fallbacks[name] = _below(name)
-        table.add(name, getattr(onednn, name), dtypes=dtypes)
+        table.add(name, getattr(convolutions, name), dtypes=single)
+        if onednn.has_bf16:
+            table.add(name, getattr(onednn, name), dtypes=half)
     for name in ("attention", "attention_gradient"):
-        table.add(name, getattr(attention, name), dtypes=[dtype_named("float32")])
+        table.add(name, getattr(attention, name), dtypes=single)
 
 
 def _below(name: str) -> Any:
@@ -40,3 +44,14 @@ def _below(name: str) -> Any:
         return kernel_below(name, "cpu", dtypes[native], "cpu_cython_networks")
 
     return find
+
+
+def _by_channel(name: str) -> Any:
+    """Return a kernel that convolves each channel by itself, and leaves all else to the one below."""
+    compiled, below = getattr(depthwise, name), _below(name)
+
+    def convolve(*arguments: Any) -> Any:
+        found = compiled(*arguments)
+        return below(arguments[0].dtype)(*arguments) if found is None else found
+
+    return convolve
