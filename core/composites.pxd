@@ -3,7 +3,7 @@ cimport cython
 from .current cimport Current
 from .execution cimport call_kernel, kernel_of, overlaps, unwrap
 from .kinds cimport Kind
-from .known cimport Known, Memory, key_of, remember
+from .known cimport Known, Memory, keep, key_of, remember, zeros
 from .op cimport Op, Spec, first_tensor
 from .tensor_base cimport TensorBase, bump_version, new_tensor, wrap
 
@@ -15,6 +15,15 @@ cdef int TRACKED
     place=Py_ssize_t, kind=Kind, result=Kind, index=Py_ssize_t, output=TensorBase,
 )
 cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
+
+@cython.locals(
+    known=Known, recorded=bint, tensor=TensorBase, tensors=list, arrays=list, parts=list, raw=list, kind=Kind,
+    result=Kind, index=Py_ssize_t, output=TensorBase, key=tuple,
+)
+cdef _call_of_list(Op op, Memory memory, tuple args, dict kwargs)
+
+@cython.locals(values=tuple, rest=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
+cdef _note_list(Op op, Memory memory, object key, tuple args, dict kwargs)
 
 @cython.locals(values=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
 cdef _note(Op op, Memory memory, object key, tuple args, dict kwargs)

@@ -8,7 +8,7 @@ from .current import current
 from .dtypes import FLOATING
 from .execution import call_kernel, kernel_of, overlaps, unwrap
 from .kinds import Kind
-from .known import Memory, key_of, remember
+from .known import Known, Memory, keep, key_of, remember, zeros
 from .op import Op, Spec, first_tensor
 from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
@@ -17,6 +17,8 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     """Call such a composite, by what is known of calls like this one."""
     if op.writes or len(op.outputs) != 1:
         return run_overridden(op, args, kwargs)
+    if args and type(args[0]) is list:
+        return _call_of_list(op, memory, args, kwargs)
     key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)
@@ -56,6 +58,62 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     if current.paused:
         current.gradient.note_unrecorded(output)
     return output
+
+
+def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite of a list of tensors and of plain values: unless recorded, by what is known."""
+    recorded = not current.paused or current.gradient.enabled()
+    arrays = []
+    parts: list[Any] = []
+    tensors: list[Any] = args[0]
+    for tensor in tensors:
+        if not isinstance(tensor, TensorBase) or (
+            recorded
+            and tensor._state
+            and (tensor._state == TRACKED or current.gradient.requires_grad(tensor))
+        ):
+            return run_overridden(op, args, kwargs)
+        arrays.append(tensor._array)
+        parts.append(tensor._kind)
+    key = (*parts, *key_of(args[1:], kwargs))
+    try:
+        known = memory.known.get(key)
+    except TypeError:
+        return run_overridden(op, args, kwargs)
+    if known is None:
+        _note_list(op, memory, key, args, kwargs)
+        return run_overridden(op, args, kwargs)
+    if not known.native or current.verify:
+        return run_overridden(op, args, kwargs)
+    raw = known.raw.copy()
+    raw[0] = arrays
+    kind = known.kind
+    try:
+        array = kind.kernels[op.index](*raw)
+    except Warning:  # where warnings are errors
+        array = call_kernel(op, kind, raw)
+    if type(array) is not kind.array_type:
+        array = kind.as_array(array)
+    result = kind.with_dtype(kind.runtime.dtype(array))
+    output = new_tensor(array, result, tuple(array.shape))
+    if current.paused:
+        current.gradient.note_unrecorded(output)
+    return output
+
+
+def _note_list(
+    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Remember a call of a list of tensors, without the tensors, and whether a kernel serves it."""
+    values = op.bind(args, kwargs)
+    rest = values[1:]
+    if type(op.index) is not int or not args[0] or first_tensor(rest) is not None or zeros(rest):
+        return
+    kind = args[0][0]._kind
+    spec = Spec.__new__(Spec)
+    spec.values, spec.kind, spec.outputs = (None, *rest), kind, ()
+    known = keep(memory, key, Known(op, spec, (), ()))
+    known.native = not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind)
 
 
 def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -24,3 +24,7 @@ cdef class Memory:
 cpdef tuple key_of(tuple args, dict kwargs)
 
 cpdef Known remember(Op op, Memory memory, object key, tuple args, dict kwargs, Spec spec)
+
+cpdef bint zeros(tuple values)
+
+cpdef Known keep(Memory memory, object key, Known known)

@@ -110,8 +110,8 @@ def remember(
     op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
 ) -> Known | None:
     """Keep a spec whose tensors are the call's own arguments, each of them."""
-    if any([isinstance(arg, (float, complex)) and not arg for arg in (*args, *kwargs.values())]):
-        return None  # as keys 0.0 and -0.0 are one
+    if zeros((*args, *kwargs.values())):
+        return None
     tensors = [position for position, arg in enumerate(args) if isinstance(arg, TensorBase)]
     given = {id(args[position]): position for position in tensors}
     if any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
@@ -135,7 +135,17 @@ def remember(
             return None
     if set(positions) != set(given.values()) or spec.kind.is_meta:
         return None  # the rule read a tensor's value
+    return keep(memory, key, Known(op, spec, tuple(places), tuple(positions)))
+
+
+def zeros(values: tuple[Any, ...]) -> bool:
+    """Return whether a value is 0.0 or -0.0, which are one as keys."""
+    return any([isinstance(value, (float, complex)) and not value for value in values])
+
+
+def keep(memory: Memory, key: Any, known: Known) -> Known:
+    """Keep what is known, among the latest."""
     if len(memory.known) >= _KEPT:
         memory.known.clear()
-    known = memory.known[key] = Known(op, spec, tuple(places), tuple(positions))
+    memory.known[key] = known
     return known

@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "dropout": ([], ["dropout.c"]),
     "losses": ([], ["losses.c"]),
     "moments": ([], ["moments.c"]),
+    "norms": ([], ["norms.c"]),
     "orders": ([], ["orders.c"]),
     "places": ([], ["places.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),

@@ -12,6 +12,7 @@ from tensorplug.core.dtypes import finfo
 from tensorplug.core.layers import seen_by_layers
 
 from ..ops.normalization import batch_normalize, standardize
+from ..ops.scaling import affine_row_norm, channel_norm, row_norm, unit_vectors, update_statistics
 from ._common import tensor
 
 __all__ = [
@@ -29,6 +30,19 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any) -
     if weight is not None:
         x = x * weight.reshape(shape)
     return x if bias is None else x + bias.reshape(shape)
+
+
+def _rows(
+    input: Tensor, length: int, repeat: int, eps: float, weight: Any, bias: Any, shape: Any
+) -> Tensor:
+    """Return runs of `length` elements standardised, times a weight for each `repeat` of them plus a bias."""
+    kind = input._kind
+    if weight is None or weight._kind is not kind:
+        return _affine(row_norm(input, length, eps, True), weight, bias, shape)
+    if bias is not None and bias._kind is kind:
+        return affine_row_norm([input, weight, bias], length, repeat, eps, True)
+    scaled = affine_row_norm([input, weight], length, repeat, eps, True)
+    return _affine(scaled, None, bias, shape)
 
 
 def batch_norm(
@@ -64,23 +78,27 @@ def batch_norm(
         If a channel has only one value in training.
     """
     tensor(input, "batch_norm")
-    if input.ndim < 2:
-        raise ValueError(f"batch_norm(): expected at least 2D input, got {input.ndim}D")
-    channels = input.shape[1]
+    sizes = input._shape
+    if len(sizes) < 2:
+        raise ValueError(f"batch_norm(): expected at least 2D input, got {len(sizes)}D")
+    channels = sizes[1]
     for name, value in (
         ("running_mean", running_mean),
         ("running_var", running_var),
         ("weight", weight),
         ("bias", bias),
     ):
-        if value is not None and value.shape != (channels,):
+        if value is not None and value._shape != (channels,):
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
-    shape = (1, channels, *[1] * (input.ndim - 2))
+    shape = (1, channels, *[1] * (len(sizes) - 2))
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError(
                 "Expected running_mean and running_var to be defined when training=False"
             )
+        given = [running_mean, running_var, *[t for t in (weight, bias) if t is not None]]
+        if (weight is None) is (bias is None) and all([t.dtype is input.dtype for t in given]):
+            return channel_norm([input, *given], eps)
         scale = (running_var + eps).rsqrt()
         if weight is not None:
             scale = scale * weight
@@ -97,27 +115,37 @@ def batch_norm(
     if len(affine) == 2:
         output, mean, rstd = batch_normalize([input, *affine], eps)
     else:
-        output, mean, rstd = standardize(input, (0, *range(2, input.ndim)), eps)
+        output, mean, rstd = standardize(input, (0, *range(2, len(sizes))), eps)
         output = _affine(output, weight, bias, shape)
+        mean, rstd = mean.reshape(-1), rstd.reshape(-1)
     if running_mean is not None and running_var is not None and momentum is not None:
         with no_grad():
-            variance = (rstd.reshape(-1) ** -2 - eps) * (count / (count - 1))
-            running_mean.mul_(1 - momentum).add_(mean.reshape(-1).to(running_mean.dtype) * momentum)
-            running_var.mul_(1 - momentum).add_(variance.to(running_var.dtype) * momentum)
+            unbiased = count / (count - 1)
+            update_statistics(running_mean, running_var, mean, rstd, momentum, eps, unbiased)
     return output
 
 
-def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[int, ...]:
+def _last_dims(
+    input: Any, normalized_shape: Sequence[int], name: str
+) -> tuple[tuple[int, ...], int]:
+    """Return the sizes of the last dimensions, and their product."""
     tensor(input, name)
     wanted = tuple(normalized_shape)
     if not wanted:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional")
-    if tuple(input.shape[-len(wanted) :]) != wanted or input.ndim < len(wanted):
+    if input._shape[-len(wanted) :] != wanted:
         raise RuntimeError(
             f"Given normalized_shape={list(wanted)}, expected input with shape "
             f"[*, {', '.join(map(str, wanted))}], but got input of size{list(input.shape)}"
         )
-    return tuple(range(input.ndim - len(wanted), input.ndim))
+    return wanted, math.prod(wanted)
+
+
+def _other_shape(function: str, name: str, value: Tensor, wanted: Any) -> RuntimeError:
+    return RuntimeError(
+        f"{function}(): expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+        f"{list(value.shape)} and normalized_shape = {list(wanted)}"
+    )
 
 
 @seen_by_layers
@@ -142,7 +170,7 @@ def layer_norm(
     Raises
     ------
     RuntimeError
-        If the input's last dimensions are others.
+        If the input's last dimensions are others, or a weight or bias is of another shape.
 
     Examples
     --------
@@ -150,8 +178,12 @@ def layer_norm(
     >>> layer_norm(tp.tensor([1.0, 2.0, 3.0]), (3,))
     tensor([-1.2247,  0.0000,  1.2247])
     """
-    dims = _last_dims(input, normalized_shape, "layer_norm")
-    return _affine(standardize(input, dims, eps)[0], weight, bias, tuple(normalized_shape))
+    wanted, length = _last_dims(input, normalized_shape, "layer_norm")
+    if weight is not None and weight._shape != wanted:
+        raise _other_shape("layer_norm", "weight", weight, wanted)
+    if bias is not None and bias._shape != wanted:
+        raise _other_shape("layer_norm", "bias", bias, wanted)
+    return _rows(input, length, 1, eps, weight, bias, wanted)
 
 
 @seen_by_layers
@@ -165,9 +197,17 @@ def rms_norm(
 
     `eps` is the dtype's epsilon unless given.
     """
-    dims = _last_dims(input, normalized_shape, "rms_norm")
+    wanted, length = _last_dims(input, normalized_shape, "rms_norm")
+    if weight is not None and weight._shape != wanted:
+        raise _other_shape("rms_norm", "weight", weight, wanted)
     small = finfo(input.dtype).eps if eps is None else eps
-    output = input * ((input * input).mean(dims, keepdim=True) + small).rsqrt()
+    if input.is_complex():
+        dims = tuple(range(-len(wanted), 0))
+        output = input * ((input * input).mean(dims, keepdim=True) + small).rsqrt()
+    elif weight is not None and weight.dtype is input.dtype:
+        return affine_row_norm([input, weight], length, 1, small, False)
+    else:
+        output = row_norm(input, length, small, False)
     return output if weight is None else output * weight
 
 
@@ -185,15 +225,21 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
-    n, channels = input.shape[:2]
+    channels = input.shape[1]
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
-    grouped = input.reshape(n, num_groups, -1)
-    output = standardize(grouped, (2,), eps)[0].reshape(input.shape)
-    return _affine(output, weight, bias, (1, channels, *[1] * (input.ndim - 2)))
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
+                f"{name} of shape {list(value.shape)} and input of shape {list(input.shape)}"
+            )
+    places = math.prod(input.shape[2:])
+    shape = (1, channels, *[1] * (input.ndim - 2))
+    return _rows(input, channels // num_groups * places, places, eps, weight, bias, shape)
 
 
 def instance_norm(
@@ -216,15 +262,19 @@ def instance_norm(
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {list(input.shape)}"
         )
-    dims = tuple(range(2, input.ndim))
-    output, mean, rstd = standardize(input, dims, eps)
+    shape = (1, channels, *[1] * (input.ndim - 2))
+    given = [t for t in (weight, bias) if t is not None]
+    alone = running_mean is None or running_var is None
+    if alone and all([t.shape == (channels,) for t in given]):
+        return _rows(input, count, count, eps, weight, bias, shape)
+    output, mean, rstd = standardize(input, tuple(range(2, input.ndim)), eps)
     if running_mean is not None and running_var is not None:
         with no_grad():
             means = mean.reshape(n, channels).mean(0)
             variances = ((rstd.reshape(n, channels) ** -2 - eps) * (count / (count - 1))).mean(0)
             running_mean.mul_(1 - momentum).add_(means.to(running_mean.dtype) * momentum)
             running_var.mul_(1 - momentum).add_(variances.to(running_var.dtype) * momentum)
-    return _affine(output, weight, bias, (1, channels, *[1] * (input.ndim - 2)))
+    return _affine(output, weight, bias, shape)
 
 
 def local_response_norm(
@@ -268,5 +318,9 @@ def normalize(
     tensor([[0.6000, 0.8000]])
     """
     tensor(input, "normalize")
-    result = input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    ndim = input.ndim
+    if p == 2 and type(dim) is int and -ndim <= dim < ndim and eps > 0 and not input.is_complex():
+        result = unit_vectors(input, dim % ndim, eps)
+    else:
+        result = input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return result if out is None else out.copy_(result)

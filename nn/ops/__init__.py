@@ -13,6 +13,7 @@ from . import (
     normalization,
     pooling,
     recurrent,
+    scaling,
     windows,
 )
 
@@ -28,4 +29,5 @@ FAMILIES = (
     losses,
     attention,
     recurrent,
+    scaling,
 )

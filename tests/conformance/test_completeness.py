@@ -9,13 +9,14 @@ from tensorplug.optim.fused import FUSED
 from tensorplug.testing.records import all_records
 
 COPIES = "the suite's cases of a device copy, convert and lay out tensors"
-WRITES = "tests of their own compare these writes with torch's: tests/optim, tests/amp"
+WRITES = "tests of their own compare these writes with torch's: tests/optim, tests/amp, tests/nn"
 NO_RECORD = {
     **dict.fromkeys(("cast", "clone", "clone_strided", "contiguous", "copy", "to_device"), COPIES),
     **dict.fromkeys(
         (
             "amp.unscale",
             "amp.update_scale",
+            "update_statistics",
             *[function.op.name for function in FUSED],
         ),
         WRITES,

@@ -4,28 +4,10 @@
 
 #include "extremes.h"
 #include "parallel.h"
+#include "sums.h"
 #include "vmath.h"
 
-enum { LANES = 32, WIDTH = 128 };
-
-#define FOLD(lanes, total)                                                                             \
-    for (int half = LANES / 2; half; half /= 2)                                                        \
-        for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                    \
-    total += lanes[0];
-
-/* Sum an expression of i over a row: in lanes, so that it is vectorised, and in short runs, so that it is
-   exact. */
-#define SUM_ROW(T, n, total, expression)                                                               \
-    double total = 0;                                                                                  \
-    for (ptrdiff_t from_ = 0; from_ < (n); from_ += 4096) {                                            \
-        const ptrdiff_t to_ = (n) - from_ < 4096 ? (n) : from_ + 4096;                                 \
-        T lanes_[LANES] = {0};                                                                         \
-        ptrdiff_t base_ = from_;                                                                       \
-        for (; base_ + LANES <= to_; base_ += LANES)                                                   \
-            for (int l = 0; l < LANES; l++) { const ptrdiff_t i = base_ + l; lanes_[l] += (expression); } \
-        for (ptrdiff_t i = base_; i < to_; i++) lanes_[i - base_] += (expression);                     \
-        FOLD(lanes_, total)                                                                            \
-    }
+enum { WIDTH = 128 };
 
 EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)
 EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)

@@ -9,14 +9,20 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import batchnorm, rows
+from .. import batchnorm, norms, rows
 from .._dtypes import FLOATS
+
+WIDE = [dtype for dtype in FLOATS if dtype.itemsize > 2]
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("batch_normalize", "batch_normalize_gradient"):
         table.add(name, getattr(batchnorm, name), dtypes=FLOATS)
+    for name in ("row_norm", "affine_row_norm", "channel_norm", "unit_vectors"):
+        table.add(name, getattr(norms, name), dtypes=FLOATS)
+        table.add(f"{name}_gradient", getattr(norms, f"{name}_gradient"), dtypes=FLOATS)
+    table.add("update_statistics", norms.update_statistics, dtypes=WIDE)
 
     @table.kernel(dtypes=FLOATS)
     def standardize(input: Any, dim: Shape, eps: float) -> Any:
