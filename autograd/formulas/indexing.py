@@ -12,6 +12,7 @@ from tensorplug.core.ops.indexing import (
     place,
     zeros_like_gradient,
 )
+from tensorplug.core.ops.slices import _slices
 
 from ..derivatives import derivative, on_tensors
 from .shape import sum_to_shape
@@ -20,6 +21,17 @@ from .shape import sum_to_shape
 @on_tensors
 def _spread(g: Any, input_shape: tuple[int, ...], indices: list[Any]) -> Any:
     return _indexed_sum(g, input_shape, indices)
+
+
+@on_tensors
+def _spread_slices(g: Any, input_shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    return _indexed_sum(g, input_shape, [*[None] * dim, index])
+
+
+@on_tensors
+def _kept(g: Any, dim: int, index: Any, accumulate: bool) -> Any:
+    """Return the gradient of what slices were written into."""
+    return g if accumulate else index_put(g, [*[None] * dim, index], zeros_like_gradient(g, ()))
 
 
 # Keys differ from call to call (a loop over time steps): noting a program for each would cost more.
@@ -44,5 +56,7 @@ DERIVATIVES = [
         ),
         values=lambda g, indices, values_shape: sum_to_shape(index(g, indices), values_shape),
     ),
+    derivative("_slices", input=_spread_slices),
+    derivative("_put_slices", input=_kept, source=lambda g, dim, index: _slices(g, dim, index)),
     derivative("place", input=_placed),
 ]

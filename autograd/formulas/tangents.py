@@ -115,6 +115,9 @@ TANGENTS = [
             "view_as_real",
         )
     ],
+    linear("_roll", "input"),
+    linear("_slices", "input"),
+    linear("_put_slices", "input", "source"),
     linear("_tril", "input"),
     linear("_triu", "input"),
     linear("cat", "tensors"),

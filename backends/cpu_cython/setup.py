@@ -22,8 +22,10 @@ SOURCE = Path("src", PACKAGE)
 # Each module: the C files compiled once, and those compiled at each level.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "machine": (["allocator.c"], []),
+    "copies": (["copies.c"], []),
     "cells": ([], ["cells.c"]),
     "dropout": ([], ["dropout.c"]),
+    "indices": ([], []),
     "losses": ([], ["losses.c"]),
     "moments": ([], ["moments.c"]),
     "norms": ([], ["norms.c"]),

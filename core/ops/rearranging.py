@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import operators
 from ..dtypes import DType, int32, int64
 from ..operators import Spec, composite, primitive
-from ..shapes import as_shape, normalize_dim, normalize_dims
+from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase
 from .copying import cast, clone, copied
 from .expansion import expand
@@ -122,12 +122,17 @@ def roll(
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
         )
+    if not shape:
+        raise IndexError(f"roll(): Dimension specified as {axes[0]} but tensor has no dimensions")
+    return _roll(input, steps, tuple([normalize_dim(axis, len(shape), "roll") for axis in axes]))
+
+
+@composite(method=False)
+def _roll(input: Tensor, shifts: Shape, dims: Shape) -> Tensor:
+    """Return :func:`roll` for canonical arguments."""
     result: Any = input
-    for step, axis in zip(steps, axes, strict=True):
-        if not shape:
-            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
-        dim = normalize_dim(axis, len(shape), "roll")
-        size = shape[dim]
+    for step, dim in zip(shifts, dims, strict=True):
+        size = input._shape[dim]
         cut = (size - step) % size if size else 0
         if cut:
             result = cat([part(result, dim, cut, size), part(result, dim, 0, cut)], dim)

@@ -25,18 +25,18 @@ _INDEX_PUT = operators.handle("index_put")
 _WHERE = operators.handle("where")
 
 
-def _at_dim(
-    input: Any, dim: int, index: Any, name: str, from_end: bool = False
-) -> tuple[int, list[Any]]:
-    """Return the dimension and the key of ``index``; `from_end` says what negative indices mean."""
+def _at_dim(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
+    """Return the dimension, and the positions along it as a vector."""
     check_tensor(input, name)
     dim = normalize_dim(dim, len(input._shape), name)
-    vector = index_vector(index, name)
-    if not from_end:
-        # Out of range, then, which the kernel of ``index`` says.
-        size = input._shape[dim] if input._shape else 1
-        vector = _WHERE.call(vector < 0, -size - 1, vector)
-    return dim, [*[None] * dim, vector]
+    return dim, index_vector(index, name)
+
+
+def _key(input: Any, dim: int, vector: Any) -> list[Any]:
+    """Return the key of positions of which negative ones do not exist."""
+    # Out of range, then, which the kernel of ``index`` says.
+    outside = -(input._shape[dim] if input._shape else 1) - 1
+    return [*[None] * dim, _WHERE.call(vector < 0, outside, vector)]
 
 
 @composite()
@@ -59,25 +59,40 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([[2],
             [4]])
     """
-    _, indices = _at_dim(input, dim, index, "index_select")
+    dim, vector = _at_dim(input, dim, index, "index_select")
     if not input._shape:
-        if indices[-1]._shape != (1,):
+        if vector._shape != (1,):
             raise RuntimeError(
                 "index_select(): Index to scalar can have only 1 value, got "
-                f"{indices[-1]._shape[0]} value(s)"
+                f"{vector._shape[0]} value(s)"
             )
-        return reshape(_index(shown_as(input, (1,)), indices), ())
-    return _index(input, indices)
+        return reshape(_slices(shown_as(input, (1,)), 0, vector), ())
+    return _slices(input, dim, vector)
 
 
 _index = index  # the ops below have an argument of that name
 
 
-def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[list[Any], Any]:
-    """Return indices and values of the index_put that an index_add is."""
-    dim, indices = _at_dim(input, dim, index, "index_add")
+@composite(method=False)
+def _slices(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return :func:`index_select` for canonical arguments."""
+    return _index(input, _key(input, dim, index))
+
+
+@composite(method=False)
+def _put_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    """Return a copy of `input` with slices written, or added, at positions along a dimension.
+
+    What :func:`index_copy` and :func:`index_add` call with canonical arguments.
+    """
+    return index_put(input, _key(input, dim, index), source, accumulate)
+
+
+def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[int, Any, Any]:
+    """Return dimension, positions and slices of an index_add."""
+    dim, vector = _at_dim(input, dim, index, "index_add")
     check_tensor(source, "index_add", "source")
-    count = indices[-1]._shape[0]
+    count = vector._shape[0]
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(
             f"index_add(): self ({input.dtype.name}) and source ({source.dtype.name}) must have the "
@@ -97,14 +112,14 @@ def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[l
             f"index_add(): source of shape {list(source._shape)} does not match the slices to add to, "
             f"{list(expected)}"
         )
-    return indices, source if alpha == 1 else source * alpha
+    return dim, vector, source if alpha == 1 else source * alpha
 
 
-def _put(input: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
-    """Return an index_put, also of an input without dimensions."""
+def _put(input: Any, dim: int, vector: Any, values: Any, accumulate: bool) -> Any:
+    """Return slices written or added, also to an input without dimensions."""
     if input._shape:
-        return index_put(input, indices, values, accumulate)
-    return reshape(index_put(shown_as(input, (1,)), indices, values, accumulate), ())
+        return _put_slices(input, dim, vector, values, accumulate)
+    return reshape(_put_slices(shown_as(input, (1,)), 0, vector, values, accumulate), ())
 
 
 def _put_in_place(input: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
@@ -143,18 +158,19 @@ def index_add(
 
 @in_place(index_add)
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
-    return _put_in_place(input, *_added(input, dim, index, source, alpha), True)
+    dim, vector, values = _added(input, dim, index, source, alpha)
+    return _put_in_place(input, _key(input, dim, vector), values, True)
 
 
-def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[list[Any], Any]:
-    dim, indices = _at_dim(input, dim, index, "index_copy")
+def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any, Any]:
+    dim, vector = _at_dim(input, dim, index, "index_copy")
     check_tensor(source, "index_copy", "source")
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(
             "index_copy(): self and source expected to have the same dtype, but got (self) "
             f"{input.dtype.name} and (source) {source.dtype.name}"
         )
-    count = indices[-1]._shape[0]
+    count = vector._shape[0]
     if not source._shape:
         if count != 1:
             raise IndexError(
@@ -178,7 +194,7 @@ def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[list[Any], A
             f"index_copy(): source of shape {list(source._shape)} does not match the slices to write, "
             f"{list(expected)}"
         )
-    return indices, source
+    return dim, vector, source
 
 
 @composite(inplace=True)
@@ -196,11 +212,13 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @in_place(index_copy)
 def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    return _put_in_place(input, *_copied(input, dim, index, source), False)
+    dim, vector, values = _copied(input, dim, index, source)
+    return _put_in_place(input, _key(input, dim, vector), values, False)
 
 
 def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:
-    _, indices = _at_dim(input, dim, index, "index_fill", from_end=True)
+    dim, vector = _at_dim(input, dim, index, "index_fill")
+    indices = [*[None] * dim, vector]
     if isinstance(value, TensorBase):
         if value._shape:
             raise RuntimeError(
@@ -221,7 +239,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
     >>> tp.zeros(3).index_fill(0, tp.tensor([0, 2]), 1.0)
     tensor([1., 0., 1.])
     """
-    return _put(input, *_filled(input, dim, index, value), False)
+    indices, filling = _filled(input, dim, index, value)
+    if input._shape:
+        return index_put(input, indices, filling)
+    return reshape(index_put(shown_as(input, (1,)), indices, filling), ())
 
 
 @in_place(index_fill)
@@ -260,9 +281,8 @@ def index_reduce(
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    indices, values = _added(input, dim, index, source, 1)
-    vector = indices[-1]
-    place = len(indices) - 1
+    place, vector, values = _added(input, dim, index, source, 1)
+    vector = _key(input, place, vector)[-1]
     shape = [1] * len(values._shape)
     shape[place] = vector._shape[0]
     full = expand(shown_as(vector, tuple(shape)), values._shape)

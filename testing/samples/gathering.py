@@ -156,6 +156,42 @@ def _slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(), 0, positions(make, [0]))
 
 
+def _plain_slices(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4), 0, positions(make, [2, 0, 2]))
+    yield Sample(make(2, 3, 4), 1, positions(make, [1, 1]))
+    yield Sample(make(3, 4), 1, positions(make, []))
+    yield Sample(make(3, 0), 0, positions(make, [1]))
+
+
+def _put_slices(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4), 0, positions(make, [2, 0]), make(2, 4), False)
+    yield Sample(make(2, 3, 4), 1, positions(make, [1, 2]), make(2, 2, 4), False)
+    yield Sample(make(3, 4), 1, positions(make, []), make(3, 0), False)
+    if dtype is not bool_:
+        yield Sample(make(3, 4), 1, positions(make, [1, 1]), make(3, 2), True)
+
+
+def _written(a: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
+    result = a.copy()
+    if accumulate:
+        np.add.at(result, _at_dim(a, dim, index), source)
+    else:
+        result[_at_dim(a, dim, index)] = source
+    return result
+
+
+def _put_slices_errors(make: Any) -> Iterator[ErrorSample]:
+    for outside in (3, -1):
+        at = positions(make, [outside])
+        yield ErrorSample(Sample(make(3), 0, at, make(1), False), IndexError, "out of bounds")
+
+
+def _outside(make: Any) -> Iterator[ErrorSample]:
+    for outside in (3, -1):
+        at = positions(make, [outside])
+        yield ErrorSample(Sample(make(3), 0, at), IndexError, "out of bounds")
+
+
 def _index_select(a: Any, dim: int, index: Any) -> Any:
     if not a.ndim:
         return a
@@ -357,6 +393,16 @@ RECORDS = [
         ),
     ),
     OpRecord("index_select", _slices, _index_select, errors=_slice_errors),
+    OpRecord("_slices", _plain_slices, _index_select, errors=_outside, torch=""),
+    OpRecord(
+        "_put_slices",
+        _put_slices,
+        _written,
+        errors=_put_slices_errors,
+        rtol=_ROUNDED,
+        atol=_ROUNDED,
+        torch="",
+    ),
     OpRecord(
         "index_add",
         _add_slices,

@@ -5,7 +5,7 @@ import pytest
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
 from tensorplug.plugin import KernelTable  # noqa: E402
-from tensorplug_cpu_cython import places  # noqa: E402
+from tensorplug_cpu_cython import indices as keyed, places  # noqa: E402
 from tensorplug_cpu_cython.families import places as family  # noqa: E402
 
 SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40)]
@@ -103,7 +103,7 @@ def test_index(dtype):
         third = np.random.default_rng(5).integers(-given.shape[2], given.shape[2], (3, 1))
         for indices in ([first], [None, second], [None, None, third], [None, second, third]):
             key = tuple(slice(None) if item is None else item for item in indices)
-            found = places.index(given, indices, lambda a, i: a[key])  # noqa: B023
+            found = keyed.index(given, indices, lambda a, i: a[key])  # noqa: B023
             np.testing.assert_array_equal(found, given[key])
 
 
@@ -117,15 +117,15 @@ def test_index_put(accumulate):
             np.add.at(expected, rows, values)
         else:
             expected[rows] = values
-        result = places.index_put(array, [rows], values, accumulate, refuse)
+        result = keyed.index_put(array, [rows], values, accumulate, refuse)
         np.testing.assert_array_equal(result, expected)
         turned = np.asfortranarray(array)
-        assert places.index_put(turned, [rows], values, accumulate, refuse, turned) is turned
+        assert keyed.index_put(turned, [rows], values, accumulate, refuse, turned) is turned
         np.testing.assert_array_equal(turned, expected)
     g = numbers(20, 70)
     expected = np.zeros((60, 70), np.float32)
     np.add.at(expected, rows, g)
-    np.testing.assert_array_equal(places.indexed_sum(g, (60, 70), [rows], refuse), expected)
+    np.testing.assert_array_equal(keyed.indexed_sum(g, (60, 70), [rows], refuse), expected)
 
 
 def test_broadcast_and_reversed_arrays():
@@ -173,13 +173,13 @@ def test_a_place_that_does_not_exist(kernels, size, wrong):
 
 def test_rows():
     table, indices = numbers(50, 33), spots((20, 30), 50)
-    np.testing.assert_array_equal(places.rows_of(table, indices, refuse), table[indices])
+    np.testing.assert_array_equal(keyed.rows_of(table, indices, refuse), table[indices])
     np.testing.assert_array_equal(
-        places.rows_of(table.T, indices % 33, refuse), table.T[indices % 33]
+        keyed.rows_of(table.T, indices % 33, refuse), table.T[indices % 33]
     )
     g = numbers(20, 30, 33)
     expected = np.zeros((50, 33))
     np.add.at(expected, indices, g)
-    np.testing.assert_allclose(places.rows_sum(g, indices, 50, -1, refuse), expected, atol=1e-3)
+    np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, -1, refuse), expected, atol=1e-3)
     expected[7] = 0
-    np.testing.assert_allclose(places.rows_sum(g, indices, 50, 7, refuse), expected, atol=1e-3)
+    np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, 7, refuse), expected, atol=1e-3)

@@ -11,6 +11,8 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 from . import machine
 from ._dtypes import PRIORITY
 from .families import (
+    copies,
+    indices,
     moments,
     orders,
     places,
@@ -22,7 +24,19 @@ from .families import (
     softmaxes,
 )
 
-FAMILIES = (moments, orders, places, pointwise, products, reductions, scans, sequences, softmaxes)
+FAMILIES = (
+    copies,
+    indices,
+    moments,
+    orders,
+    places,
+    pointwise,
+    products,
+    reductions,
+    scans,
+    sequences,
+    softmaxes,
+)
 
 
 class CompiledRuntime(RuntimeExtension):

@@ -8,6 +8,7 @@ from libc.string cimport memcmp, memcpy, memset
 from .machine cimport (
     TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
 )
+from .memory cimport may_share
 
 np.import_array()
 
@@ -105,7 +106,7 @@ cdef void fill_strides(tp_walk *walk, int k, np.ndarray array) noexcept:
         walk.strides[k][lead + i] = 0 if np.PyArray_DIM(array, i) == 1 else np.PyArray_STRIDE(array, i)
 
 
-cdef bint overlaps(np.ndarray array, np.ndarray out) except -1:
+cdef bint overlaps(np.ndarray array, np.ndarray out) noexcept:
     """Return whether writing into `out` may change what is still to be read of `array`."""
     if (
         np.PyArray_DATA(array) == np.PyArray_DATA(out)
@@ -115,7 +116,7 @@ cdef bint overlaps(np.ndarray array, np.ndarray out) except -1:
         and np.PyArray_ITEMSIZE(array) == np.PyArray_ITEMSIZE(out)
     ):
         return False
-    return numpy.may_share_memory(array, out)
+    return may_share(array, out)
 
 
 cdef object walk_over(

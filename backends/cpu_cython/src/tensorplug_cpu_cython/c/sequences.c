@@ -1,7 +1,5 @@
 #include "sequences.h"
 
-#include <string.h>
-
 #include "parallel.h"
 #include "philox.h"
 
@@ -65,26 +63,7 @@ CUMSUM(F32, float, double)
 CUMSUM(F64, double, double)
 CUMSUM(I64, int64_t, int64_t)
 
-static void join(char *out, const char *const *from, const ptrdiff_t *bytes, ptrdiff_t sources, ptrdiff_t rows,
-                 int threads) {
-    ptrdiff_t row = 0;
-    for (ptrdiff_t k = 0; k < sources; k++) row += bytes[k];
-    /* The threads share the bytes of the result, for there may be one row only. */
-    TP_PARALLEL(row * rows, threads, begin, end, {
-        for (ptrdiff_t r = begin / row; r * row < end; r++) {
-            ptrdiff_t at = r * row;
-            for (ptrdiff_t k = 0; k < sources; k++) {
-                const ptrdiff_t first = at < begin ? begin - at : 0;
-                const ptrdiff_t stop = at + bytes[k] > end ? end - at : bytes[k];
-                if (first < stop) memcpy(out + at + first, from[k] + r * bytes[k] + first, (size_t)(stop - first));
-                at += bytes[k];
-            }
-        }
-    });
-}
-
 const tp_sequences LEVEL(tp_sequence_table) = {
     .philox = philox,
-    .join = join,
     .cumsum = {cumsum_F32, cumsum_F64, cumsum_I64},
 };

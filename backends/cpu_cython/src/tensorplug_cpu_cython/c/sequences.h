@@ -1,4 +1,4 @@
-/* Random bits, sums along a dimension, and joined arrays. */
+/* Random bits, and sums along a dimension. */
 #ifndef TENSORPLUG_SEQUENCES_H
 #define TENSORPLUG_SEQUENCES_H
 
@@ -9,9 +9,6 @@ typedef struct {
     void (*philox)(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset, uint64_t upper, int threads);
     /* (before, n, after): sums of each element and all before it along n. */
     void (*cumsum[3])(const void *x, void *out, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after, int threads);
-    /* Write `rows` rows, each made of a piece of so many bytes of each source. */
-    void (*join)(char *out, const char *const *from, const ptrdiff_t *bytes, ptrdiff_t sources, ptrdiff_t rows,
-                 int threads);
 } tp_sequences;
 
 TP_DECLARE(const tp_sequences, tp_sequence_table);

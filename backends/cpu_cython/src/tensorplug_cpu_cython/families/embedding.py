@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable
 
-from .. import places
+from .. import indices as kernels
 from .._dtypes import FLOATS
 
 
@@ -17,7 +17,7 @@ def build(table: KernelTable) -> None:
 
     @table.kernel(dtypes=ALL_DTYPES)
     def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
-        return places.rows_of(weight, indices, _taken)
+        return kernels.rows_of(weight, indices, _taken)
 
     @table.kernel(dtypes=FLOATS)
     def embedding_rows_gradient(
@@ -26,7 +26,7 @@ def build(table: KernelTable) -> None:
         if scale_grad_by_freq and indices.size:
             counts = np.bincount(indices.reshape(-1), minlength=rows)[indices]
             g = (g / counts[..., None]).astype(g.dtype, copy=False)
-        return places.rows_sum(g, indices, rows, padding_idx, _missing)
+        return kernels.rows_sum(g, indices, rows, padding_idx, _missing)
 
 
 def _taken(weight: Any, indices: Any) -> Any:

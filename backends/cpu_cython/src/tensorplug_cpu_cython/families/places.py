@@ -17,14 +17,13 @@ _WAYS = {
     "amax": places.MAXIMUM,
     "amin": places.MINIMUM,
 }
-_SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
+SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     shared = {
-        op: shared_kernel(op)
-        for op in ("gather", "scatter", "_scatter_add", "scatter_reduce", "index", "index_put")
+        op: shared_kernel(op) for op in ("gather", "scatter", "_scatter_add", "scatter_reduce")
     }
 
     @table.kernel(dtypes=ALL_DTYPES)
@@ -59,33 +58,15 @@ def build(table: KernelTable) -> None:
         return places.combine(input, dim, index, src, way, fallback, out)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
-    table.add("_scatter_add", scatter_add, dtypes=_SUMMED, out=True)
-    table.add("scatter_reduce", scatter_reduce, dtypes=_SUMMED, out=True)
+    table.add("_scatter_add", scatter_add, dtypes=SUMMED, out=True)
+    table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
 
-    @table.kernel(dtypes=_SUMMED)
+    @table.kernel(dtypes=SUMMED)
     def _gathered_sum(g: Any, shape: Shape, dim: int, index: Any) -> Any:
         return places.gathered_sum(g, tuple(shape), dim, index, added)
 
     def added(g: Any, shape: Shape, dim: int, index: Any) -> Any:
         return shared["_scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
-
-    @table.kernel(dtypes=ALL_DTYPES)
-    def index(input: Any, indices: list[Any]) -> Any:
-        return places.index(input, indices, shared["index"])
-
-    def index_put(
-        input: Any, indices: list[Any], values: Any, accumulate: bool, out: Any = None
-    ) -> Any:
-        return places.index_put(input, indices, values, accumulate, shared["index_put"], out)
-
-    table.add("index_put", index_put, dtypes=ALL_DTYPES, out=True)
-
-    @table.kernel(dtypes=_SUMMED)
-    def _indexed_sum(g: Any, shape: Shape, indices: list[Any]) -> Any:
-        return places.indexed_sum(g, tuple(shape), indices, put)
-
-    def put(g: Any, shape: Shape, indices: list[Any]) -> Any:
-        return shared["index_put"](np.zeros(shape, g.dtype), indices, g, True)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def place(input: Any, shape: Shape, key: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Random bits, sums along a dimension, and joined arrays."""
+"""Random bits, and sums along a dimension."""
 
 from __future__ import annotations
 
@@ -17,11 +17,3 @@ def build(table: KernelTable) -> None:
     @table.kernel()
     def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
         return sequences.philox_bits(tuple(shape), seed, offset)
-
-    @table.kernel()
-    def cat(tensors: list[Any], dim: int) -> Any:
-        return sequences.join(tensors, dim, False)
-
-    @table.kernel("_stack")
-    def stack(tensors: list[Any], dim: int) -> Any:
-        return sequences.join(tensors, dim, True)

@@ -1,0 +1,32 @@
+"""Kernels that copy whole rows, and those that make sequences of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number
+
+from .. import copies
+from .._dtypes import NATIVES, shared_kernel
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("cat", copies.cat, dtypes=ALL_DTYPES)
+    table.add("_stack", copies.stack, dtypes=ALL_DTYPES)
+    table.add("_roll", copies.roll, dtypes=ALL_DTYPES)
+    arange = shared_kernel("arange_new")
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def _tril(input: Any, diagonal: int) -> Any:
+        return copies.triangle(input, diagonal, False)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def _triu(input: Any, diagonal: int) -> Any:
+        return copies.triangle(input, diagonal, True)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def arange_new(start: Number, step: Number, count: int, dtype: DType) -> Any:
+        return copies.sequence(
+            start, step, count, NATIVES[dtype], lambda: arange(start, step, count, dtype)
+        )
