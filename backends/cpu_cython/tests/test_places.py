@@ -6,7 +6,7 @@ import pytest
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
 from tensorplug.plugin import KernelTable  # noqa: E402
 from tensorplug_cpu_cython import indices as keyed, places  # noqa: E402
-from tensorplug_cpu_cython.families import places as family  # noqa: E402
+from tensorplug_cpu_cython.families import indices as index_family, places as family  # noqa: E402
 
 SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40)]
 TYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
@@ -24,6 +24,7 @@ def threads(request):
 def kernels():
     table = KernelTable("cpu")
     family.build(table)
+    index_family.build(table)
     return {kernel.op: kernel.function for kernel in table}
 
 
