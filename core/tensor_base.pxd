@@ -6,8 +6,13 @@ from .kinds cimport Kind
 cdef extern from *:
     """
     /* The tp_new of the class that has the slots, for any class below it: their __new__ is not called. */
+    #if defined(CYTHON_VECTORCALL_TPNEW) && CYTHON_VECTORCALL_TPNEW /* since Cython 3.3 */
+    #define tensorplug_blank(cls) \
+        __pyx_tp_new_vectorcall_10tensorplug_4core_11tensor_base_TensorBase((PyTypeObject *)(cls), NULL, 0, NULL)
+    #else
     #define tensorplug_blank(cls) \
         __pyx_tp_new_10tensorplug_4core_11tensor_base_TensorBase((PyTypeObject *)(cls), NULL, NULL)
+    #endif
     """
     object blank "tensorplug_blank"(object cls)
 
