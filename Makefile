@@ -20,12 +20,13 @@ FOLDERS := src core autograd nn array_api optim amp data distributions testing p
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-cython test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
+	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
@@ -69,6 +70,18 @@ test-sanitized: $(CYTHON)/.cython
 	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    PYTHONPATH=build/sanitized/src OMP_NUM_THREADS=2 TENSORPLUG_CPU_GRAIN=$$grain \
 	    $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
+	done
+
+# At each SIMD level that the processor has, on 1, 2 and 4 threads, which share the smallest arrays too.
+test-levels: $(CYTHON)/.cython
+	best=$$($(CYTHON)/bin/python -c 'import tensorplug as tp; print(tp.cpu.simd_level())') || exit; \
+	for level in v2 v3 v4; do \
+	    for threads in 1 2 4; do \
+	        echo "SIMD level $$level of $$best, threads: $$threads"; \
+	        TENSORPLUG_CPU_SIMD=$$level OMP_NUM_THREADS=$$threads TENSORPLUG_CPU_GRAIN=1 \
+	        $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
+	    done; \
+	    case $$best in plain | $$level) break ;; esac; \
 	done
 
 # `make test` skips what needs CuPy and NVRTC.

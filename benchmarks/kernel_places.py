@@ -121,7 +121,7 @@ def ordering() -> Iterator[Work]:
     yield Work("sort", flat, lambda lib, x: x.sort(stable=True).values, 4)
     yield Work("sort rows", square, lambda lib, x: x.sort(1).values, 4)
     yield Work("sort columns", square, lambda lib, x: x.sort(0).values, 4)
-    yield Work("argsort rows", square, lambda lib, x: x.argsort(1, stable=True), 3)
+    yield Work("argsort rows", square, lambda lib, x: x.argsort(dim=1, stable=True), 3)
     yield Work("topk", flat, lambda lib, x: x.topk(10).values, 1)
     yield Work("topk rows", square, lambda lib, x: x.topk(5, 1).values, 1)
     yield Work("topk half", square, lambda lib, x: x.topk(x.shape[1] // 2, 1).values, 2)
