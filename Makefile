@@ -20,7 +20,7 @@ FOLDERS := src core autograd nn array_api optim amp data distributions testing p
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-pythons test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -31,6 +31,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
+	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
@@ -54,6 +55,13 @@ test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
 	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
+
+# Under the other Pythons that the system has: Cython writes other C for each.
+test-pythons:
+	for version in 3.11 3.12 3.13 3.14; do \
+	    python$$version -c '' 2>/dev/null || { echo "no python$$version"; continue; }; \
+	    $(MAKE) test-compiled PYTHON=python$$version COMPILED=$(COMPILED)-$$version || exit; \
+	done
 
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
@@ -137,7 +145,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(PLUGINS) $(CUDA) $(CYTHON)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
