@@ -184,7 +184,7 @@ class _Tracer(Layer):
         for number, output in enumerate(outputs):
             self.kept.append(output)
             self.places[id(output)] = place if len(outputs) == 1 else _Output(place, number)
-        if not op.pointwise and op.name not in _ELEMENTWISE:
+        if not (op.pointwise or op.elementwise or op.name == "cast"):
             program.shape_free = False
         if op.name in _SAME_ELEMENTS:
             fresh = operands[0] in self.fresh
@@ -211,9 +211,6 @@ class _Tracer(Layer):
         self.program.constants.append(value)
         return -len(self.program.constants)
 
-
-# Ops that work element by element, though they are not declared pointwise.
-_ELEMENTWISE = frozenset({"cast", "_relu_gradient"})
 
 # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of the memory,
 # and where in it an array begins only the array tells.

@@ -151,94 +151,6 @@ def learned(name: str, function: Any, shape: Shape, passes: float) -> Work:
     return Work(f"{name} fw+bw", shape, trained(function), passes, tolerance=1e-3)
 
 
-def pointwise() -> Iterator[Work]:
-    """Yield pointwise ops, and those that broadcast."""
-    for name in ("add", "sub", "mul", "maximum", "minimum", "atan2", "copysign"):
-        yield binary(name)
-    yield binary("div", values=positive, tolerance=1e-3)
-    for name in ("fmod", "remainder", "floor_divide"):
-        yield binary(name, values=positive, tolerance=5)
-    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        yield binary(name, 2.25)
-    yield Work("x / (y * y + 1)", flat, lambda lib, x, y: x / (y * y + 1), 8, 2)
-    yield Work("add number", flat, lambda lib, x: x + 2.0, 2)
-    yield Work("number / x", flat, lambda lib, x: 2.0 / x, 2, values=positive)
-    yield Work("add alpha", flat, lambda lib, x, y: lib.add(x, y, alpha=2.0), 3, 2)
-    yield Work("add in place", flat, lambda lib, x, y: x.mul_(0.5).add_(y), 5, 2)
-    yield Work("lt number", flat, lambda lib, x: x < 0.5, 1.25)
-    yield Work("add row", square, lambda lib, x: x + x[0], 2)
-    yield Work("add column", square, lambda lib, x: x + x[:, :1], 2)
-    yield Work("add transposed", square, lambda lib, x: x + x.t(), 3)
-    yield Work("add every second", flat, lambda lib, x: x[::2] + x[1::2], 1.5)
-    yield Work("where", flat, lambda lib, x, y: lib.where(x > 0, x, y), 4.5, 2)
-    yield Work("clamp", flat, lambda lib, x: x.clamp(-0.5, 0.5), 2)
-    yield Work("clamp min", flat, lambda lib, x: x.clamp(min=0.0), 2)
-    yield Work("lerp", flat, lambda lib, x, y: lib.lerp(x, y, 0.3), 3, 2)
-    yield Work("addcmul", flat, lambda lib, x, y: lib.addcmul(x, x, y, value=0.5), 4, 2)
-    for exponent in (2, 3, 0.5, -1, 2.5):
-        yield Work(
-            f"pow {exponent}",
-            flat,
-            lambda lib, x, exponent=exponent: x**exponent,
-            2,
-            values=positive,
-            tolerance=1e-2,
-        )
-    yield binary("pow", values=positive, tolerance=1)
-    for name in ("neg", "abs", "square", "sign", "relu", "floor", "ceil", "trunc", "round", "frac"):
-        yield unary(name)
-    for name in ("exp", "exp2", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "erfc"):
-        yield unary(name)
-    for name in ("sinh", "cosh", "asinh", "atan"):
-        yield unary(name)
-    for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"):
-        yield unary(name, values=positive)
-    for name in ("asin", "acos", "atanh", "tan"):
-        yield unary(name, values=inside)
-    yield unary("acosh", values=above)
-    for name in ("isnan", "isfinite", "isinf"):
-        yield unary(name, 1.25)
-
-
-def other_dtypes() -> Iterator[Work]:
-    """Yield some ops of integers, truth values, float64 and half precision, and conversions."""
-    for name in ("add", "mul", "maximum", "bitwise_and"):
-        yield Work(
-            f"{name} int64",
-            flat,
-            lambda lib, x, y, n=name: getattr(lib, n)(x, y),
-            6,
-            2,
-            values=whole,
-        )
-    for name in ("remainder", "floor_divide", "div"):
-        yield Work(
-            f"{name} int64",
-            flat,
-            lambda lib, x, y, n=name: getattr(lib, n)(x, y),
-            6,
-            2,
-            values=whole,
-        )
-    yield Work("add int32", flat, lambda lib, x, y: x + y, 3, 2, values=whole32)
-    yield Work("eq int64", flat, lambda lib, x, y: x == y, 4.25, 2, values=whole)
-    yield Work("sum int64", flat, lambda lib, x: x.sum(), 2, values=whole)
-    yield Work("and bool", flat, lambda lib, x, y: x & y, 0.75, 2, values=truths)
-    yield Work("not bool", flat, lambda lib, x: ~x, 0.5, values=truths)
-    yield Work("sum bool", flat, lambda lib, x: x.sum(), 0.25, values=truths)
-    yield Work("any bool", flat, lambda lib, x: (x & ~x).any(), 0.25, values=truths)
-    yield Work("all rows bool", square, lambda lib, x: x.all(1), 0.25, values=truths)
-    yield Work("add float64", flat, lambda lib, x, y: x + y, 6, 2, values=double)
-    yield Work("exp float64", flat, lambda lib, x: lib.exp(x), 4, values=double)
-    yield Work("sum float64", flat, lambda lib, x: x.sum(), 2, values=double)
-    yield Work("to float64", flat, lambda lib, x: x.double(), 3)
-    yield Work("to int64", flat, lambda lib, x: x.long(), 3)
-    yield Work("to bool", flat, lambda lib, x: x.bool(), 1.25)
-    yield Work("bool to float32", flat, lambda lib, x: x.float(), 1.25, values=truths)
-    yield Work("to bfloat16", flat, lambda lib, x: x.bfloat16().float(), 3)
-    yield Work("to float16", flat, lambda lib, x: x.half().float(), 3)
-
-
 ACTIVATIONS: dict[str, dict[str, Any]] = {
     "relu": {},
     "leaky_relu": {},
@@ -378,10 +290,12 @@ def layers() -> Iterator[Work]:
 def all_work() -> list[Work]:
     """Return every op of the suite."""
     from .kernel_places import indexing, losses, ordering, random_numbers, scans
+    from .kernel_pointwise import gradients, other_dtypes, pointwise
 
     return [
         *pointwise(),
         *other_dtypes(),
+        *gradients(),
         *activations(),
         *copies(),
         *reductions(),

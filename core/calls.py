@@ -13,7 +13,7 @@ from .dispatch import general
 from .execution import call_kernel, contract, execute, verify
 from .known import Memory, key_of, remember
 from .op import Op, Spec, first_tensor
-from .pointwise import binary, unary
+from .pointwise import binary, factor_of, unary
 from .tensor_base import new_tensor
 from .writing import inplace
 
@@ -103,6 +103,10 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         def call_binary(input: Any, other: Any, **options: Any) -> Any:
             if options:
+                if op.scaled is not None:
+                    factor = factor_of(op, input, other, options)
+                    if factor is not None:
+                        return op.scaled.call(input, other, factor)
                 return general(op, (input, other), options)
             return binary(input, other, op)
 

@@ -118,13 +118,16 @@ def remember(
         return None
     if not given and not any([arg is spec.kind.device for arg in args]):
         return None  # where it computes does not follow from its arguments
-    if len(given) != len(tensors):  # one tensor twice: which is which cannot be told
-        return None
+    bound = op.sort == "composite"  # whose spec has the arguments in their order
+    if len(given) != len(tensors) and not bound:
+        return None  # one tensor twice: which is which cannot be told
     places = []
     positions = []
     for place, value in enumerate(spec.values):
         if isinstance(value, TensorBase):
             position = given.get(id(value))
+            if bound and place < len(args) and args[place] is value:
+                position = place
             if position is None:  # a tensor that the rule made, by a conversion say
                 return None
             if value._kind is not spec.kind and value._kind.device is not spec.kind.device:
@@ -133,7 +136,7 @@ def remember(
             positions.append(position)
         elif isinstance(value, (list, tuple)) and first_tensor(value) is not None:
             return None
-    if set(positions) != set(given.values()) or spec.kind.is_meta:
+    if set(positions) != set(tensors) or spec.kind.is_meta:
         return None  # the rule read a tensor's value
     return keep(memory, key, Known(op, spec, tuple(places), tuple(positions)))
 

@@ -8,8 +8,8 @@ cdef class Spec:
 
 cdef class Op:
     cdef public str name, owner, sort
-    cdef public object index, function, call, rule, inplace_body, inplace, method, defaults, _signature
-    cdef public bint declared, pointwise, view, overridden
+    cdef public object index, function, call, rule, inplace_body, inplace, method, defaults, scaled, _signature
+    cdef public bint declared, elementwise, pointwise, view, overridden
     cdef public tuple parameters, names, outputs, writes, aliases
     cdef public int arity, optional
 

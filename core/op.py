@@ -118,6 +118,8 @@ class Op:
         The names of the declared function's parameters.
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
+    elementwise : bool
+        The same of a composite, whose result then has the promoted dtype and the broadcast shape.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -129,9 +131,9 @@ class Op:
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "call", "declared", "defaults", "function", "index",
-        "inplace", "inplace_body", "method", "name", "names", "optional", "outputs", "overridden",
-        "owner", "parameters", "pointwise", "rule", "sort", "view", "writes",
+        "_signature", "aliases", "arity", "call", "declared", "defaults", "elementwise", "function",
+        "index", "inplace", "inplace_body", "method", "name", "names", "optional", "outputs",
+        "overridden", "owner", "parameters", "pointwise", "rule", "scaled", "sort", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -149,6 +151,7 @@ class Op:
         self.optional = 0
         self.arity = 0
         self.pointwise = False
+        self.elementwise = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.inplace: str | None = None
@@ -156,6 +159,8 @@ class Op:
         self.writes: tuple[int, ...] = ()
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
+        # Of add and sub: the composite, with the factor third, that calls with alpha may go to.
+        self.scaled: Op | None = None
         self.method: str | None = None
         self.aliases: tuple[str, ...] = ()
         self.owner = ""

@@ -153,6 +153,7 @@ def primitive_tuple(
 def composite(
     *,
     name: str | None = None,
+    elementwise: bool = False,
     view: bool = False,
     outputs: str = "result",
     writes: str = "",
@@ -164,6 +165,9 @@ def composite(
 
     A backend may register a kernel for it all the same, called with the op's arguments in order
     (defaults filled in, tensors as raw arrays), and autograd a derivative.
+
+    With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
+    the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
 
     With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
     sees that (replayed formulas): a tensor has to know what it is a view of.
@@ -178,8 +182,9 @@ def composite(
         made: Any = _declare(
             function, "composite", None, name, False, view, names, inplace, method, aliases
         )
+        op = made.op
+        op.elementwise = elementwise
         if writes:
-            op = made.op
             op.outputs = ()
             op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])
         return made

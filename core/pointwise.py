@@ -144,6 +144,19 @@ def fits(value: Any, dtype: DType) -> bool:
     return type_ is complex and dtype.category == COMPLEX
 
 
+def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
+    """Return the factor of `other` in a sum or difference that takes neither conversion nor checks."""
+    alpha: Any = options.get("alpha")
+    if len(options) != 1 or type(alpha) not in (int, float):
+        return None
+    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        return None
+    kind = input._kind
+    if other._kind is not kind or kind.dtype.category != FLOATING or input._shape != other._shape:
+        return None
+    return -alpha if op.name == "sub" else alpha
+
+
 def hot_path_compiled() -> bool:
     """Return whether the hot path was compiled; its calls of kernels have no Python frame then."""
     return not str(__file__).endswith(".py")

@@ -11,7 +11,7 @@ from .dtypes import DType, can_cast
 from .execution import execute, kernel_of, overlaps, unwrap
 from .kinds import Kind
 from .op import Op, Spec
-from .pointwise import fits
+from .pointwise import factor_of, fits
 from .runtime import RefusingRuntime
 from .shapes import Shape
 from .tensor_base import TensorBase, bump_version
@@ -145,8 +145,12 @@ def run_inplace(
     """Call the in-place variant of an op, below all interposed layers."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
-    if not kwargs and op.pointwise and _inplace_plain(op, target, args):
+    if not kwargs and (op.pointwise or op.elementwise) and _inplace_plain(op, target, args):
         return target
+    if kwargs and op.scaled is not None and len(args) == 1:
+        factor = factor_of(op, target, args[0], kwargs)
+        if factor is not None:
+            return run_inplace(op.scaled, name, target, (args[0], factor), {})
     if op.sort == "composite":
         if op.inplace_body is not None:
             return op.inplace_body(target, *args, **kwargs)
@@ -180,7 +184,9 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     kind = target._kind
     index = op.index
     writer = kind.writers[index]
-    if writer is None or target._state or kind.results[index] is not kind:
+    if writer is None or target._state or (op.pointwise and kind.results[index] is not kind):
+        return False
+    if op.elementwise and (current.preferences or len(args) + 1 != op.arity):
         return False
     storage = target._storage
     if storage is not None and overlaps(target):
@@ -195,7 +201,7 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
                 return False
             raw.append(arg._array)
         elif fits(arg, kind.dtype):
-            raw.append(kind.scalar(arg))
+            raw.append(kind.scalar(arg) if op.pointwise else arg)
         else:
             return False
     if len(raw) != op.arity:
@@ -217,8 +223,11 @@ def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
     kind = target._kind
     if kind.is_meta or op.rule is None or len(op.outputs) != 1 or current.preferences:
         return False
-    if any([isinstance(value, TensorBase) for value in values[1:]]):
-        return False  # of what shape and dtype the result is, only the body knows
+    for value in values[1:]:
+        if isinstance(value, TensorBase) and not (
+            op.elementwise and value._kind is kind and value._shape in (target._shape, ())
+        ):
+            return False  # of what shape and dtype the result is, only the body knows
     # The first call goes the other way, on which the kernel is found and held to the declaration.
     if not current.native_kernel(op, kind) or kind.writers[op.index] is None:
         return False

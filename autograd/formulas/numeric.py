@@ -64,7 +64,7 @@ def _xlogy_input(
 DERIVATIVES = [
     derivative("copysign", input=_copysign, other=zero),
     derivative(
-        "hypot",
+        "_hypot",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * (input / result), input_shape, input_dtype
         ),
@@ -73,7 +73,7 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "logaddexp",
+        "_logaddexp",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * exp(input - result).conj(), input_shape, input_dtype
         ),

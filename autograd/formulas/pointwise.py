@@ -29,16 +29,16 @@ def zero(g: Any) -> Any:
     return copy(g, 0)
 
 
-def _conj(value: Any) -> Any:
+def conjugate(value: Any) -> Any:
     """Return the conjugate of a tensor or number."""
     return value.conj() if isinstance(value, Tensor) else value.conjugate()
 
 
 def _power_input(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor):
-        slope = g * _conj(exponent * power(input, exponent - 1))
+        slope = g * conjugate(exponent * power(input, exponent - 1))
         return choose(eq(exponent, 0), 0, slope)
-    return g * _conj(exponent * power(input, exponent - 1)) if exponent else zero(g)
+    return g * conjugate(exponent * power(input, exponent - 1)) if exponent else zero(g)
 
 
 def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
@@ -47,13 +47,13 @@ def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
         at_zero = eq(input, 0)
         if not exponent.is_complex():
             at_zero = bitwise_and(at_zero, ge(exponent, 0))
-        return choose(at_zero, 0, g * _conj(result * log(input)))
+        return choose(at_zero, 0, g * conjugate(result * log(input)))
     if input == 0:
-        slope = g * _conj(result * -math.inf)
+        slope = g * conjugate(result * -math.inf)
         return zero(g) if exponent.is_complex() else choose(ge(exponent, 0), 0, slope)
     if isinstance(input, complex) or exponent.is_complex():
-        return g * _conj(result * cmath.log(input))
-    return g * _conj(result * (math.log(input) if input > 0 else math.nan))
+        return g * conjugate(result * cmath.log(input))
+    return g * conjugate(result * (math.log(input) if input > 0 else math.nan))
 
 
 def _half_of_ties(g: Any, mine: Any, other: Any, beyond: Any) -> Any:
@@ -100,8 +100,8 @@ DERIVATIVES = [
     ),
     derivative(
         "mul",
-        input=lambda g, other: g * _conj(other),
-        other=lambda g, input: g * _conj(input),
+        input=lambda g, other: g * conjugate(other),
+        other=lambda g, input: g * conjugate(input),
     ),
     derivative("neg", input=lambda g: -g),
     derivative("power", input=_power_input, exponent=_power_exponent),
@@ -116,7 +116,7 @@ DERIVATIVES = [
     derivative("sub", input=lambda g: g, other=lambda g: -g),
     derivative(
         "true_divide",
-        input=lambda g, other: g / _conj(other),
+        input=lambda g, other: g / conjugate(other),
         other=lambda g, input, other: -g * ((input / other) / other).conj(),
     ),
     derivative("trunc", input=zero),

@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core.ops.bessel import bessel
 from tensorplug.core.ops.comparison import eq
 from tensorplug.core.ops.elementary import exp, log, log1p
-from tensorplug.core.ops.error_functions import erfcx
+from tensorplug.core.ops.error_functions import _logit_gradient, erfcx
 from tensorplug.core.ops.gamma import digamma, lgamma, polygamma, zeta
 from tensorplug.core.ops.pointwise import sgn
 from tensorplug.core.ops.selection import choose
@@ -83,6 +83,7 @@ DERIVATIVES = [
     derivative("digamma", input=lambda g, input: g * polygamma(1, input)),
     derivative("erf", input=lambda g, input: g * (exp(-input * input) * _TWO_OVER_ROOT_PI)),
     derivative("erfc", input=lambda g, input: g * (exp(-input * input) * -_TWO_OVER_ROOT_PI)),
+    derivative("logit", input=lambda g, input, eps: _logit_gradient(g, input, eps)),
     derivative("erfinv", input=lambda g, result: g * (exp(result * result) / _TWO_OVER_ROOT_PI)),
     derivative("igamma", input=_unknown, other=_igamma),
     derivative("igammac", input=_unknown, other=lambda g, input, other: -_igamma(g, input, other)),

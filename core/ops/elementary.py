@@ -258,7 +258,7 @@ def relu(input: Tensor) -> Spec:
     return elementwise("relu", input, without=(BOOL, COMPLEX))
 
 
-@composite(method=False)
+@composite(method=False, elementwise=True)
 def _relu_gradient(g: Tensor, result: Tensor) -> Tensor:
     """Return the gradient of relu's input, from that of its result and the result."""
     return choose(le(result, 0), 0, g)

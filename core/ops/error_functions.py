@@ -13,7 +13,7 @@ from .elementary import log, log1p
 from .numeric import times_log
 from .pointwise import mul, neg, sub
 from .rules import check_tensor, elementwise
-from .selection import choose, clamp
+from .selection import _clamp_gradient, choose, clamp
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -101,6 +101,13 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         value = clamp(value, eps, 1 - eps)
     return log(true_divide(value, sub(1, value)))
+
+
+@composite(method=False, elementwise=True)
+def _logit_gradient(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
+    """Return `g` times the derivative of :func:`logit`."""
+    slope = true_divide(g, mul(input, sub(1, input)))
+    return slope if eps is None else _clamp_gradient(slope, input, eps, 1 - eps)
 
 
 @composite(method=False, name="special_ndtr")

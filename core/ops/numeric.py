@@ -29,7 +29,7 @@ from .division import floor_divide, true_divide
 from .elementary import atan2, exp, exp2, log, log1p, sin, sqrt
 from .pointwise import abs, add, mul, neg, sub
 from .powers import power
-from .rules import cast, check_tensor, elementwise, to_floating
+from .rules import are_alike, cast, check_tensor, elementwise, to_floating
 from .selection import choose, maximum, minimum
 
 if TYPE_CHECKING:
@@ -179,8 +179,18 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.hypot(tp.tensor([3.0]), tp.tensor([4.0]))
     tensor([5.])
     """
+    check_tensor(input, "hypot")
+    check_tensor(other, "hypot", "other")
+    if are_alike(input, other):
+        return _hypot(input, other)
     first, second = elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
-    first, second = abs(first), abs(second)
+    return _hypot(first, second)
+
+
+@composite(method=False, elementwise=True)
+def _hypot(input: Tensor, other: Tensor) -> Tensor:
+    """Return :func:`hypot` of two tensors of one dtype."""
+    first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
     ratio = true_divide(small, choose(eq(large, 0), 1, large))
     result = mul(large, sqrt(add(mul(ratio, ratio), 1)))
@@ -333,7 +343,18 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.logaddexp(tp.tensor([-1000.0]), tp.tensor([-1000.0]))
     tensor([-999.3068])
     """
+    check_tensor(input, "logaddexp")
+    check_tensor(other, "logaddexp", "other")
+    if are_alike(input, other):
+        return _logaddexp(input, other)
     first, second = elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
+    return _logaddexp(first, second)
+
+
+@composite(method=False, elementwise=True)
+def _logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """Return :func:`logaddexp` of two tensors of one dtype."""
+    first, second = input, other
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))
         first, second = choose(larger, first, second), choose(larger, second, first)

@@ -75,6 +75,15 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     return elementwise("sub", input, _scaled("sub", input, other, alpha))
 
 
+@composite(method=False, elementwise=True)
+def _add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
+    """Return ``input + alpha * other`` of two tensors of one dtype and shape."""
+    return add(input, mul(other, alpha))
+
+
+add.op.scaled = sub.op.scaled = _add_scaled.op  # type: ignore[attr-defined]
+
+
 def _scaled(
     name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
 ) -> Tensor | Number:

@@ -28,6 +28,12 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
         )
 
 
+def are_alike(input: Any, other: Any) -> bool:
+    """Return whether two tensors of one shape have one floating-point dtype, on one device."""
+    kind = input._kind
+    return kind is other._kind and kind.dtype.category == FLOATING and input._shape == other._shape
+
+
 def cast(tensor: Any, dtype: DType) -> Any:
     """Return `tensor` converted to `dtype`, recorded for autograd; itself if it has it already."""
     return tensor if tensor._kind.dtype is dtype else _CAST.call(tensor, dtype)

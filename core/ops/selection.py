@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype, uint8
-from ..operators import Spec, composite, handle, primitive
+from ..operators import Spec, composite, handle, in_place, primitive
 from ..tensor_base import TensorBase
 from .copying import copy
 from .rules import cast, check_tensor, elementwise
@@ -166,9 +166,42 @@ def clamp(
         return clamp_max(input, max)
     if max is None:
         return clamp_min(input, min)
+    return _clamp(input, min, max)
+
+
+@composite(method=False, elementwise=True)
+def _clamp(input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
+    """Return :func:`clamp` with both bounds."""
     # Both bounds count for the dtype before the first is applied.
     compute = result_dtype((input, min, max))
     return clamp_max(clamp_min(cast(input, compute), min), max)
+
+
+@composite(method=False, elementwise=True)
+def _clamp_gradient(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
+    """Return `g` where the element is within the bounds, else zero."""
+    return choose(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
+
+
+@in_place(clamp)
+def _clamp_(
+    input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None
+) -> Tensor:
+    if min is None and max is None:
+        raise RuntimeError("clamp_(): At least one of 'min' or 'max' must not be None")
+    if min is None:
+        return writing.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
+    if max is None:
+        return writing.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
+    return writing.inplace(_CLAMP, "clamp_", input, (min, max), {})
+
+
+_AND = handle("bitwise_and")
+_CLAMP = handle("_clamp")
+_CLAMP_MAX = handle("clamp_max")
+_CLAMP_MIN = handle("clamp_min")
+_GE = handle("ge")
+_LE = handle("le")
 
 
 @primitive("condition, input, other", pointwise=True, method=False)

@@ -11,8 +11,12 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 from . import machine
 from ._dtypes import PRIORITY
 from .families import (
+<<<<<<< HEAD
     copies,
     indices,
+=======
+    fused,
+>>>>>>> 9d7e18f (Do sums with alpha, lerp, addcmul, clamp, hypot and others in one pass)
     moments,
     orders,
     places,
@@ -25,8 +29,12 @@ from .families import (
 )
 
 FAMILIES = (
+<<<<<<< HEAD
     copies,
     indices,
+=======
+    fused,
+>>>>>>> 9d7e18f (Do sums with alpha, lerp, addcmul, clamp, hypot and others in one pass)
     moments,
     orders,
     places,

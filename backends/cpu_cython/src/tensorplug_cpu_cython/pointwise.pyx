@@ -13,7 +13,6 @@ from .memory cimport may_share
 np.import_array()
 
 cdef extern from "c/walk.h":
-    ctypedef void (*tp_loop)(char *const *, const Py_ssize_t *, Py_ssize_t, const double *) noexcept nogil
     enum:
         TP_BINARY_OPS, TP_UNARY_OPS, TP_OPERANDS, TP_DIMS
     ctypedef struct tp_pointwise:
@@ -47,10 +46,6 @@ cdef extern from *:
     bint tp_flat(np.ndarray)
 
 cdef const tp_pointwise *kernels = tp_pointwise_kernels(simd_level)
-
-# Below so many elements the interpreter's lock is kept: to give it up costs more than it helps.
-cdef enum:
-    HOLD = 8192
 
 _BINARY = {tp_binary_ops[i].name.decode(): i for i in range(TP_BINARY_OPS)}
 _UNARY = {tp_unary_ops[i].name.decode(): i for i in range(TP_UNARY_OPS)}
@@ -182,7 +177,7 @@ cdef object evaluate(
     tuple values, tp_loop *loops, int output, object out, const double *parameters, Py_ssize_t grain,
     object fallback, int first=0,
 ):
-    """Run an op over any arrays of one dtype from the `first` on; `output` is a type, or -1 for the same."""
+    """Run an op over any arrays of one dtype from the `first` on; see the .pxd."""
     cdef tuple inputs = tuple([plain_array(value) for value in values])
     cdef int number = type_of(<np.ndarray> inputs[first]), k
     cdef np.dtype descriptor

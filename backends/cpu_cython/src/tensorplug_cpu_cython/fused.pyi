@@ -1,0 +1,9 @@
+from typing import Any
+
+def names() -> list[str]: ...
+
+class Fused:
+    def __init__(self, name: str) -> None: ...
+    def call(
+        self, arrays: tuple[Any, ...], numbers: tuple[float, ...] = (), out: Any = None
+    ) -> Any: ...

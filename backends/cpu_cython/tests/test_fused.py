@@ -1,0 +1,159 @@
+"""Ops of several steps in one pass: every layout, dtype and special value against NumPy in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorplug_cpu_cython.fused", reason="cpu_cython is not built")
+import tensorplug as tp
+
+SPECIAL = np.array([0.0, -0.0, 1, -1, 0.5, -2.5, 7, np.inf, -np.inf, np.nan, 3e38], np.float32)
+
+
+def _clamped(x, low, high):
+    return np.minimum(np.maximum(x, low), high)
+
+
+# name, the op on tensors, the same on arrays, how many tensors
+OPS = [
+    ("add", lambda x, y: tp.add(x, y, alpha=0.75), lambda x, y: x + 0.75 * y, 2),
+    ("sub", lambda x, y: tp.sub(x, y, alpha=3), lambda x, y: x - 3 * y, 2),
+    ("lerp near", lambda x, y: tp.lerp(x, y, 0.25), lambda x, y: x + 0.25 * (y - x), 2),
+    ("lerp far", lambda x, y: tp.lerp(x, y, 0.75), lambda x, y: y - 0.25 * (y - x), 2),
+    ("hypot", tp.hypot, np.hypot, 2),
+    ("logaddexp", tp.logaddexp, np.logaddexp, 2),
+    ("clamp", lambda x: tp.clamp(x, -0.5, 2), lambda x: _clamped(x, -0.5, 2), 1),
+    ("crossed", lambda x: tp.clamp(x, 2, -0.5), lambda x: _clamped(x, 2, -0.5), 1),
+    ("nan bound", lambda x: tp.clamp(x, float("nan"), 1), lambda x: x * np.nan, 1),
+    ("clamp tensors", tp.clamp, _clamped, 3),
+    ("addcmul", lambda *xs: tp.addcmul(*xs, value=0.5), lambda x, y, z: x + 0.5 * y * z, 3),
+    ("addcdiv", lambda *xs: tp.addcdiv(*xs, value=-2), lambda x, y, z: x - 2 * y / z, 3),
+    ("frac", tp.frac, lambda x: x - np.trunc(x), 1),
+    ("isinf", tp.isinf, np.isinf, 1),
+    ("isfinite", tp.isfinite, np.isfinite, 1),
+    ("nan_to_num", lambda x: tp.nan_to_num(x, 5.0, 6.0, 7.0), None, 1),
+]
+BY_NAME = {name: rest for name, *rest in OPS}
+
+
+def expected(reference, arrays):
+    if reference is None:
+        return np.nan_to_num(arrays[0], nan=5.0, posinf=6.0, neginf=7.0)
+    with np.errstate(all="ignore"):
+        return reference(*[array.astype(np.float64) for array in arrays])
+
+
+def check(op, reference, arrays, rtol=1e-5):
+    result = op(*[tp.from_numpy(array) for array in arrays]).numpy()
+    with np.errstate(over="ignore"):
+        wanted = expected(reference, arrays).astype(result.dtype)
+    np.testing.assert_allclose(result, wanted, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_special_values_in_every_combination(name):
+    op, reference, count = BY_NAME[name]
+    some = SPECIAL[:-1]  # the squares of the last overflow in float alone
+    pairs = np.array(list(itertools.product(some, repeat=count)), np.float32)
+    check(op, reference, [np.ascontiguousarray(column) for column in pairs.T])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("name", BY_NAME)
+def test_dense_strided_broadcast_and_large_arrays(name, dtype):
+    op, reference, count = BY_NAME[name]
+    generator = np.random.default_rng(0)
+
+    def array(*shape):
+        return generator.uniform(0.5, 3, shape).astype(dtype)
+
+    rtol = 2e-2 if dtype is np.float16 else 2e-6
+    layouts = [
+        [array(7, 33)] * count,
+        [array(33, 7).T for _ in range(count)],
+        [array(14, 99)[::2, ::3] for _ in range(count)],
+        [array(7, 33), array(33), array(7, 1)][:count],
+        [array(7, 33), array(), array()][:count],
+        [array(7, 33), array(7, 33), array()][:count],
+        [array(7, 33), array(), array(7, 33)][:count],
+        [array(2, 3, 5).transpose(1, 2, 0) for _ in range(count)],
+        [array(0, 3) for _ in range(count)],
+        [array(70_001) for _ in range(count)],
+    ]
+    for arrays in layouts:
+        check(op, reference, arrays, rtol)
+
+
+def test_hypot_neither_overflows_nor_vanishes():
+    big = tp.tensor([3e38, 3e-30, float("inf"), float("nan")])
+    other = tp.tensor([1e38, 4e-30, float("nan"), 1.0])
+    expected = np.hypot(big.numpy().astype(np.float64), other.numpy().astype(np.float64))
+    np.testing.assert_allclose(tp.hypot(big, other).numpy(), expected, rtol=1e-6)
+
+
+WRITES = [
+    ("clamp_", lambda x, y: x.clamp_(0.7, 1.5), lambda x, y: x.clamp(0.7, 1.5)),
+    ("clamp_ tensors", lambda x, y: x.clamp_(y, y + 1), lambda x, y: x.clamp(y, y + 1)),
+    ("lerp_", lambda x, y: x.lerp_(y, 0.3), lambda x, y: x.lerp(y, 0.3)),
+    ("lerp_ tensor", lambda x, y: x.lerp_(y, y), lambda x, y: x.lerp(y, y)),
+    ("addcmul_", lambda x, y: x.addcmul_(y, y, value=2), lambda x, y: x.addcmul(y, y, value=2)),
+    ("addcdiv_", lambda x, y: x.addcdiv_(x, y), lambda x, y: x.addcdiv(x, y)),
+    ("add_", lambda x, y: x.add_(y, alpha=0.5), lambda x, y: x.add(y, alpha=0.5)),
+    ("sub_", lambda x, y: x.sub_(y, alpha=0.5), lambda x, y: x.sub(y, alpha=0.5)),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "op"), WRITES)
+def test_writing_in_place_gives_the_same(name, write, op):
+    values = tp.rand(6, 8) + 0.5
+    for x, y in (
+        (values.clone(), tp.rand(6, 8) + 0.5),
+        (values.clone()[:, ::2], tp.rand(6, 4) + 0.5),
+        (values.clone().t(), tp.rand(8, 6) + 0.5),
+        (values.clone(), tp.rand(8) + 0.5),
+        (values.clone(), tp.tensor(0.75)),
+    ):
+        for _ in range(2):  # the second call is known
+            expected, version = op(x, y), x._version
+            assert write(x, y) is x
+            np.testing.assert_array_equal(x.numpy(), expected.numpy())
+            assert x._version == version + 1
+    # What is read lies where it is written, one element on.
+    memory = tp.rand(9) + 0.5
+    x, y = memory[1:], memory[:-1]
+    expected = op(x.clone(), y.clone())
+    write(x, y)
+    np.testing.assert_array_equal(x.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize(("name", "write", "op"), WRITES)
+def test_writing_in_place_is_differentiated(name, write, op):
+    start, y = tp.rand(5) + 0.5, tp.rand(5) + 0.5
+    gradients = []
+    for function in (write, op):
+        x, other = start.clone().requires_grad_(), y.clone().requires_grad_()
+        function(x * 1.0, other).sum().backward()
+        gradients.append((x.grad, other.grad))
+    for mine, theirs in zip(*gradients, strict=True):
+        assert (mine is None) == (theirs is None)
+        if mine is not None:
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("write", [write for _, write, _ in WRITES])
+def test_a_leaf_that_requires_grad_is_not_written(write):
+    x = tp.rand(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        write(x, tp.ones(3))
+    with tp.no_grad():
+        write(x, tp.ones(3))
+
+
+def test_a_tensor_given_twice_is_told_apart_from_two():
+    x, y = tp.tensor([1.0, 2.0]), tp.tensor([10.0, 20.0])
+    for _ in range(3):
+        assert tp.lerp(x, x, 0.25).tolist() == [1.0, 2.0]
+        assert tp.lerp(x, y, 0.25).tolist() == [3.25, 6.5]
+        assert tp.addcmul(x, y, y).tolist() == [101.0, 402.0]
+        assert tp.addcmul(x, x, y).tolist() == [11.0, 42.0]
