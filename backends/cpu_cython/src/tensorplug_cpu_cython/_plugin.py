@@ -11,12 +11,9 @@ from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
 from . import machine
 from ._dtypes import PRIORITY
 from .families import (
-<<<<<<< HEAD
     copies,
-    indices,
-=======
     fused,
->>>>>>> 9d7e18f (Do sums with alpha, lerp, addcmul, clamp, hypot and others in one pass)
+    indices,
     moments,
     orders,
     places,
@@ -29,12 +26,9 @@ from .families import (
 )
 
 FAMILIES = (
-<<<<<<< HEAD
     copies,
-    indices,
-=======
     fused,
->>>>>>> 9d7e18f (Do sums with alpha, lerp, addcmul, clamp, hypot and others in one pass)
+    indices,
     moments,
     orders,
     places,
