@@ -12,7 +12,7 @@ from .nodes cimport Node, OpNode, new_node
 from .recording cimport (
     Recording, any_requires, attach, build, build_known, inference_saved, mark_inference, save_all, shared
 )
-from .views cimport View, edge_of, refresh, requires_grad
+from .views cimport View, edge_of, note_view, refresh, requires_grad
 
 
 cdef Current current
@@ -37,5 +37,5 @@ cdef class Recorder(GradientLayer):
     @cython.locals(mask=int, number=Py_ssize_t, place=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
     cpdef record_known(self, Op op, Known known, tuple args, TensorBase output)
 
-    @cython.locals(source=TensorBase, node=OpNode)
+    @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
     cpdef record_view(self, Op op, tuple values, TensorBase output)

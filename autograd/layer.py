@@ -30,7 +30,7 @@ from .recording import (
     save_all,
     shared,
 )
-from .views import edge_of, refresh, requires_grad
+from .views import edge_of, note_view, refresh, requires_grad
 
 CLONE = operators.handle("clone")
 
@@ -199,13 +199,16 @@ class Recorder(GradientLayer):
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
         """Note a view, and record it if its source requires grad."""
         source = values[0]
-        if recording.inference:
-            mark_inference(output)
-            return
-        views.note_view(op, source, values, output)
+        enabled = True
+        if current.paused:
+            if recording.inference:
+                mark_inference(output)
+                return
+            enabled = recording.enabled
+        note_view(op, source, values, output, enabled)
         if not output._kind.is_differentiable:
             return
-        if source._state and (not current.paused or recording.enabled) and requires_grad(source):
+        if source._state and enabled and requires_grad(source):
             node = build(op, values, (output,))
             if node is not None:
                 output._node = node

@@ -10,8 +10,8 @@ cdef class View:
     cdef public bint recorded
 
 
-@cython.locals(extra=Extra, outer=View, view=View)
-cpdef View note_view(object op, TensorBase source, tuple values, TensorBase output)
+@cython.locals(extra=Extra, outer=View, view=View, base=TensorBase)
+cpdef View note_view(object op, TensorBase source, tuple values, TensorBase output, bint recorded)
 
 @cython.locals(tensor=TensorBase, extra=Extra)
 cpdef base_of(View view)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorplug.core import execution, operators
 from tensorplug.core.current import current
-from tensorplug.core.layers import gradient_off, recording
+from tensorplug.core.layers import gradient_off
 from tensorplug.core.op import Op
 from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
 
@@ -99,15 +99,21 @@ def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
     return meta.shape, meta.dtype
 
 
-def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> View:
+def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorded: bool) -> View:
     """Attach a :class:`View` to the output of a view op."""
     extra = source._extra
     outer = None if extra is None else extra.view
+    view = View.__new__(View)
     if outer is None:
-        view = View(source, (None, op, values[1:]), recording.enabled)
+        base = source
+        view.steps = (None, op, values[1:])
+        view.recorded = recorded
     else:
-        steps = outer.steps, op, values[1:]
-        view = View(base_of(outer), steps, recording.enabled and outer.recorded)
+        base = base_of(outer)
+        view.steps = (outer.steps, op, values[1:])
+        view.recorded = recorded and outer.recorded
+    view.base = base
+    view.seen = base._node
     extra_of(output).view = view
     return view
 

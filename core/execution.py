@@ -116,15 +116,15 @@ def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]
                 raise _devices_differ(op, values)
             state |= value._state
             raw.append(value._array)
-        elif (
-            isinstance(value, (list, tuple))
-            and value
-            and type(value[0]) is not int
-            and any([isinstance(item, TensorBase) for item in value])
-        ):
-            arrays, inner = unwrap(op, tuple(value), kind)
-            state |= inner
-            raw.append(arrays)
+        elif isinstance(value, (list, tuple)) and value and type(value[0]) is not int:
+            for item in value:
+                if isinstance(item, TensorBase):
+                    arrays, inner = unwrap(op, tuple(value), kind)
+                    state |= inner
+                    raw.append(arrays)
+                    break
+            else:
+                raw.append(kind.scalar(value) if numbers else value)
         else:
             raw.append(kind.scalar(value) if numbers else value)
     return raw, state

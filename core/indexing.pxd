@@ -1,3 +1,16 @@
-from .execution cimport show
+cimport cython
+
+from .current cimport Current
+from .execution cimport execute, show
+from .op cimport Op, Spec
+from .tensor_base cimport TensorBase
+
+cdef Current current
 
 cpdef get_item(object input, object key)
+
+cdef object _slice(object item, object size)
+cdef object _length(object item)
+
+@cython.locals(parts=list, basic=list, indices=list, named=Py_ssize_t, dim=Py_ssize_t, advanced=bint, changed=bint)
+cdef tuple _parse(object input, object key)

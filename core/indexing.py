@@ -12,9 +12,11 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from . import operators, tensor_operators
+from .current import current
 from .dtypes import bool_, int32, int64, uint8
-from .execution import show
+from .execution import execute, show
 from .kinds import kind_of
+from .op import Spec
 from .ops.indexing import sliced_shape
 from .shapes import Shape
 from .tensor_base import TensorBase, new_tensor
@@ -55,10 +57,14 @@ def get_item(input: Any, key: Any) -> Tensor:
         shape = input._shape
         item = _slice(key, shape[0])
         if item is not _ALL:
-            shape = (len(range(item.start, item.stop, item.step)), *shape[1:])
+            shape = (_length(item), *shape[1:])
         return show(BASIC_INDEX, input, ((item,),), shape)
     if isinstance(key, TensorBase) and key._shape and key._kind.dtype is int64:
-        return INDEX.call(input, [key])
+        shape = input._shape
+        if current.interposed or not shape or key._kind.device is not input._kind.device:
+            return INDEX.call(input, [key])
+        spec = Spec((input, [key]), (*key._shape, *shape[1:]), input._kind.dtype)
+        return execute(INDEX, spec)
     result, indices = _parse(input, key)
     if indices:
         return INDEX.call(result, indices)
@@ -264,9 +270,18 @@ def _truth(value: bool, input: Any) -> Any:
     return _from_host([0] if value else [], input)
 
 
+def _length(item: slice) -> int:
+    """Return how many positions a slice from :func:`_slice` names."""
+    if item.step == 1:
+        return int(item.stop - item.start)
+    return len(range(item.start, item.stop, item.step))
+
+
 def _slice(item: slice, size: int) -> slice:
     """Return a slice with nonnegative bounds within the size."""
     start, stop, step = item.start, item.stop, item.step
+    if step is None and type(start) is int and type(stop) is int and 0 <= start <= stop <= size:
+        return slice(start, stop, 1)
     if step is not None and step.__index__() <= 0:
         raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     if start is None and stop is None and step is None:

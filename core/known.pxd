@@ -2,7 +2,7 @@ cimport cython
 
 from .kinds cimport Kind
 from .op cimport Op, Spec, first_tensor
-from .tensor_base cimport TensorBase
+from .tensor_base cimport TensorBase, new_tensor
 
 
 cdef class Known:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .kinds import Kind
 from .op import Op, Spec, first_tensor
-from .tensor_base import TensorBase
+from .tensor_base import TensorBase, new_tensor
 
 
 class Known:
@@ -120,7 +120,9 @@ def remember(
         return None  # where it computes does not follow from its arguments
     bound = op.sort == "composite"  # whose spec has the arguments in their order
     if len(given) != len(tensors) and not bound:
-        return None  # one tensor twice: which is which cannot be told
+        # One tensor twice: which is which, only tensors that are alike can tell.
+        args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
+        return remember(op, memory, key, args, kwargs, op.function(*args, **kwargs))
     places = []
     positions = []
     for place, value in enumerate(spec.values):
@@ -139,6 +141,10 @@ def remember(
     if set(positions) != set(tensors) or spec.kind.is_meta:
         return None  # the rule read a tensor's value
     return keep(memory, key, Known(op, spec, tuple(places), tuple(positions)))
+
+
+def _alike(tensor: TensorBase) -> Any:
+    return new_tensor(tensor._array, tensor._kind, tensor._shape)
 
 
 def zeros(values: tuple[Any, ...]) -> bool:

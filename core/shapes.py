@@ -49,6 +49,11 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
     """Return the sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(Size([2, 3]))`` as one tuple."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
+    for size in sizes:
+        if type(size) is not int:
+            break
+    else:
+        return sizes
     try:
         return tuple([size.__index__() for size in sizes])
     except AttributeError:
@@ -74,6 +79,8 @@ def normalize_dim(dim: int, ndim: int, name: str = "op") -> int:
     A 0-d tensor counts as having one dimension here, as in torch.
     """
     bound = ndim or 1
+    if type(dim) is int and 0 <= dim < bound:
+        return dim
     try:
         position = dim.__index__()
     except AttributeError:

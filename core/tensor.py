@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from . import execution, operators, pointwise, tensor_base
+from . import execution, operators, pointwise, tensor_base, tensor_operators
 from .conversions import Conversions
 from .current import current
 from .devices import Device
@@ -19,7 +19,7 @@ from .dtypes import DType, as_dtype
 from .formats import check_format, contiguous_format, in_format
 from .kinds import canonical_device
 from .pointwise import is_operand
-from .shapes import Size, as_shape, is_contiguous
+from .shapes import Size, as_shape
 from .tensor_base import (
     TRACKED,
     TensorBase,
@@ -193,7 +193,7 @@ class Tensor(Conversions):
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Return whether the elements lie in memory in the order of a format, without gaps."""
         if memory_format is contiguous_format:
-            return is_contiguous(self._shape, self.stride())
+            return self._kind.runtime.is_contiguous(self._array)
         check_format(memory_format, "is_contiguous")
         return in_format(self._shape, self.stride(), memory_format)
 
@@ -229,7 +229,7 @@ class Tensor(Conversions):
             dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)
-        return VIEW.call(self, as_shape(shape if size is None else (size,), "view"))
+        return tensor_operators.view_in(self, as_shape(shape if size is None else (size,), "view"))
 
     @property
     def T(self) -> Tensor:

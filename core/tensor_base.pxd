@@ -45,7 +45,10 @@ cpdef TensorBase unset_tensor()
 cpdef TensorBase new_tensor(object array, Kind kind, object shape)
 
 cpdef TensorBase wrap(object array, Kind kind)
+
+@cython.locals(extra=Extra)
 cpdef Extra extra_of(TensorBase tensor)
+
 cpdef Storage storage_of(TensorBase tensor)
 cpdef Py_ssize_t version_of(TensorBase tensor)
 cpdef bump_version(TensorBase tensor)

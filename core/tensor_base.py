@@ -37,15 +37,14 @@ class Extra:
         "retains_grad", "view",
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.grad: Any = None
-        self.view: Any = None
-        self.backward_hooks: dict[int, Any] | None = None
-        self.post_accumulate_hooks: dict[int, Any] | None = None
-        self.retains_grad = False
-        self.output_nr = 0
-        self.name: str | None = None
-        self.inference = False
+    grad: Any
+    view: Any
+    backward_hooks: dict[int, Any] | None
+    post_accumulate_hooks: dict[int, Any] | None
+    retains_grad: bool
+    output_nr: int
+    name: str | None
+    inference: bool
 
 
 class TensorBase:
@@ -112,7 +111,11 @@ def extra_of(tensor: TensorBase) -> Extra:
     """Return the tensor's Extra, made now if need be."""
     extra = tensor._extra
     if extra is None:
-        extra = tensor._extra = Extra()
+        extra = tensor._extra = Extra.__new__(Extra)  # views are many: no call of an __init__
+        extra.grad = extra.view = extra.name = None
+        extra.backward_hooks = extra.post_accumulate_hooks = None
+        extra.retains_grad = extra.inference = False
+        extra.output_nr = 0
     return extra
 
 

@@ -14,6 +14,7 @@ from .tensor_base import TensorBase
 from .writing import inplace
 
 if TYPE_CHECKING:
+    from .shapes import Shape
     from .tensor import Tensor
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ XOR = handle("bitwise_xor")
 
 # Set by .indexing, which needs the declared ops.
 get_item: Callable[[Any, Any], Tensor]
+view_in: Callable[[Any, Shape], Tensor]
 set_item: Callable[[Any, Any, Any], None]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import tensor_operators
 from ..current import current
 from ..execution import show
 from ..operators import Spec, composite, handle, in_place, primitive
@@ -104,6 +105,16 @@ def view(input: Tensor, shape: Shape) -> Spec:
             "across two contiguous subspaces). Use .reshape(...) instead."
         )
     return Spec((input, target), target, input.dtype)
+
+
+def view_in(input: Any, shape: Shape) -> Any:
+    """Return :func:`view` of sizes that are ints."""
+    if current.interposed:
+        return _VIEW.call(input, shape)
+    target = infer_size(shape, math.prod(input._shape), "view")
+    if not viewable(input, target):
+        return _VIEW.call(input, shape)  # says why not
+    return show(_VIEW, input, (target,), target)
 
 
 @composite(view=True)
@@ -373,3 +384,6 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
 @in_place(unsqueeze)
 def _unsqueeze(input: Any, dim: int) -> Any:
     return relaid("unsqueeze_", input, unsqueeze, dim)
+
+
+tensor_operators.view_in = view_in

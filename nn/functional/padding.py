@@ -47,6 +47,10 @@ def pad(
     """
     tensor(input, "pad")
     sizes = [int(size) for size in pad]
+    if mode == "constant" and not value and min(sizes, default=-1) >= 0:
+        wider = _zeros_around(input._shape, sizes)
+        if wider is not None and (value is None or math.copysign(1.0, value) > 0):
+            return place(input, *wider)
     if len(sizes) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, got {len(sizes)}")
     if len(sizes) > 2 * input.ndim:
@@ -76,6 +80,22 @@ def pad(
             index = make_tensor(places, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
     return result
+
+
+def _zeros_around(
+    shape: tuple[int, ...], sizes: list[int]
+) -> tuple[tuple[int, ...], tuple[slice, ...]] | None:
+    """Return the shape with zeros around, and the place within; None for what is to be refused."""
+    if len(sizes) % 2 or len(sizes) > 2 * len(shape):
+        return None
+    whole = list(shape)
+    where = [slice(0, length) for length in shape]
+    for i in range(0, len(sizes), 2):
+        dim = -1 - i // 2
+        before, length = sizes[i], whole[dim]
+        whole[dim] += before + sizes[i + 1]
+        where[dim] = slice(before, before + length)
+    return tuple(whole), tuple(where)
 
 
 def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
