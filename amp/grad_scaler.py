@@ -65,7 +65,8 @@ class GradScaler:
     Notes
     -----
     Micikevicius et al., "Mixed Precision Training", 2018. What was found in the gradients is read by the host
-    once a step, in :meth:`step`; everything else stays on the device.
+    once a step, in :meth:`step`; everything else stays on the device. SGD, Adam and AdamW with ``fused=True``
+    look themselves, on the device, so that nothing waits.
 
     Examples
     --------
@@ -218,7 +219,13 @@ class GradScaler:
         if not progress.found_inf:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None
-        if not any(found.item() for found in progress.found_inf.values()):
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            optimizer._found_inf = progress.found_inf
+            try:
+                result = optimizer.step(*args, **kwargs)
+            finally:
+                optimizer._found_inf = None
+        elif not any(found.item() for found in progress.found_inf.values()):
             result = optimizer.step(*args, **kwargs)
         progress.stage = OptState.STEPPED
         return result

@@ -14,7 +14,7 @@ from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum, where
 
 
-@composite(name="amp.unscale", method=False, writes="grads, found_inf")
+@composite(name="amp.unscale", method=False, mixed=True, writes="grads, found_inf")
 def unscale(grads: list[Tensor], found_inf: Tensor, inverse: Tensor) -> None:
     """Multiply gradients by the inverse of the scale, and note whether any was infinite or NaN.
 

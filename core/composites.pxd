@@ -41,4 +41,4 @@ cdef _run_writing(Op op, tuple values, Kind kind)
 cpdef bint any_tracked(tuple values)
 
 @cython.locals(other=Kind, tensor=TensorBase)
-cdef bint _same_kind(tuple values, Kind kind)
+cdef bint _same_kind(tuple values, Kind kind, bint mixed)

@@ -113,7 +113,8 @@ def _note_list(
     spec = Spec.__new__(Spec)
     spec.values, spec.kind, spec.outputs = (None, *rest), kind, ()
     known = keep(memory, key, Known(op, spec, (), ()))
-    known.native = not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind)
+    known.native = not kind.is_meta and current.native_kernel(op, kind)
+    known.native = known.native and _same_kind(values, kind, op.mixed)
 
 
 def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -129,7 +130,7 @@ def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[
     spec.values, spec.kind, spec.outputs = values, kind, ()
     known = remember(op, memory, key, args, kwargs, spec)
     if known is not None:
-        known.native = current.native_kernel(op, kind) and _same_kind(values, kind)
+        known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -155,7 +156,7 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _run_kernel_or_body(
     op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if kind.is_meta or not current.native_kernel(op, kind) or not _same_kind(values, kind):
+    if kind.is_meta or not current.native_kernel(op, kind) or not _same_kind(values, kind, op.mixed):
         return op.function(*args, **kwargs)
     if op.writes:
         return _run_writing(op, values, kind)
@@ -213,15 +214,15 @@ def any_tracked(values: tuple[Any, ...]) -> bool:
     return False
 
 
-def _same_kind(values: tuple[Any, ...], kind: Kind) -> bool:
-    """Return whether all floating-point tensors are of one dtype, and all tensors of one device."""
+def _same_kind(values: tuple[Any, ...], kind: Kind, mixed: bool) -> bool:
+    """Return whether all tensors are of one device, and, unless `mixed`, all floats of one dtype."""
     for value in values:
         if isinstance(value, TensorBase):
             other = value._kind
             if other is not kind and (
-                other.device is not kind.device or other.dtype.category >= FLOATING
+                other.device is not kind.device or (not mixed and other.dtype.category >= FLOATING)
             ):
                 return False
-        elif isinstance(value, (list, tuple)) and not _same_kind(tuple(value), kind):
+        elif isinstance(value, (list, tuple)) and not _same_kind(tuple(value), kind, mixed):
             return False
     return True

@@ -9,7 +9,7 @@ cdef class Spec:
 cdef class Op:
     cdef public str name, owner, sort
     cdef public object index, function, call, rule, inplace_body, inplace, method, defaults, scaled, _signature
-    cdef public bint declared, elementwise, pointwise, view, overridden
+    cdef public bint declared, elementwise, mixed, pointwise, view, overridden
     cdef public tuple parameters, names, outputs, writes, aliases
     cdef public int arity, optional
 

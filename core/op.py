@@ -124,6 +124,8 @@ class Op:
         Whether the output shares the input's memory.
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
+    mixed : bool
+        Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
         The places of the arguments that a call changes; such an op has no outputs.
     owner : str
@@ -132,7 +134,7 @@ class Op:
 
     __slots__ = (
         "_signature", "aliases", "arity", "call", "declared", "defaults", "elementwise", "function",
-        "index", "inplace", "inplace_body", "method", "name", "names", "optional", "outputs",
+        "index", "inplace", "inplace_body", "method", "mixed", "name", "names", "optional", "outputs",
         "overridden", "owner", "parameters", "pointwise", "rule", "scaled", "sort", "view", "writes",
     )  # fmt: skip
 
@@ -169,6 +171,8 @@ class Op:
         self._signature: inspect.Signature | None = None
         # Of a composite: whether a kernel or a derivative may stand in for its body.
         self.overridden = False
+        # Of a composite: whether its kernel takes floating-point tensors of several dtypes.
+        self.mixed = False
 
     def __repr__(self) -> str:
         return f"<{self.sort} op {self.name}({', '.join(self.parameters)})>"

@@ -158,6 +158,7 @@ def composite(
     outputs: str = "result",
     writes: str = "",
     inplace: bool = False,
+    mixed: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -175,6 +176,9 @@ def composite(
     With ``writes="params, buffers"`` the op returns nothing, but changes the tensors in these arguments,
     which may be lists. A kernel then writes into the arrays that it is given, and what it returns is left
     alone.
+
+    A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
+    is the one for the dtype of the first tensor.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
@@ -184,6 +188,7 @@ def composite(
         )
         op = made.op
         op.elementwise = elementwise
+        op.mixed = mixed
         if writes:
             op.outputs = ()
             op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])

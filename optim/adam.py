@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
+from tensorplug.core.dtypes import float32
+from tensorplug.core.ops import full, zeros_like
 
 from .fused import adam_step, adam_update
+from .fused_on_device import adam_step_on_device, is_there, rate_of
 from .groups import (
     check_betas,
     check_fused,
@@ -41,9 +43,10 @@ class Adam(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     fused : bool, optional
-        The same, for torch's sake; True asks for floating-point parameters.
+        The same; True asks for floating-point parameters, and counts the steps on the device, so that a
+        :class:`~tensorplug.amp.GradScaler` does not wait for it.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -72,6 +75,8 @@ class Adam(Optimizer):
     >>> x
     tensor([3.5000], requires_grad=True)
     """
+
+    _skips_on_device = True
 
     def __init__(
         self,
@@ -122,6 +127,15 @@ class Adam(Optimizer):
             [s["exp_avg_sq"] for s in states],
             largest,
         )
+        found = self.found_inf_of(parameters[0])
+        if found is not None or is_there(states[0]["step"]):
+            rate, lr = rate_of(group["lr"], parameters[0])
+            adam_step_on_device(
+                params, grads, averages, squares, largest, _steps_there(states, parameters[0]),
+                rate, found, lr, beta1, beta2, group["weight_decay"], group["eps"],
+                group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
+            )  # fmt: skip
+            return
         adam_step(
             params, grads, averages, squares, largest, [count_step(s) for s in states],
             number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
@@ -132,7 +146,8 @@ class Adam(Optimizer):
         """Return the state of a parameter, which is zero at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
+            there = group["fused"] or group["capturable"]
+            state["step"] = scalar(0.0, parameter.device) if there else scalar(0.0)
             state["exp_avg"] = zeros_like(parameter, requires_grad=False)
             state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
             if group["amsgrad"]:
@@ -155,3 +170,12 @@ class Adam(Optimizer):
             group["weight_decay"], group["eps"], group["maximize"],
             group["decoupled_weight_decay"], group["differentiable"],
         )  # fmt: skip
+
+
+def _steps_there(states: list[dict[str, Any]], parameter: Tensor) -> list[Tensor]:
+    """Return the counts of steps on a parameter's device, where a checkpoint may have left them elsewhere."""
+    for state in states:
+        step = state["step"]
+        if not isinstance(step, Tensor) or step.device is not parameter.device:
+            state["step"] = full((), number(step), dtype=float32, device=parameter.device)
+    return [state["step"] for state in states]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from tensorplug.autograd import enable_grad, set_grad_enabled
 from tensorplug.autograd.hooks import RemovableHandle
 from tensorplug.core import Tensor
+from tensorplug.core.devices import Device
 
 from .groups import by_kind, new_group, repr_of_groups, updates_together
 from .state import load_group, pack_groups, restore_state
@@ -233,6 +234,23 @@ class Optimizer:
     ) -> None:
         """Update one parameter in place; a subclass defines it. Nothing is recorded meanwhile."""
         raise NotImplementedError(f"{type(self).__name__} defines neither update nor step")
+
+    # --- scaled gradients ---
+
+    #: By device: what a scaler found in the gradients, while it has the optimizer step; see GradScaler.step.
+    _found_inf: Mapping[Device, Tensor] | None = None
+
+    @property
+    def _step_supports_amp_scaling(self) -> bool:
+        """Whether :meth:`step` looks itself, on the device, if gradients were finite; torch's name."""
+        return self._skips_on_device and all([group.get("fused") for group in self.param_groups])
+
+    #: Whether the class can do that with the option ``fused``.
+    _skips_on_device: ClassVar[bool] = False
+
+    def found_inf_of(self, parameter: Tensor) -> Tensor | None:
+        """Return what says on a parameter's device whether to skip this step; None if nothing does."""
+        return None if self._found_inf is None else self._found_inf.get(parameter.device)
 
     # --- hooks ---
 

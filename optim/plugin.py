@@ -9,6 +9,7 @@ from tensorplug.core.operators import Op
 from tensorplug.core.plugins import discovery, hookimpl
 
 from .fused import FUSED
+from .fused_on_device import ON_DEVICE
 
 
 class OptimPlugin:
@@ -19,7 +20,7 @@ class OptimPlugin:
     @hookimpl
     def tensorplug_ops(self) -> Iterable[Op]:
         """Return the ops."""
-        return [function.op for function in FUSED]
+        return [function.op for function in (*FUSED, *ON_DEVICE)]
 
 
 plugin = OptimPlugin()

@@ -8,6 +8,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .fused import sgd_step, sgd_update
+from .fused_on_device import is_there, rate_of, sgd_step_on_device
 from .groups import (
     check_fused,
     check_implementation,
@@ -40,7 +41,8 @@ class SGD(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     fused : bool, optional
-        The same, for torch's sake; True asks for floating-point parameters.
+        The same; True asks for floating-point parameters, and lets a
+        :class:`~tensorplug.amp.GradScaler` do without waiting for the device.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -67,6 +69,8 @@ class SGD(Optimizer):
     >>> x
     tensor([2.], requires_grad=True)
     """
+
+    _skips_on_device = True
 
     def __init__(
         self,
@@ -119,6 +123,15 @@ class SGD(Optimizer):
         if group["momentum"] != 0:
             buffers = [_buffer(p, self.state[p]) for p in parameters]
         params, grads, buffers = as_real_lists(parameters, gradients, buffers)
+        found = self.found_inf_of(parameters[0])
+        if found is not None or is_there(group["lr"]):
+            rate, lr = rate_of(group["lr"], parameters[0])
+            sgd_step_on_device(
+                params, grads, buffers, rate, found,
+                lr, group["momentum"], group["dampening"],
+                number(group["weight_decay"]), group["nesterov"], group["maximize"], first,
+            )  # fmt: skip
+            return
         sgd_step(
             params, grads, buffers,
             number(group["lr"]), group["momentum"], group["dampening"],

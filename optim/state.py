@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.devices import CPU
 from tensorplug.core.dtypes import float32, float64, get_default_dtype
 from tensorplug.core.ops import full, view_as_real
 
@@ -71,10 +72,13 @@ def load_group(group: dict[str, Any], loaded: dict[str, Any]) -> dict[str, Any]:
 # --- numbers ----------------------------------------------------------------------------------
 
 
-def scalar(value: float) -> Tensor:
-    """Return a 0-d CPU tensor for a number that an optimizer keeps, such as its step count."""
-    dtype = float64 if get_default_dtype() is float64 else float32
-    return full((), value, dtype=dtype, device="cpu")
+def scalar(value: float, device: Any = "cpu") -> Tensor:
+    """Return a 0-d tensor for a number that an optimizer keeps, such as its step count.
+
+    On another device than the CPU it is of float32, as the ops that count there ask for.
+    """
+    wide = get_default_dtype() is float64 and device in ("cpu", CPU)
+    return full((), value, dtype=float64 if wide else float32, device=device)
 
 
 def count_step(state: dict[str, Any]) -> float:

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import bool_, float32, float64
+from tensorplug.core.dtypes import bfloat16, bool_, float16
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import ones, where
 
-from ..ops.attention import attention
+from ..ops.attention import attention, attention_half
 from ._common import tensor
 from .dropout import dropout
 
@@ -96,16 +96,17 @@ def scaled_dot_product_attention(
     if dropout_p > 0.0 or not _fits(query, key, value):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)[0]
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    if query.dtype in (float16, bfloat16):
+        return attention_half([query, key, value], attn_mask, bool(is_causal), factor)[0]
     return attention([query, key, value], attn_mask, bool(is_causal), factor)[0]
 
 
 def _fits(query: Any, key: Any, value: Any) -> bool:
-    """Return whether nothing broadcasts, there is something to see, and logarithms are kept exactly."""
+    """Return whether nothing broadcasts, and there is something to see."""
     return (
         query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
         and query.shape[-1] == key.shape[-1] > 0
         and key.shape[-2] == value.shape[-2] > 0
-        and query.dtype in (float32, float64)
     )
 
 

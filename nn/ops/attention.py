@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.core.dtypes import bfloat16, bool_, float16, float32
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import ones, where
+from tensorplug.core.ops import ones, where, zeros_like
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -143,4 +143,66 @@ def _mask_gradient(
     return g_scores.sum_to_size(tuple(mask.shape))
 
 
-DERIVATIVES = [derivative("attention", inputs=_gradient, mask=_mask_gradient)]
+# --- half precision -------------------------------------------------------------------------------
+
+
+def _wide_mask(mask: Any) -> Any:
+    return mask if mask is None or mask.dtype is bool_ else mask.to(float32)
+
+
+@composite(method=False, mixed=True, outputs="output, logsumexp")
+def attention_half(
+    inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Return :func:`attention` of half precision, with float32 logarithms that are for the derivative alone.
+
+    Nothing flows back through them, so a backend may leave the derivative to a library that does not know
+    them as a result.
+    """
+    output, logsumexp = attention(_wide(inputs), _wide_mask(mask), is_causal, scale)
+    return output.to(inputs[0].dtype), logsumexp
+
+
+@composite(method=False, mixed=True, outputs="g_query, g_key, g_value")
+def attention_half_gradient(
+    g_output: Tensor,
+    inputs: Sequence[Tensor],
+    mask: Tensor | None,
+    output: Tensor,
+    logsumexp: Tensor,
+    is_causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of query, key and value, see :func:`attention_half`."""
+    dtype = g_output.dtype
+    g, result = _wide((g_output, output))
+    none = zeros_like(logsumexp)
+    g_query, g_key, g_value = attention_gradient(
+        g, none, _wide(inputs), _wide_mask(mask), result, logsumexp, is_causal, scale
+    )
+    return g_query.to(dtype), g_key.to(dtype), g_value.to(dtype)
+
+
+def _half_gradient(
+    g_output: Any, inputs: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool, scale: float
+) -> list[Any]:
+    return list(
+        attention_half_gradient(g_output, inputs, mask, output, logsumexp, is_causal, scale)
+    )
+
+
+def _half_mask_gradient(
+    g_output: Any, inputs: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool, scale: float
+) -> Any:
+    none = zeros_like(logsumexp)
+    wide = _wide((g_output, output))
+    gradient = _mask_gradient(
+        wide[0], none, _wide(inputs), _wide_mask(mask), wide[1], logsumexp, is_causal, scale
+    )
+    return gradient.to(mask.dtype)
+
+
+DERIVATIVES = [
+    derivative("attention", inputs=_gradient, mask=_mask_gradient),
+    derivative("attention_half", inputs=_half_gradient, mask=_half_mask_gradient),
+]

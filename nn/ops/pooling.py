@@ -11,7 +11,7 @@ from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.shapes import Shape
 
-from .windows import pad_zeros, unfold_windows, window_view
+from .windows import fold_windows, pad_zeros, unfold_windows, unpad, window_view
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -153,9 +153,46 @@ def avg_pool(
     inner = input[(..., *[slice(0, k) for k in kept])]
     windows = unfold_windows(pad_zeros(inner, padding, after), kernel, stride, ones)
     total = windows.sum(tuple(range(2 + len(kernel), 2 + 2 * len(kernel))))
+    return _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
+
+
+@composite(method=False)
+def avg_pool_gradient(
+    g: Tensor,
+    size: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Tensor:
+    """Return the gradient of :func:`avg_pool`, whose input had the spatial sizes `size`."""
+    count, where = len(kernel), g._shape[2:]
+    shared = _divided(g, size, kernel, stride, padding, count_include_pad, divisor)
+    windows = shared.reshape(*g._shape, *[1] * count).expand(*g._shape, *kernel)
+    needed = tuple([(w - 1) * st + k for w, st, k in zip(where, stride, kernel, strict=True)])
+    padded = fold_windows(windows, needed, kernel, stride, (1,) * count)
+    kept = tuple([min(s, n - p) for s, n, p in zip(size, needed, padding, strict=True)])
+    inner = unpad(padded, padding, kept)
+    return pad_zeros(inner, (0,) * count, tuple([s - k for s, k in zip(size, kept, strict=True)]))
+
+
+def _divided(
+    total: Any,
+    size: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Any:
+    """Return each window's number divided by how many elements count in it."""
     if divisor is not None:
         return total / divisor
-    if not any(padding) and not any(after):
+    where = total._shape[2:]
+    needed = [(w - 1) * st + k for w, k, st in zip(where, kernel, stride, strict=True)]
+    if not any(padding) and all([n <= s for n, s in zip(needed, size, strict=True)]):
         return total / math.prod(kernel)
     counts: Any = 1
     for dim in range(len(kernel)):
@@ -163,7 +200,7 @@ def avg_pool(
             size[dim], where[dim], kernel[dim], stride[dim], padding[dim], count_include_pad
         )
         shape = [-1 if d == dim else 1 for d in range(len(kernel))]
-        counts = counts * _tensor(along, input).reshape(shape)
+        counts = counts * _tensor(along, total).reshape(shape)
     return total / counts
 
 
@@ -194,6 +231,20 @@ DERIVATIVES = [
         gradient=lambda g, indices: _maxima(g, indices),
     ),
     derivative(
+        "avg_pool",
+        input=lambda g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor: (
+            avg_pool_gradient(
+                g, tuple(input_shape[2:]), kernel, stride, padding, ceil_mode, count_include_pad, divisor
+            )
+        ),
+    ),
+    derivative(
+        "avg_pool_gradient",
+        g=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor: avg_pool(
+            g, kernel, stride, padding, ceil_mode, count_include_pad, divisor
+        ),
+    ),
+    derivative(
         "unfold_windows",
         input=lambda g, input_shape, kernel, stride, dilation: _fold(
             g, input_shape, kernel, stride, dilation
@@ -207,6 +258,4 @@ DERIVATIVES = [
 
 
 def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
-    from .windows import fold_windows
-
     return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)

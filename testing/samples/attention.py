@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tensorplug.nn  # noqa: F401  registers the ops
-from tensorplug.core.dtypes import FLOATS, DType, bool_
+from tensorplug.core.dtypes import FLOATS, DType, bool_, dtype_named, float32
 
 from ..records import OpRecord, Sample
 
@@ -93,7 +93,33 @@ _HALF: dict[str, float] = {"float16": 3e-2, "bfloat16": 2e-1}
 _ORDER = {"float32": 1e-5}
 
 
+def _half_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sample in _samples(make, dtype):
+        inputs, mask, is_causal, scale = sample.args
+        batch = inputs[0].shape[:-1]
+        g, output = (make(*batch, inputs[2].shape[-1], low=-1.0, high=1.0) for _ in range(2))
+        logsumexp = make(*batch, dtype=float32, low=2.0, high=3.0)
+        yield Sample(g, inputs, mask, output, logsumexp, is_causal, scale, label=sample.label)
+
+
+def _half_gradient(
+    g: Any, inputs: Any, mask: Any, output: Any, total: Any, is_causal: bool, scale: float
+) -> Any:
+    return _gradient(g, 0 * total, inputs, mask, output, total, is_causal, scale)
+
+
+_HALVES = (dtype_named("float16"), dtype_named("bfloat16"))
+
 RECORDS = [
+    OpRecord("attention_half", _samples, _attention, dtypes=_HALVES, atol=_HALF, torch=""),
+    OpRecord(
+        "attention_half_gradient",
+        _half_gradient_samples,
+        _half_gradient,
+        dtypes=_HALVES,
+        atol=_HALF,
+        torch="",
+    ),
     OpRecord("attention", _samples, _attention, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""),
     OpRecord(
         "attention_gradient",

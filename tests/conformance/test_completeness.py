@@ -6,6 +6,7 @@ import tensorplug.nn  # noqa: F401  # each registers ops
 from tensorplug.autograd import derivatives
 from tensorplug.core.operators import all_ops
 from tensorplug.optim.fused import FUSED
+from tensorplug.optim.fused_on_device import ON_DEVICE
 from tensorplug.testing.records import all_records
 
 COPIES = "the suite's cases of a device copy, convert and lay out tensors"
@@ -17,7 +18,7 @@ NO_RECORD = {
             "amp.unscale",
             "amp.update_scale",
             "update_statistics",
-            *[function.op.name for function in FUSED],
+            *[function.op.name for function in (*FUSED, *ON_DEVICE)],
         ),
         WRITES,
     ),

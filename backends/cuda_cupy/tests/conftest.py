@@ -20,21 +20,38 @@ def on_host(monkeypatch):
 
     from tensorplug_cuda_cupy import sources
     from tensorplug_cuda_cupy.kernels import (
+        activations,
+        amp,
+        attention,
+        batchnorm,
         convolution,
+        cudnn_attention,
+        embedding,
         gemm,
+        layouts,
+        losses,
+        more_optimizers,
         networks,
         optimizers,
+        pooling,
         positions,
         random,
+        recurrent,
+        rownorm,
         softmaxes,
     )
 
     host.compiler()
-    for module in (convolution, gemm, networks, optimizers, positions, random, softmaxes):
+    for module in (
+        activations, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses, networks,
+        optimizers, pooling, positions, random, recurrent, rownorm, softmaxes,
+    ):  # fmt: skip
         monkeypatch.setattr(module, "cp", np)
-    for module in (optimizers, positions):
+    for module in (more_optimizers, optimizers, positions):
         monkeypatch.setattr(module, "address", lambda array: array.ctypes.data)
     monkeypatch.setattr(sources, "launch", host.launch)
-    for module in (convolution, networks):
+    for module in (attention, convolution, networks):
         monkeypatch.setattr(module, "matmul", np.matmul)
+    for name in ("forward", "backward"):
+        monkeypatch.setattr(cudnn_attention, name, lambda *_: False)
     monkeypatch.setattr(convolution, "convolve", lambda *_: False)

@@ -27,7 +27,21 @@ def compiler():
     return found
 
 
+_FLOATS = [(dtype, ()) for dtype in ("float32", "float64", "float16", "bfloat16")]
+_WIDTHS = [(dtype, (("WIDE", wide),)) for dtype, _ in _FLOATS for wide in (0, 1)]
 VARIANTS = {
+    "pooling": _WIDTHS,
+    "batchnorm": [
+        (dtype, (("NARROW", narrow), *macros))
+        for dtype, macros in _WIDTHS
+        for narrow in ((0, 1) if dtype in ("float16", "bfloat16") else (0,))
+    ],
+    "rownorm": [
+        (dtype, (("NARROW", narrow),))
+        for dtype, _ in _FLOATS
+        for narrow in ((0, 1) if dtype in ("float16", "bfloat16") else (0,))
+    ],
+    "rows": [(name, ()) for name in ("uint8", "uint16", "uint32", "uint64")],
     "philox": [("", ())],
     "optimizers": [(dtype, ()) for dtype in ("float32", "float64")],
     "accumulate": [
@@ -37,22 +51,33 @@ VARIANTS = {
         if parts == 1 or dtype in ("float32", "float64")
     ],
 }
-_FLOATS = [(dtype, ()) for dtype in ("float32", "float64", "float16", "bfloat16")]
+# Whose kernels do not loop over what is left: each block has its part.
+_STRIDED = ("cells",)  # is told how far rows lie apart
+_EXACT = ("amp", "batchnorm", "optimizers", "rownorm")
 
 
 @functools.cache
 def library(source):
     """Compile all variants of a source at once, each in a namespace: the headers take most of the time."""
     code = (sources.FOLDER / f"{source}.cu").read_text("utf-8").replace('extern "C"', "")
-    names = re.findall(r"__global__ void (\w+)\(", code)
+    names = [name for name in re.findall(r"__global__ void (\w+)\(", code) if name != "name"]
+    names += re.findall(r"^(?:ACTIVATION|GRADIENT)\((\w+), ", code, re.MULTILINE)
     parts = ['#include "host_shim.h"']
-    parts += [(sources.FOLDER / f"{name}.cuh").read_text("utf-8") for name in ("prelude", "reduce")]
+    headers = ("prelude", "reduce")
+    parts += [(sources.FOLDER / f"{name}.cuh").read_text("utf-8") for name in headers]
     for number, (dtype, macros) in enumerate(VARIANTS.get(source, _FLOATS)):
         for macro, value in macros:
             parts.append(f"#undef {macro}\n#define {macro} {value}")
         element, computed = sources.TYPES.get(dtype, ("int", "int"))
+        own = [
+            (sources.FOLDER / f"{name}.cuh").read_text("utf-8")
+            for name in sources.HEADERS.get(source, ())
+        ]
+        guards = re.findall(r"#ifndef (TENSORPLUG_\w+|LANES)|#define (\w+)", "\n".join([*own, code]))
+        parts += [f"#undef {name}" for pair in guards for name in pair if name]
+        joined = "\n".join([*own, code])
         parts.append(
-            f"namespace v{number} {{ typedef {element} T; typedef {computed} A;\n{code}\n}}"
+            f"namespace v{number} {{ typedef {element} T; typedef {computed} A;\n{joined}\n}}"
         )
         parts += [f"EXPORT(v{number}, {name})" for name in names]
     folder = Path(tempfile.mkdtemp(dir=_FOLDER.name))
@@ -66,18 +91,24 @@ def library(source):
     return ctypes.CDLL(str(folder / "kernels.so"))
 
 
+def without_gaps(array):
+    """Return whether elements fill their memory, in whichever order of the dimensions."""
+    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], array.shape[d]))
+    return array.transpose(order).flags.c_contiguous
+
+
 def launch(source, name, dtype, blocks, arguments, **macros):
     """Stand in for ``sources.launch``: arrays go as their address, NumPy scalars as they are."""
     number = VARIANTS.get(source, _FLOATS).index((dtype, tuple(sorted(macros.items()))))
     kernel = getattr(library(source), f"host_v{number}_{name}")
-    if source != "optimizers":  # the kernels loop over what is left; there each block has its part
+    if source not in _EXACT:
         blocks = min(blocks, 3)
     values = []
     for argument in arguments:
         if argument is None:
             argument = np.uint64(0)
         elif isinstance(argument, np.ndarray) and argument.dtype.names is None:
-            assert argument.flags.c_contiguous
+            assert source in _STRIDED or without_gaps(argument)
             argument = np.uint64(argument.ctypes.data)
         values.append(np.array(argument))
     pointers = (ctypes.c_void_p * len(values))(*[value.ctypes.data for value in values])

@@ -1,6 +1,7 @@
 // Runs kernels on the host, one block after another, its threads as threads: enough to check their arithmetic
 // and their indices, not what is a GPU's own (timing, memory order, the precision of its functions).
 #pragma once
+#include <atomic>
 #include <barrier>
 #include <cmath>
 #include <cstring>
@@ -19,8 +20,8 @@
 #define INFINITE std::numeric_limits<float>::infinity()
 #define NOT_A_NUMBER std::numeric_limits<float>::quiet_NaN()
 
-using std::copysign, std::erf, std::exp, std::fabs, std::floor, std::fmod, std::log, std::log1p, std::sqrt,
-    std::tanh;
+using std::copysign, std::erf, std::exp, std::expm1, std::fabs, std::floor, std::fmod, std::log, std::log1p,
+    std::pow, std::sqrt, std::tanh;
 
 struct Dim { unsigned x; };
 inline thread_local Dim threadIdx, blockIdx;
@@ -30,6 +31,10 @@ inline std::unique_ptr<std::barrier<>> barrier_of_block;
 template <typename N> N atomicCAS(N* address, N expected, N desired) {
     __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return expected;
+}
+
+template <typename N> N atomicAdd(N* address, N value) {
+    return std::atomic_ref<N>(*address).fetch_add(value);
 }
 
 inline float half_to_float(unsigned short bits) {

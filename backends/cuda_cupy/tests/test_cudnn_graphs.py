@@ -34,7 +34,7 @@ def test_the_front_end_takes_the_graph(kind, dtype):
 
 
 def test_without_the_front_end_it_says_so(monkeypatch):
-    monkeypatch.setattr(cudnn_graphs, "_cudnn", lambda: None)
+    monkeypatch.setattr(cudnn_graphs, "library", lambda: None)
     given = arrays("conv_fprop", "float32")
     assert not cudnn_graphs.convolve("conv_fprop", *given, OPTIONS)
 
@@ -63,8 +63,8 @@ def test_a_graph_is_made_once(monkeypatch):
         )  # fmt: skip
 
     workspace = types.SimpleNamespace(data=types.SimpleNamespace(ptr=7))
-    monkeypatch.setattr(cudnn_graphs, "_cudnn", lambda: object())
-    monkeypatch.setattr(cudnn_graphs, "_handle", lambda device: "handle")
+    monkeypatch.setattr(cudnn_graphs, "library", lambda: object())
+    monkeypatch.setattr(cudnn_graphs, "handle_of", lambda device: "handle")
     monkeypatch.setattr(cudnn_graphs, "_built", built)
     monkeypatch.setattr(cudnn_graphs, "_graphs", {})
     monkeypatch.setattr(cudnn_graphs, "cp", types.SimpleNamespace(empty=lambda *_: workspace))

@@ -9,9 +9,12 @@ import pytest
 
 import tensorplug as tp
 from tensorplug_cuda_cupy.kernels import (
+    activations,
     convolution,
+    losses,
     networks,
     optimizers,
+    pooling,
     positions,
     random,
     softmaxes,
@@ -135,8 +138,8 @@ def test_standardize_and_its_gradient(dtype, shape, dim):
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_gelu(dtype, approximate):
     x = randoms((3, 41), dtype) * NATIVE[dtype](3)
-    check(networks.gelu(x, approximate), tp.ops.gelu(as_tensor(x), approximate))
-    check(networks.gelu(x.T, approximate), tp.ops.gelu(as_tensor(x).t(), approximate))
+    check(activations.gelu(x, approximate), tp.ops.gelu(as_tensor(x), approximate))
+    check(activations.gelu(x.T, approximate), tp.ops.gelu(as_tensor(x).t(), approximate))
 
 
 @FLOATS
@@ -145,14 +148,14 @@ def test_gradients_of_activations(dtype):
     wide = [as_tensor(array).to(tp.float64) for array in (g, x)]
     for approximate in ("none", "tanh"):
         expected = tp.ops.gelu_gradient(*wide, approximate).to(as_tensor(g).dtype)
-        check(networks.gelu_gradient(g, x, approximate), expected)
-    check(networks.silu_gradient(g, x), tp.ops.silu_gradient(*wide).to(as_tensor(g).dtype))
+        check(activations.gelu_gradient(g, x, approximate), expected)
+    check(activations.silu_gradient(g, x), tp.ops.silu_gradient(*wide).to(as_tensor(g).dtype))
 
 
 @FLOATS
 def test_silu(dtype):
     x = randoms((3, 41), dtype) * NATIVE[dtype](3)
-    check(networks.silu(x), tp.ops.silu(as_tensor(x)))
+    check(activations.silu(x), tp.ops.silu(as_tensor(x)))
 
 
 @FLOATS
@@ -166,14 +169,14 @@ def test_negative_log_likelihood(dtype, shape, weighted):
     expected = tp.ops.negative_log_likelihood(
         as_tensor(x), tp.from_numpy(target), None if weight is None else as_tensor(weight), -100
     )
-    found = networks.negative_log_likelihood(x, target, weight, -100)
+    found = losses.negative_log_likelihood(x, target, weight, -100)
     for one, other in zip(found, expected, strict=True):
         check(one, other)
 
 
 def test_a_target_that_is_no_class_is_nan():
-    losses, _ = networks.negative_log_likelihood(randoms((3, 4)), np.array([0, 4, -1]), None, -100)
-    assert np.isnan(losses).tolist() == [False, True, True]
+    lost, _ = losses.negative_log_likelihood(randoms((3, 4)), np.array([0, 4, -1]), None, -100)
+    assert np.isnan(lost).tolist() == [False, True, True]
 
 
 def test_max_pool_gradient():
@@ -181,7 +184,7 @@ def test_max_pool_gradient():
     values, indices = tp.ops.max_pool(x, (3, 3), (2, 2), (1, 1), (1, 1), False)
     g = randoms(tuple(values.shape))
     expected = tp.ops.max_pool_gradient(tp.from_numpy(g), indices, (2, 3, 7, 7))
-    check(networks.max_pool_gradient(g, indices.numpy(), (2, 3, 7, 7)), expected)
+    check(pooling.max_pool_gradient(g, indices.numpy(), (2, 3, 7, 7)), expected)
 
 
 # --- positions ----------------------------------------------------------------------------------

@@ -8,9 +8,33 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 SOURCES = [("philox", "", {})]
 SOURCES += [
     (name, dtype, {})
-    for name in ("softmax", "losses", "activations", "normalization")
+    for name in (
+        "activations",
+        "amp",
+        "cells",
+        "cross_entropy",
+        "dropout",
+        "embedding",
+        "losses",
+        "normalization",
+        "softmax",
+    )
     for dtype in FLOATS
 ]
+SOURCES += [("pooling", dtype, {"WIDE": wide}) for dtype in FLOATS for wide in (0, 1)]
+HALVES = ("float16", "bfloat16")
+SOURCES += [
+    ("batchnorm", dtype, {"NARROW": narrow, "WIDE": wide})
+    for dtype in FLOATS
+    for wide in (0, 1)
+    for narrow in (0, *[1] * (dtype in HALVES))
+]
+SOURCES += [
+    ("rownorm", dtype, {"NARROW": narrow})
+    for dtype in FLOATS
+    for narrow in (0, *[1] * (dtype in HALVES))
+]
+SOURCES += [("rows", dtype, {}) for dtype in ("uint8", "uint16", "uint32", "uint64")]
 SOURCES += [("optimizers", dtype, {}) for dtype in ("float32", "float64")]
 SOURCES += [("accumulate", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
 SOURCES += [

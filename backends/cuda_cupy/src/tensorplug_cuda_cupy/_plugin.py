@@ -43,12 +43,9 @@ class CudaNetworksPlugin:
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels; they import CuPy when they run."""
-        from .kernels import convolution, networks
+        from .tables import network_kernels
 
-        table = KernelTable("cuda")
-        networks.build(table)
-        convolution.build(table)
-        return table
+        return network_kernels()
 
 
 class CudaOptimizersPlugin:
@@ -59,13 +56,30 @@ class CudaOptimizersPlugin:
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels; they import CuPy when they run."""
-        from .kernels import optimizers
+        from .kernels import more_optimizers, optimizers
 
         table = KernelTable("cuda")
         optimizers.build(table)
+        more_optimizers.build(table)
+        return table
+
+
+class CudaAmpPlugin:
+    """Registers the kernels of the gradient scaler's ops; loaded when amp is, as the ops have to be there first."""
+
+    name = "cuda_cupy_amp"
+
+    @hookimpl
+    def tensorplug_kernels(self) -> Iterable[Kernel]:
+        """Return the kernels; they import CuPy when they run."""
+        from .kernels import amp
+
+        table = KernelTable("cuda")
+        amp.build(table)
         return table
 
 
 plugin = CudaPlugin()
 networks = CudaNetworksPlugin()
 optimizers = CudaOptimizersPlugin()
+amp = CudaAmpPlugin()

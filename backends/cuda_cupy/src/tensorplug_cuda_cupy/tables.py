@@ -9,7 +9,26 @@ from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 from ._cupy import cp
 from .dtypes import NATIVES
-from .kernels import gemm, pointwise, positions, random, scans, softmaxes, special, views
+from .kernels import (
+    activations,
+    attention,
+    batchnorm,
+    convolution,
+    embedding,
+    gemm,
+    losses,
+    networks,
+    pointwise,
+    pooling,
+    positions,
+    random,
+    recurrent,
+    rownorm,
+    scans,
+    softmaxes,
+    special,
+    views,
+)
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
 LEFT_OUT = frozenset({"_nextafter"})
@@ -52,6 +71,26 @@ def core_kernels(runtime: DeviceRuntime) -> list[Kernel]:
     views.build(table)
     table.kernels += list(host_kernels(runtime, ON_THE_HOST))
     return table.settled()
+
+
+def network_kernels() -> KernelTable:
+    """Return the kernels of nn's ops; they import CuPy when they run."""
+    table = KernelTable("cuda")
+    for family in (
+        activations,
+        attention,
+        batchnorm,
+        convolution,
+        embedding,
+        losses,
+        networks,
+        pooling,
+        recurrent,
+        rownorm,
+    ):
+        family.build(table)
+    random.build_dropout(table)
+    return table
 
 
 def _arrays() -> Any:

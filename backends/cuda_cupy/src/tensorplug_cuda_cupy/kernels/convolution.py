@@ -12,6 +12,7 @@ from .._cupy import cp
 from ..dtypes import HALVES, NATIVES
 from .cudnn_graphs import Options, convolve
 from .gemm import matmul
+from .layouts import dense, empty_like
 
 _HALF_TYPES = tuple([NATIVES[dtype] for dtype in HALVES])
 
@@ -34,11 +35,11 @@ def convolution(
     """Return the cross-correlation."""
     sizes = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
     where = [(s + 2 * p - d * (k - 1) - 1) // st + 1 for s, k, st, p, d in sizes]
-    image = _dense(input)
-    output = _empty_like(image, (input.shape[0], weight.shape[0], *where))
+    image = dense(input)
+    output = empty_like(image, (input.shape[0], weight.shape[0], *where))
     if output.size:
         options = Options(stride, padding, dilation)
-        if not _by_cudnn("conv_fprop", image, _dense(weight), output, options):
+        if not _by_cudnn("conv_fprop", image, dense(weight), output, options):
             output[...] = _forward(input, weight, output.shape, options, groups)
     if bias is not None:
         output += bias.reshape(-1, *[1] * len(where))
@@ -55,12 +56,12 @@ def convolution_input(
     groups: int,
 ) -> Any:
     """Return the adjoint with respect to the input."""
-    loss = _dense(gradient)
-    result = _empty_like(loss, (gradient.shape[0], weight.shape[1] * groups, *size))
+    loss = dense(gradient)
+    result = empty_like(loss, (gradient.shape[0], weight.shape[1] * groups, *size))
     options = Options(stride, padding, dilation)
     if not gradient.size:
         result[...] = 0
-    elif result.size and not _by_cudnn("conv_dgrad", loss, _dense(weight), result, options):
+    elif result.size and not _by_cudnn("conv_dgrad", loss, dense(weight), result, options):
         result[...] = _backward(gradient, weight, result.shape, options, groups)
     return result
 
@@ -80,7 +81,7 @@ def convolution_weight(
     if not gradient.size or not input.size:
         result[...] = 0
     elif result.size and not _by_cudnn(
-        "conv_wgrad", _dense(input), _dense(gradient), result, options
+        "conv_wgrad", dense(input), dense(gradient), result, options
     ):
         result[...] = _weight(input, gradient, result.shape, options, groups)
     return result
@@ -96,24 +97,6 @@ def _by_cudnn(kind: str, first: Any, second: Any, output: Any, options: Options)
     arrays = [array[:, :, None] for array in (first, second, output)]
     wide = Options((1, *options.stride), (0, *options.padding), (1, *options.dilation))
     return convolve(kind, arrays[0], arrays[1], arrays[2], wide)
-
-
-def _dense(array: Any) -> Any:
-    """Return an array without gaps, its channels outside or inside."""
-    if array.flags.c_contiguous or _channels_last(array):
-        return array
-    return cp.ascontiguousarray(array)
-
-
-def _channels_last(array: Any) -> bool:
-    return array.ndim > 2 and cp.moveaxis(array, 1, -1).flags.c_contiguous
-
-
-def _empty_like(array: Any, shape: Shape) -> Any:
-    """Return a new array whose channels lie where those of another do."""
-    if array.flags.c_contiguous:
-        return cp.empty(shape, array.dtype)
-    return cp.moveaxis(cp.empty((shape[0], *shape[2:], shape[1]), array.dtype), -1, 1)
 
 
 # --- products over windows ------------------------------------------------------------------------

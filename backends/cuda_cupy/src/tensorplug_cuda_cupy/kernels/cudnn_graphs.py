@@ -19,7 +19,7 @@ from tensorplug.plugin import Shape
 from .._cupy import cp
 from ..dtypes import name_of
 
-_DATA_TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
+DATA_TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
 
 
 class Options(NamedTuple):
@@ -42,7 +42,7 @@ _lock = threading.Lock()
 
 
 @cache
-def _cudnn() -> Any:
+def library() -> Any:
     """Return the front end, or None where it or the library is not installed."""
     if importlib.util.find_spec("cudnn") is None:
         return None
@@ -54,9 +54,9 @@ def _cudnn() -> Any:
     return module
 
 
-def _handle(device: int) -> Any:
+def handle_of(device: int) -> Any:
     """Return this thread's handle of a device, on the current stream."""
-    cudnn = _cudnn()
+    cudnn = library()
     known = _handles.__dict__.setdefault("by_device", {})
     if device not in known:
         known[device] = cudnn.create_handle()
@@ -70,7 +70,8 @@ def _allows_tf32() -> bool:
     return bool(switches is not None and switches.allow_tf32)
 
 
-def _enabled() -> bool:
+def enabled() -> bool:
+    """Return whether the user leaves cuDNN on."""
     facade = sys.modules.get("tensorplug")
     switches = vars(sys.modules.get("tensorplug.backends", facade)).get("cudnn")
     return switches is None or bool(switches.enabled)
@@ -88,13 +89,13 @@ def convolve(kind: str, first: Any, second: Any, output: Any, options: Options) 
     output : array
         Where to. All three with two or three spatial dimensions, in any dense layout.
     """
-    if name_of(first) not in _DATA_TYPES or not _enabled() or _cudnn() is None:
+    if name_of(first) not in DATA_TYPES or not enabled() or library() is None:
         return False
     device = first.device.id
     exact = not _allows_tf32()
     layouts = tuple([(array.shape, array.strides) for array in (first, second, output)])
     key = (kind, device, name_of(first), layouts, options, exact)
-    handle = _handle(device)
+    handle = handle_of(device)
     if key not in _graphs:
         with _lock:
             if key not in _graphs:
@@ -113,7 +114,7 @@ def _built(
     kind: str, handle: Any, arrays: tuple[Any, Any, Any], options: Options, exact: bool
 ) -> _Graph | None:
     """Return a graph that is ready to run, or None if cuDNN has no engine for it."""
-    cudnn = _cudnn()
+    cudnn = library()
     try:
         graph, tensors = described(cudnn, handle, kind, arrays, options)
         graph.validate()
@@ -133,7 +134,7 @@ def described(
 ) -> tuple[Any, tuple[Any, Any, Any]]:
     """Return the graph of one convolution, and its inputs and output."""
     name = name_of(arrays[0])
-    data = getattr(cudnn.data_type, _DATA_TYPES[name])
+    data = getattr(cudnn.data_type, DATA_TYPES[name])
     compute = cudnn.data_type.DOUBLE if name == "float64" else cudnn.data_type.FLOAT
     graph = cudnn.pygraph(
         io_data_type=data,
@@ -147,7 +148,7 @@ def described(
         "conv_wgrad": ("image", "loss"),
     }[kind]
     inputs = [
-        graph.tensor(name=label, dim=list(array.shape), stride=_steps(array), data_type=data)
+        graph.tensor(name=label, dim=list(array.shape), stride=steps(array), data_type=data)
         for label, array in zip(names, arrays, strict=False)
     ]
     operation: Callable[..., Any] = getattr(graph, kind)
@@ -159,9 +160,10 @@ def described(
         dilation=list(options.dilation),
     )
     output.set_output(True).set_data_type(data)
-    output.set_dim(list(arrays[2].shape)).set_stride(_steps(arrays[2]))
+    output.set_dim(list(arrays[2].shape)).set_stride(steps(arrays[2]))
     return graph, (inputs[0], inputs[1], output)
 
 
-def _steps(array: Any) -> list[int]:
+def steps(array: Any) -> list[int]:
+    """Return the strides of an array in elements."""
     return [stride // array.itemsize for stride in array.strides]

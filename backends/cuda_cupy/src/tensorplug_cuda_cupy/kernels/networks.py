@@ -1,4 +1,4 @@
-"""Kernels of nn's ops in one pass each."""
+"""Linear layers, and the standardization of which most normalization layers are made."""
 
 from __future__ import annotations
 
@@ -13,23 +13,16 @@ from .. import sources
 from .._cupy import cp
 from ..dtypes import name_of
 from .gemm import matmul
-from .positions import combine
 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
     for function in (
-        gelu,
-        gelu_gradient,
-        negative_log_likelihood,
-        silu,
-        silu_gradient,
         standardize,
         standardize_gradient,
     ):
         table.add(function.__name__, function, dtypes=FLOATS)
     table.add("linear", linear, dtypes=(*FLOATS, *COMPLEXES))
-    table.add("max_pool_gradient", max_pool_gradient, dtypes=FLOATS)
 
 
 def linear(input: Any, weight: Any, bias: Any | None) -> Any:
@@ -43,41 +36,7 @@ def linear(input: Any, weight: Any, bias: Any | None) -> Any:
     return output + bias
 
 
-# --- pointwise ----------------------------------------------------------------------------------
-
-
-def gelu(input: Any, approximate: str) -> Any:
-    """Return x times the normal distribution function of x."""
-    return _pointwise("gelu", (input,), np.int32(approximate == "tanh"))
-
-
-def gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
-    """Return `g` times the derivative of :func:`gelu`."""
-    return _pointwise("gelu_gradient", (g, input), np.int32(approximate == "tanh"))
-
-
-def silu(input: Any) -> Any:
-    """Return x times sigmoid(x)."""
-    return _pointwise("silu", (input,))
-
-
-def silu_gradient(g: Any, input: Any) -> Any:
-    """Return `g` times the derivative of :func:`silu`."""
-    return _pointwise("silu_gradient", (g, input))
-
-
-def _pointwise(name: str, arrays: tuple[Any, ...], *options: Any) -> Any:
-    """Return what a kernel makes of arrays of one shape, element by element."""
-    last = arrays[-1]
-    output = cp.empty(last.shape, last.dtype)
-    if last.size:
-        dense = [cp.ascontiguousarray(cp.broadcast_to(array, last.shape)) for array in arrays]
-        arguments = (*dense, output, np.int64(last.size), *options)
-        sources.launch("activations", name, name_of(last), sources.blocks_for(last.size), arguments)
-    return output
-
-
-# --- normalization and losses -------------------------------------------------------------------
+# --- normalization ------------------------------------------------------------------------------
 
 
 def _grouped(shape: Shape, dim: Shape) -> tuple[int, int, int] | None:
@@ -143,37 +102,3 @@ def standardize_gradient(
         name = name_of(output)
         sources.launch("normalization", "standardize_gradient", name, grouped[1], arguments)
     return result
-
-
-def negative_log_likelihood(
-    input: Any, target: Any, weight: Any | None, ignore_index: int
-) -> tuple[Any, Any]:
-    """Return what each sample loses, and what it weighs; NaN where the target is no class."""
-    losses, weights = cp.empty(target.shape, input.dtype), cp.empty(target.shape, input.dtype)
-    if target.size:
-        outer, classes = input.shape[:2]
-        arguments = (
-            cp.ascontiguousarray(input),
-            cp.ascontiguousarray(target),
-            None if weight is None else cp.ascontiguousarray(weight),
-            losses,
-            weights,
-            np.int64(outer),
-            np.int64(classes),
-            np.int64(math.prod(input.shape[2:])),
-            np.int64(ignore_index),
-        )
-        blocks = sources.blocks_for(target.size)
-        sources.launch("losses", "negative_log_likelihood", name_of(input), blocks, arguments)
-    return losses, weights
-
-
-def max_pool_gradient(gradient: Any, indices: Any, shape: Shape) -> Any:
-    """Return the gradient at the places where the maxima were."""
-    planes, size = math.prod(shape[:2]), math.prod(shape[2:])
-    flat = cp.zeros(planes * size, gradient.dtype)
-    if gradient.size and flat.size:
-        starts = (cp.arange(planes, dtype=np.int64) * size).reshape(planes, 1)
-        places = cp.ascontiguousarray(indices.reshape(planes, -1) + starts).reshape(-1)
-        combine(flat, places, cp.ascontiguousarray(gradient).reshape(-1), "sum")
-    return flat.reshape(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from .. import sources
 from .._cupy import address, cp
 from ..dtypes import SINGLE_AND_DOUBLE, name_of
 
-# As in sources/optimizers.cu.
-_TENSORS, _BLOCKS, _CHUNK, _LISTS = 40, 320, 16384, 5
+# As in sources/batches.cuh.
+_TENSORS, _BLOCKS, _CHUNK, _LISTS = 30, 320, 16384, 5
 _MOST_CHUNKS = 1 << 16
 BATCH = np.dtype(
     [
@@ -22,6 +22,8 @@ BATCH = np.dtype(
         ("count", np.int64, _TENSORS),
         ("rate", np.float64, _TENSORS),
         ("root", np.float64, _TENSORS),
+        ("more", np.float64, _TENSORS),
+        ("step", np.uint64, _TENSORS),
         ("first", np.uint16, _BLOCKS),
         ("tensor", np.uint8, _BLOCKS),
     ]
@@ -35,7 +37,7 @@ def build(table: KernelTable) -> None:
 
 
 def batches(
-    lists: Sequence[Sequence[Any]], rates: Sequence[float], roots: Sequence[float]
+    lists: Sequence[Sequence[Any]], further: Mapping[str, Sequence[float]]
 ) -> Iterator[tuple[Any, int]]:
     """Yield arguments for launches, and how many blocks each takes.
 
@@ -43,8 +45,8 @@ def batches(
     ----------
     lists : sequence of sequence of array
         Parameters, gradients, states: of each parameter one, row by row in memory; a list may be empty.
-    rates, roots : sequence of float
-        What differs from parameter to parameter.
+    further : mapping of str to sequence
+        What differs from parameter to parameter, by the field of the batch that holds it.
     """
     batch = np.zeros(1, BATCH)
     tensors = blocks = 0
@@ -59,8 +61,8 @@ def batches(
             for n, arrays in enumerate(lists):
                 batch["address"][0, n, tensors] = address(arrays[i]) if arrays else 0
             batch["count"][0, tensors] = parameter.size
-            batch["rate"][0, tensors] = rates[i]
-            batch["root"][0, tensors] = roots[i]
+            for name, values in further.items():
+                batch[name][0, tensors] = values[i]
             taken = min(chunks - done, _BLOCKS - blocks)
             batch["first"][0, blocks : blocks + taken] = range(done, done + taken)
             batch["tensor"][0, blocks : blocks + taken] = tensors
@@ -71,13 +73,12 @@ def batches(
         yield batch, blocks
 
 
-def _step(
+def take_step(
     name: str,
     written: Sequence[Sequence[Any]],
     grads: Sequence[Any],
-    rates: Sequence[float],
     options: tuple[Any, ...],
-    roots: Sequence[float] | None = None,
+    **further: Sequence[float],
 ) -> None:
     """Launch a step over lists of arrays: those that are written, the parameters first, and gradients.
 
@@ -91,7 +92,7 @@ def _step(
     gradients = [cp.ascontiguousarray(gradient) for gradient in grads]
     lists = [dense[0], gradients, *dense[1:]]
     dtype = name_of(written[0][0])
-    for batch, blocks in batches(lists, rates, roots or [1.0] * len(rates)):
+    for batch, blocks in batches(lists, further):
         sources.launch("optimizers", name, dtype, blocks, (batch, *options))
     for arrays, copies in zip(written, dense, strict=True):
         for array, copy in zip(arrays, copies, strict=True):
@@ -99,11 +100,13 @@ def _step(
                 array[...] = copy
 
 
-def _flags(*values: bool) -> list[Any]:
+def flags(*values: bool) -> list[Any]:
+    """Return switches as kernels take them."""
     return [np.int32(value) for value in values]
 
 
-def _numbers(*values: float) -> list[Any]:
+def numbers(*values: float) -> list[Any]:
+    """Return numbers as kernels take them."""
     return [np.float64(value) for value in values]
 
 
@@ -121,10 +124,10 @@ def sgd_step(
 ) -> None:
     """Take a step of stochastic gradient descent."""
     options = (
-        *_numbers(momentum, dampening, weight_decay),
-        *_flags(nesterov, maximize, first, bool(momentum_buffers)),
+        *numbers(momentum, dampening, weight_decay),
+        *flags(nesterov, maximize, first, bool(momentum_buffers)),
     )
-    _step("sgd_step", [params, momentum_buffers], grads, [lr] * len(params), options)
+    take_step("sgd_step", [params, momentum_buffers], grads, options, rate=[lr] * len(params))
 
 
 def adam_step(
@@ -147,11 +150,11 @@ def adam_step(
     rates = [lr / (1 - beta1**step) for step in steps]
     roots = [(1 - beta2**step) ** 0.5 for step in steps]
     options = (
-        *_numbers(lr, beta1, beta2, weight_decay, eps),
-        *_flags(amsgrad, maximize, decoupled),
+        *numbers(lr, beta1, beta2, weight_decay, eps),
+        *flags(amsgrad, maximize, decoupled),
     )
     written = [params, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else []]
-    _step("adam_step", written, grads, rates, options, roots)
+    take_step("adam_step", written, grads, options, rate=rates, root=roots)
 
 
 def adagrad_step(
@@ -167,8 +170,8 @@ def adagrad_step(
 ) -> None:
     """Take a step of Adagrad."""
     rates = [lr / (1 + (step - 1) * lr_decay) for step in steps]
-    options = (*_numbers(weight_decay, eps), *_flags(maximize))
-    _step("adagrad_step", [params, state_sums], grads, rates, options)
+    options = (*numbers(weight_decay, eps), *flags(maximize))
+    take_step("adagrad_step", [params, state_sums], grads, options, rate=rates)
 
 
 def rmsprop_step(
@@ -188,5 +191,5 @@ def rmsprop_step(
     """Take a step of RMSprop."""
     written = [params, square_avgs, grad_avgs if centered else []]
     written.append(momentum_buffers if momentum > 0 else [])
-    options = (*_numbers(alpha, eps, weight_decay, momentum), *_flags(centered, maximize))
-    _step("rmsprop_step", written, grads, [lr] * len(params), options)
+    options = (*numbers(alpha, eps, weight_decay, momentum), *flags(centered, maximize))
+    take_step("rmsprop_step", written, grads, options, rate=[lr] * len(params))

@@ -15,8 +15,16 @@ from .._cupy import cp
 
 FOLDER = Path(__file__).parent
 OPTIONS = ("--std=c++17",)
+#: What each source includes beside the prelude and the reductions.
+HEADERS: Mapping[str, tuple[str, ...]] = {
+    "amp": ("batches",),
+    "dropout": ("philox",),
+    "optimizers": ("batches",),
+    "philox": ("philox",),
+}
 THREADS = 256  # of each block; the sources know it, too
 _MOST_BLOCKS = 1 << 16
+_GRID = 2**31 - 1  # the most that CUDA takes
 
 #: How the sources call the types of elements, and the type they compute in.
 TYPES: Mapping[str, tuple[str, str]] = {
@@ -49,7 +57,8 @@ def text(name: str, dtype: str = "", **macros: int) -> str:
         Further macros of the source.
     """
     lines = [f"#define {macro} {value}" for macro, value in macros.items()]
-    parts = [_file("prelude.cuh"), _file("reduce.cuh"), _file(f"{name}.cu")]
+    headers = ("prelude", "reduce", *HEADERS.get(name, ()))
+    parts = [*[_file(f"{header}.cuh") for header in headers], _file(f"{name}.cu")]
     if dtype:
         element, computed = TYPES[dtype]
         parts.insert(1, f"typedef {element} T;\ntypedef {computed} A;\n")
@@ -103,4 +112,4 @@ def launch(
         Further macros of the source.
     """
     kernel = function(source, name, dtype, tuple(sorted(macros.items())))
-    kernel((max(1, min(blocks, _MOST_BLOCKS)),), (THREADS,), arguments)
+    kernel((max(1, min(blocks, _GRID)),), (THREADS,), arguments)

@@ -15,9 +15,21 @@ __device__ inline A combined(A a, A b) {
 #endif
 }
 
+#if WAY == 0
+// These sums have an instruction; the others go around until nobody was in between.
+#define ADDS(N)                                                                                      \
+    __device__ inline void combine_at(N* target, N value) { atomicAdd(target, value); }
+ADDS(float)
+ADDS(double)
+ADDS(int)
+ADDS(unsigned int)
+ADDS(unsigned long long)
+__device__ inline void combine_at(Long* target, Long value) { atomicAdd((ULong*)target, (ULong)value); }
+#endif
+
 // Combine a value into one place of memory, whatever the size of T. Types of fewer than four bytes are
 // changed within their aligned word.
-__device__ inline void combine_at(T* target, A value) {
+template <typename T, typename A> __device__ inline void combine_at(T* target, A value) {
     if (sizeof(T) == 8) {
         ULong* address = (ULong*)target;
         union { ULong bits; T number; } before, after;

@@ -45,3 +45,45 @@ extern "C" __global__ void silu_gradient(
         output[i] = store<T>((A)load(gradient[i]) * (s * ((A)1 + x * ((A)1 - s))));
     }
 }
+
+// The rest by their formulas; a, b and c are the options in the order of the op's arguments.
+
+#define ACTIVATION(name, formula)                                                                    \
+    extern "C" __global__ void name(                                                                 \
+        const T* input, T* output, Long count, double a_, double b_, double c_) {                    \
+        [[maybe_unused]] A a = (A)a_, b = (A)b_, c = (A)c_;                                          \
+        for (Long i = global_thread(); i < count; i += all_threads()) {                              \
+            A x = load(input[i]);                                                                    \
+            output[i] = store<T>(formula);                                                           \
+        }                                                                                            \
+    }
+
+#define GRADIENT(name, formula)                                                                      \
+    extern "C" __global__ void name(                                                                 \
+        const T* gradient, const T* input, T* output, Long count, double a_, double b_, double c_) { \
+        [[maybe_unused]] A a = (A)a_, b = (A)b_, c = (A)c_;                                          \
+        for (Long i = global_thread(); i < count; i += all_threads()) {                              \
+            A g = load(gradient[i]), x = load(input[i]);                                             \
+            output[i] = store<T>(formula);                                                           \
+        }                                                                                            \
+    }
+
+// NaN stays NaN in each.
+__device__ inline A cut(A x, A low, A high) { return x < low ? low : x > high ? high : x; }
+__device__ inline A log_of_one_and_exp(A x) { return x > (A)20 ? x : log1p(exp(x)); }
+
+ACTIVATION(leaky_relu, x > 0 ? x : x * a)
+GRADIENT(leaky_relu_gradient, x > 0 ? g : g * a)
+ACTIVATION(elu, x > 0 ? x * b : expm1(x * c) * (a * b))
+GRADIENT(elu_gradient, x > 0 ? g * b : g * (exp(x * c) * (a * b * c)))
+ACTIVATION(softplus, x * a > b ? x : log1p(exp(x * a)) / a)
+GRADIENT(softplus_gradient, x * a > b ? g : g / ((A)1 + exp(-x * a)))
+ACTIVATION(log_sigmoid, (x < 0 ? x : x != x ? x : (A)0) - log1p(exp(-fabs(x))))
+GRADIENT(log_sigmoid_gradient, g / ((A)1 + exp(x)))
+ACTIVATION(mish, x * tanh(log_of_one_and_exp(x)))
+ACTIVATION(hardtanh, cut(x, a, b))
+GRADIENT(hardtanh_gradient, x > a && x < b ? g : (A)0)
+ACTIVATION(hardsigmoid, cut(x + 3, 0, 6) / 6)
+ACTIVATION(hardswish, x * cut(x + 3, 0, 6) / 6)
+GRADIENT(hardswish_gradient, x <= -3 ? (A)0 : x < 3 ? g * (x / 3 + (A)0.5) : g)
+ACTIVATION(threshold, x <= a ? b : x)

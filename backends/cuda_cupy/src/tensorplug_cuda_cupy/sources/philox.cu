@@ -1,28 +1,10 @@
-// Random words by counter: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
-
-struct Block { Word word[4]; };
-
-__device__ inline Block philox(ULong low, ULong high, ULong seed) {
-    Word a = (Word)low, b = (Word)(low >> 32), c = (Word)high, d = (Word)(high >> 32);
-    Word key0 = (Word)seed, key1 = (Word)(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-        ULong p = (ULong)a * 0xD2511F53u, q = (ULong)c * 0xCD9E8D57u;
-        a = (Word)(q >> 32) ^ b ^ key0;
-        b = (Word)q;
-        c = (Word)(p >> 32) ^ d ^ key1;
-        d = (Word)p;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-    }
-    Block result = {{a, b, c, d}};
-    return result;
-}
+// Random words by counter, see philox.cuh.
 
 // out[i] = word i % 4 of the block with the counter (low, high) + i / 4.
-extern "C" __global__ void philox_bits(Long* out, Long count, ULong seed, ULong low, ULong high) {
+extern "C" __global__ void philox_bits(
+    Long* out, Long count, ULong seed, ULong low, ULong high, const ULong* shift) {
     for (Long block = global_thread(); 4 * block < count; block += all_threads()) {
-        ULong lower = low + (ULong)block;
-        Block words = philox(lower, high + (lower < low ? 1 : 0), seed);
+        Block words = words_of(block, seed, low, high, shift);
         for (int i = 0; i < 4; ++i)
             if (4 * block + i < count) out[4 * block + i] = (Long)words.word[i];
     }

@@ -1,0 +1,69 @@
+"""Rows of a table by their numbers, and their gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import ALL_DTYPES, FLOATS, KernelTable
+
+from .. import sources
+from .._cupy import cp
+from ..dtypes import name_of
+
+
+def build(table: KernelTable) -> None:
+    """Add these kernels to `table`."""
+    table.add("embedding_rows", embedding_rows, dtypes=ALL_DTYPES)
+    table.add("embedding_rows_gradient", embedding_rows_gradient, dtypes=FLOATS)
+
+
+def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
+    """Return the rows of `weight` that `indices` names; of one that is not there, NaN or zeros."""
+    rows, width = weight.shape
+    output = cp.empty((*indices.shape, width), weight.dtype)
+    if output.size:
+        # Rows are copied as bits, whatever they mean: one source serves all dtypes of a size.
+        bits = np.dtype(f"u{min(weight.itemsize, 8)}")
+        table, chosen = cp.ascontiguousarray(weight), cp.ascontiguousarray(indices)
+        width *= weight.itemsize // bits.itemsize
+        absent = _bits_of_nan(weight.dtype)
+        sources.launch(
+            "rows", "rows_of", bits.name, sources.blocks_for(math.prod(indices.shape) * width),
+            (table, chosen.astype(np.int64, copy=False), output, np.int64(indices.size), np.int64(width),
+             np.int64(rows), np.uint64(absent)),
+        )  # fmt: skip
+    return output
+
+
+def _bits_of_nan(dtype: Any) -> int:
+    """Return what stands in a row that is not there: NaN, or 0 where there is none."""
+    real = {"c": np.dtype(f"f{dtype.itemsize // 2}")}.get(dtype.kind, dtype)
+    if real.kind in "biu":
+        return 0
+    return int.from_bytes(np.array(np.nan, real).tobytes(), "little")
+
+
+def embedding_rows_gradient(
+    g: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    """Return the gradient of the table; halves are added up in float32."""
+    width = g.shape[-1]
+    computed = np.dtype(np.float64 if g.dtype == np.float64 else np.float32)
+    result = cp.zeros((rows, width), computed)
+    if g.size and rows:
+        chosen = cp.ascontiguousarray(indices).astype(np.int64, copy=False)
+        counts, count = None, np.int64(indices.size)
+        if scale_grad_by_freq:
+            counts = cp.zeros(rows, np.int32)
+            blocks = sources.blocks_for(indices.size)
+            arguments = (chosen, counts, count, np.int64(rows))
+            sources.launch("embedding", "count_rows", name_of(g), blocks, arguments)
+        sources.launch(
+            "embedding", "add_rows", name_of(g), sources.blocks_for(g.size),
+            (cp.ascontiguousarray(g), chosen, counts, result, count, np.int64(width), np.int64(rows),
+             np.int64(padding_idx)),
+        )  # fmt: skip
+    return result.astype(g.dtype, copy=False)

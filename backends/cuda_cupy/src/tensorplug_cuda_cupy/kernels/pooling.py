@@ -1,0 +1,142 @@
+"""Pooling over windows, forward and backward, in rows or channels last."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import FLOATS, KernelTable, Shape
+
+from .. import sources
+from .._cupy import cp
+from ..dtypes import name_of
+from .layouts import channels_last, dense, empty_like, is_wide, like
+
+# As in sources/pooling.cu.
+_NAMES = ("size", "where", "kernel", "stride", "padding", "dilation")
+WINDOWS = np.dtype(
+    [("samples", np.int64), ("channels", np.int64), ("channels_last", np.int64)]
+    + [(name, np.int64, 3) for name in _NAMES]
+)
+_LARGE = 256  # elements of a window that a block shares
+
+
+def build(table: KernelTable) -> None:
+    """Add these kernels to `table`."""
+    for function in (max_pool, max_pool_gradient, avg_pool, avg_pool_gradient):
+        table.add(function.__name__, function, dtypes=FLOATS)
+
+
+def _windows(like: Any, *numbers: Shape) -> Any:
+    """Return the kernels' argument: the last three dimensions, with ones before where there are fewer."""
+    windows = np.zeros(1, WINDOWS)
+    windows["samples"], windows["channels"] = like.shape[:2]
+    windows["channels_last"] = not like.flags.c_contiguous
+    for name, values in zip(_NAMES, numbers, strict=True):
+        missing = 3 - len(values)
+        windows[name] = (*(0 if name == "padding" else 1,) * missing, *values)
+    return windows
+
+
+def _counts(
+    size: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> Shape:
+    """Return the number of windows along each dimension, as the op counts them."""
+    counts = []
+    for s, k, st, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        span = s + 2 * p - d * (k - 1) - 1
+        count = (-(-span // st) if ceil_mode else span // st) + 1
+        if ceil_mode and (count - 1) * st >= s + p:
+            count -= 1
+        counts.append(count)
+    return tuple(counts)
+
+
+def max_pool(
+    input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> tuple[Any, Any]:
+    """Return the largest element of each window, and its place in the flattened plane."""
+    image = dense(input)
+    size = tuple(image.shape[2:])
+    where = _counts(size, kernel, stride, padding, dilation, ceil_mode)
+    shape = (*image.shape[:2], *where)
+    values, places = empty_like(image, shape), empty_like(image, shape, np.dtype(np.int64))
+    if values.size:
+        windows = _windows(image, size, where, kernel, stride, padding, dilation)
+        arguments = (image, values, places, windows, np.int64(values.size))
+        blocks = sources.blocks_for(values.size)
+        wide = is_wide(image.shape, shape)
+        sources.launch("pooling", "max_pool", name_of(image), blocks, arguments, WIDE=wide)
+    return values, places
+
+
+def max_pool_gradient(gradient: Any, indices: Any, shape: Shape) -> Any:
+    """Return the gradient at the places where the maxima were."""
+    places = dense(indices)
+    from_above = like(gradient, places)
+    wide_type = np.dtype(np.float64 if gradient.dtype == np.float64 else np.float32)
+    result = empty_like(places, tuple(shape), wide_type)
+    result[...] = 0
+    if places.size and result.size:
+        size, where = tuple(shape[2:]), tuple(places.shape[2:])
+        ones = (1,) * len(size)
+        windows = _windows(places, size, where, ones, ones, ones, ones)
+        arguments = (from_above, places, result, windows, np.int64(places.size))
+        blocks = sources.blocks_for(places.size)
+        wide = is_wide(tuple(shape), places.shape)
+        name = name_of(gradient)
+        sources.launch("pooling", "max_pool_gradient", name, blocks, arguments, WIDE=wide)
+    return result.astype(gradient.dtype, copy=False)
+
+
+def avg_pool(
+    input: Any,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Any:
+    """Return the mean of each window."""
+    image = dense(input)
+    size, ones = tuple(image.shape[2:]), (1,) * len(kernel)
+    where = _counts(size, kernel, stride, padding, ones, ceil_mode)
+    output = empty_like(image, (*image.shape[:2], *where))
+    if output.size:
+        windows = _windows(image, size, where, kernel, stride, padding, ones)
+        options = (np.int32(count_include_pad), np.int64(divisor or 0))
+        arguments = (image, output, windows, np.int64(output.size), *options)
+        name, blocks = "avg_pool", sources.blocks_for(output.size)
+        if math.prod(kernel) >= _LARGE and not channels_last(image):
+            name, blocks = "avg_pool_large", output.size
+        wide = is_wide(image.shape, output.shape)
+        sources.launch("pooling", name, name_of(image), blocks, arguments, WIDE=wide)
+    return output
+
+
+def avg_pool_gradient(
+    g: Any,
+    size: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Any:
+    """Return the gradient of :func:`avg_pool`, whose input had these spatial sizes."""
+    gradient = dense(g)
+    result = empty_like(gradient, (*gradient.shape[:2], *size))
+    if result.size:
+        ones = (1,) * len(kernel)
+        windows = _windows(gradient, tuple(size), gradient.shape[2:], kernel, stride, padding, ones)
+        options = (np.int32(count_include_pad), np.int64(divisor or 0))
+        arguments = (gradient, result, windows, np.int64(result.size), *options)
+        blocks = sources.blocks_for(result.size)
+        wide = is_wide(gradient.shape, result.shape)
+        name = name_of(gradient)
+        sources.launch("pooling", "avg_pool_gradient", name, blocks, arguments, WIDE=wide)
+    return result
