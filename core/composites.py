@@ -113,8 +113,9 @@ def _note_list(
     spec = Spec.__new__(Spec)
     spec.values, spec.kind, spec.outputs = (None, *rest), kind, ()
     known = keep(memory, key, Known(op, spec, (), ()))
-    known.native = not kind.is_meta and current.native_kernel(op, kind)
-    known.native = known.native and _same_kind(values, kind, op.mixed)
+    known.native = (
+        not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+    )
 
 
 def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -156,7 +157,11 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _run_kernel_or_body(
     op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if kind.is_meta or not current.native_kernel(op, kind) or not _same_kind(values, kind, op.mixed):
+    if (
+        kind.is_meta
+        or not current.native_kernel(op, kind)
+        or not _same_kind(values, kind, op.mixed)
+    ):
         return op.function(*args, **kwargs)
     if op.writes:
         return _run_writing(op, values, kind)

@@ -1,6 +1,6 @@
 """Steps that are counted, and may be skipped, on the device; see :mod:`.fused`.
 
-Nothing of them waits for the host: not the learning rate, if it is a tensor, not Adam's count of steps, and not
+The host waits for nothing of them: the learning rate may be a tensor, and so are Adam's count of steps, and
 whether scaled gradients were finite. So they can be captured in a graph, and a scaler needs no look at the
 device. Kernels are called with the arguments below; tensors of one number are 0-d arrays of float32.
 

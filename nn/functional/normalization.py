@@ -8,9 +8,10 @@ from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.dtypes import bfloat16, finfo, float16, float32
 from tensorplug.core.layers import seen_by_layers
 
+from ..ops.mixed_norms import batch_normalize_mixed, channel_norm_mixed
 from ..ops.normalization import batch_normalize, standardize
 from ..ops.scaling import affine_row_norm, channel_norm, row_norm, unit_vectors, update_statistics
 from ._common import tensor
@@ -27,9 +28,15 @@ __all__ = [
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any) -> Tensor:
+    """Return `x` times a weight plus a bias, in the dtype of `x`."""
+    dtype = x.dtype
     if weight is not None:
         x = x * weight.reshape(shape)
-    return x if bias is None else x + bias.reshape(shape)
+    return (x if bias is None else x + bias.reshape(shape)).to(dtype)
+
+
+def _is_half(x: Tensor) -> bool:
+    return x.dtype is float16 or x.dtype is bfloat16
 
 
 def _rows(
@@ -97,23 +104,28 @@ def batch_norm(
                 "Expected running_mean and running_var to be defined when training=False"
             )
         given = [running_mean, running_var, *[t for t in (weight, bias) if t is not None]]
-        if (weight is None) is (bias is None) and all([t.dtype is input.dtype for t in given]):
-            return channel_norm([input, *given], eps)
+        if (weight is None) is (bias is None):
+            if all([t.dtype is input.dtype for t in given]):
+                return channel_norm([input, *given], eps)
+            if _is_half(input) and all([t.dtype is float32 for t in given]):
+                return channel_norm_mixed([input, *given], eps)
         scale = (running_var + eps).rsqrt()
         if weight is not None:
             scale = scale * weight
         shift = -running_mean * scale
         if bias is not None:
             shift = shift + bias
-        return input * scale.reshape(shape) + shift.reshape(shape)
+        return (input * scale.reshape(shape) + shift.reshape(shape)).to(input.dtype)
     count = input.numel() // max(channels, 1)
     if count <= 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
         )
-    affine = [t for t in (weight, bias) if t is not None and t.dtype is input.dtype]
-    if len(affine) == 2:
+    affine = [t for t in (weight, bias) if t is not None]
+    if len(affine) == 2 and all([t.dtype is input.dtype for t in affine]):
         output, mean, rstd = batch_normalize([input, *affine], eps)
+    elif len(affine) == 2 and _is_half(input) and all([t.dtype is float32 for t in affine]):
+        output, mean, rstd = batch_normalize_mixed([input, *affine], eps)
     else:
         output, mean, rstd = standardize(input, (0, *range(2, len(sizes))), eps)
         output = _affine(output, weight, bias, shape)
@@ -208,7 +220,7 @@ def rms_norm(
         return affine_row_norm([input, weight], length, 1, small, False)
     else:
         output = row_norm(input, length, small, False)
-    return output if weight is None else output * weight
+    return output if weight is None else (output * weight).to(input.dtype)
 
 
 @seen_by_layers

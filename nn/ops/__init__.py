@@ -10,6 +10,7 @@ from . import (
     embedding,
     linear,
     losses,
+    mixed_norms,
     normalization,
     pooling,
     recurrent,
@@ -30,4 +31,5 @@ FAMILIES = (
     attention,
     recurrent,
     scaling,
+    mixed_norms,
 )

@@ -184,7 +184,13 @@ def attention_half_gradient(
 
 
 def _half_gradient(
-    g_output: Any, inputs: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool, scale: float
+    g_output: Any,
+    inputs: Any,
+    mask: Any,
+    output: Any,
+    logsumexp: Any,
+    is_causal: bool,
+    scale: float,
 ) -> list[Any]:
     return list(
         attention_half_gradient(g_output, inputs, mask, output, logsumexp, is_causal, scale)
@@ -192,7 +198,13 @@ def _half_gradient(
 
 
 def _half_mask_gradient(
-    g_output: Any, inputs: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool, scale: float
+    g_output: Any,
+    inputs: Any,
+    mask: Any,
+    output: Any,
+    logsumexp: Any,
+    is_causal: bool,
+    scale: float,
 ) -> Any:
     none = zeros_like(logsumexp)
     wide = _wide((g_output, output))

@@ -234,7 +234,14 @@ DERIVATIVES = [
         "avg_pool",
         input=lambda g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor: (
             avg_pool_gradient(
-                g, tuple(input_shape[2:]), kernel, stride, padding, ceil_mode, count_include_pad, divisor
+                g,
+                tuple(input_shape[2:]),
+                kernel,
+                stride,
+                padding,
+                ceil_mode,
+                count_include_pad,
+                divisor,
             )
         ),
     ),

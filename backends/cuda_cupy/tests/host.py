@@ -36,11 +36,6 @@ VARIANTS = {
         for dtype, macros in _WIDTHS
         for narrow in ((0, 1) if dtype in ("float16", "bfloat16") else (0,))
     ],
-    "rownorm": [
-        (dtype, (("NARROW", narrow),))
-        for dtype, _ in _FLOATS
-        for narrow in ((0, 1) if dtype in ("float16", "bfloat16") else (0,))
-    ],
     "rows": [(name, ()) for name in ("uint8", "uint16", "uint32", "uint64")],
     "philox": [("", ())],
     "optimizers": [(dtype, ()) for dtype in ("float32", "float64")],
@@ -73,7 +68,9 @@ def library(source):
             (sources.FOLDER / f"{name}.cuh").read_text("utf-8")
             for name in sources.HEADERS.get(source, ())
         ]
-        guards = re.findall(r"#ifndef (TENSORPLUG_\w+|LANES)|#define (\w+)", "\n".join([*own, code]))
+        guards = re.findall(
+            r"#ifndef (TENSORPLUG_\w+|LANES)|#define (\w+)", "\n".join([*own, code])
+        )
         parts += [f"#undef {name}" for pair in guards for name in pair if name]
         joined = "\n".join([*own, code])
         parts.append(

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=f"no CUDA device: {RE
 @pytest.fixture(autouse=True, scope="module")
 def registered():
     if REASON is None and not any(found.device == "cuda" for found in tp.plugins.installed()):
-        from tensorplug_cuda_cupy import networks, optimizers
+        from tensorplug_cuda_cupy import amp, networks, optimizers
 
-        for one in (plugin, networks, optimizers):
+        for one in (plugin, networks, optimizers, amp):
             tp.plugins.register(one)
 
 

@@ -38,7 +38,7 @@ def to_last(array):
 def close(found, expected, dtype="float32", **tolerance):
     loose = {"float16": 2e-2, "bfloat16": 1e-1}.get(dtype)
     if loose is not None:
-        tolerance = {"atol": loose, "rtol": loose}
+        tolerance |= {"atol": loose, "rtol": loose}
     elif dtype == "float32" and not tolerance:
         tolerance = {"atol": 1e-5, "rtol": 1e-5}
     shape = np.shape(found)  # which as_tensor makes at least one dimension of
@@ -98,9 +98,7 @@ def test_avg_pool(dtype, size, kernel, stride, padding, dilation, ceil_mode, las
         g = randoms(found.shape, dtype, 1)
         back = tp.ops.avg_pool_gradient(as_tensor(g).to(tp.float64), size, *options)
         shown = to_last(g) if last else g
-        close(
-            pooling.avg_pool_gradient(shown, size, *options), back.to(as_tensor(g).dtype), dtype
-        )
+        close(pooling.avg_pool_gradient(shown, size, *options), back.to(as_tensor(g).dtype), dtype)
 
 
 def test_large_windows_are_shared_by_a_block():
@@ -129,7 +127,9 @@ def test_dropout_keeps_what_the_cpu_keeps(dtype, p):
     output, kept = random.random_dropout(x, p, seed, offset)
     assert kept.tolist() == expected[1].tolist()
     check(output, expected[0])
-    check(random.dropout_gradient(x, kept, p), tp.ops.dropout_gradient(as_tensor(x), expected[1], p))
+    check(
+        random.dropout_gradient(x, kept, p), tp.ops.dropout_gradient(as_tensor(x), expected[1], p)
+    )
     check(
         random.dropout_gradient(x[:1], kept, p),
         tp.ops.dropout_gradient(as_tensor(x[:1]), expected[1], p),
@@ -169,7 +169,9 @@ def test_lstm_cell(dtype, strided):
     for one, other in zip(found, expected, strict=True):
         close(one, other.to(as_tensor(one).dtype), dtype)
     g_hidden, g_state = randoms((n, h), dtype, 3), randoms((n, 2 * h), dtype, 4)[:, ::2]
-    wider = [as_tensor(np.ascontiguousarray(a)).to(tp.float64) for a in (g_hidden, g_state, found[1])]
+    wider = [
+        as_tensor(np.ascontiguousarray(a)).to(tp.float64) for a in (g_hidden, g_state, found[1])
+    ]
     back = tp.ops.lstm_cell_gradient(*wider[:2], wide, wider[2])
     results = recurrent.lstm_cell_gradient(g_hidden, g_state, [gates, own, cell], found[1])
     for one, other in zip(results, back, strict=True):
@@ -195,6 +197,8 @@ def test_gru_cell(dtype):
 
 # --- normalization ------------------------------------------------------------------------------
 
+# Of many float32 numbers in different orders.
+SUMS = {dtype: {"atol": 1e-4, "rtol": 1e-4} if dtype == "float32" else {} for dtype in NATIVE}
 IMAGES = pytest.mark.parametrize("shape", [(6, 9), (3, 5, 7), (4, 3, 6, 5), (2, 70, 3, 3)])
 
 
@@ -218,7 +222,7 @@ def test_batch_normalize(dtype, shape, last, monkeypatch):
     back = tp.ops.batch_normalize_gradient(*[as_tensor(a).to(tp.float64) for a in arguments])
     results = batchnorm.batch_normalize_gradient(*gradients, shown, weight, *found[1:])
     for one, other in zip(results, back, strict=True):
-        close(one, other.to(as_tensor(one).dtype), dtype, **({} if dtype != "float32" else {"atol": 1e-4, "rtol": 1e-4}))  # fmt: skip
+        close(one, other.to(as_tensor(one).dtype), dtype, **SUMS[dtype])
 
 
 def test_batch_normalize_far_from_zero():
@@ -251,38 +255,65 @@ def test_batch_normalize_with_float32_weights(dtype):
 
 @FLOATS
 @IMAGES
-def test_scale_channels(dtype, shape):
-    x, scale, shift = (
-        randoms(shape, dtype), randoms(shape[1:2], dtype, 1), randoms(shape[1:2], dtype, 2),
-    )  # fmt: skip
-    expected = tp.ops.scale_channels(*[as_tensor(a).to(tp.float64) for a in (x, scale, shift)])
+@pytest.mark.parametrize("affine", [False, True])
+def test_channel_norm(dtype, shape, affine):
+    x, *numbers = [randoms(shape if n == 0 else shape[1:2], dtype, n) for n in range(5)]
+    numbers[1] = np.abs(numbers[1]) + NATIVE[dtype](0.5)
+    inputs = [x, *numbers[: 4 if affine else 2]]
+    expected = tp.ops.channel_norm([as_tensor(a).to(tp.float64) for a in inputs], 1e-3)
     for shown in (x, to_last(x)):
-        close(batchnorm.scale_channels(shown, scale, shift), expected.to(as_tensor(x).dtype), dtype)
+        found = batchnorm.channel_norm([shown, *inputs[1:]], 1e-3)
+        close(found, expected.to(as_tensor(x).dtype), dtype)
+
+
+@HALVES
+def test_channel_norm_by_float32_numbers(dtype):
+    x = randoms((2, 3, 4), dtype)
+    numbers = [np.abs(randoms((3,), seed=n)) for n in range(1, 5)]
+    expected = tp.ops.channel_norm_mixed([as_tensor(a) for a in (x, *numbers)], 1e-3)
+    close(batchnorm.channel_norm([x, *numbers], 1e-3), expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_update_statistics(dtype):
+    arrays = [np.abs(randoms((7,), dtype, n)) + NATIVE[dtype](0.5) for n in range(4)]
+    tensors = [tp.from_numpy(a.copy()) for a in arrays]
+    batchnorm.update_statistics(*arrays, 0.1, 1e-3, 1.25)
+    tp.ops.update_statistics(*tensors, 0.1, 1e-3, 1.25)
+    for one, other in zip(arrays, tensors, strict=True):
+        tp.testing.assert_close(tp.from_numpy(one), other)
 
 
 @FLOATS
-@pytest.mark.parametrize(("shape", "count"), [((5, 37), 1), ((2, 3, 4, 6), 2), ((9,), 1)])
-def test_layer_and_rms_norm(dtype, shape, count, monkeypatch):
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "length", "weights", "repeat"),
+    [
+        ((5, 37), 37, (37,), 1),  # layer norm
+        ((2, 3, 4, 6), 24, (4, 6), 1),
+        ((9,), 9, (9,), 1),
+        ((3, 6, 5, 2), 20, (6,), 10),  # group norm
+        ((3, 4, 7), 7, (4,), 7),  # instance norm
+    ],
+)
+def test_norms_of_rows(dtype, centred, shape, length, weights, repeat, monkeypatch):
     monkeypatch.setattr(rownorm, "_LANES", 4)
     x, g = randoms(shape, dtype) + NATIVE[dtype](1), randoms(shape, dtype, 1)
-    weight, bias = randoms(shape[-count:], dtype, 2), randoms(shape[-count:], dtype, 3)
-    inputs = [as_tensor(a) for a in (x, weight, bias)]
-    found = rownorm.layer_normalize([x, weight, bias], 1e-3)
-    for one, other in zip(found, tp.ops.layer_normalize(inputs, 1e-3), strict=True):
-        assert one.dtype == NATIVE[other.dtype.name]
-        close(one, other, dtype)
-    g_mean, g_rstd = (randoms(found[1].shape, seed=4 + i).astype(found[1].dtype) for i in range(2))
-    arguments = (g, g_mean, g_rstd, x, weight, *found[1:])
-    back = tp.ops.layer_normalize_gradient(*map(as_tensor, arguments))
-    for one, other in zip(rownorm.layer_normalize_gradient(*arguments), back, strict=True):
-        close(one, other, dtype, atol=1e-4, rtol=1e-4)
-    output, rstd = rownorm.rms_normalize([x, weight], 1e-3)
-    for one, other in zip((output, rstd), tp.ops.rms_normalize(inputs[:2], 1e-3), strict=True):
-        close(one, other, dtype)
-    arguments = (g, g_rstd, x, weight, rstd)
-    back = tp.ops.rms_normalize_gradient(*map(as_tensor, arguments))
-    for one, other in zip(rownorm.rms_normalize_gradient(*arguments), back, strict=True):
-        close(one, other, dtype, atol=1e-4, rtol=1e-4)
+    weight, bias = randoms(weights, dtype, 2), randoms(weights, dtype, 3)
+    wide = [as_tensor(a).to(tp.float64) for a in (x, weight, bias)]
+    kind, g_wide = as_tensor(x).dtype, as_tensor(g).to(tp.float64)
+    options, all_options = (length, 1e-3, centred), (length, repeat, 1e-3, centred)
+    close(rownorm.row_norm(x, *options), tp.ops.row_norm(wide[0], *options).to(kind), dtype)
+    back = tp.ops.row_norm_gradient(g_wide, wide[0], *options)
+    close(rownorm.row_norm_gradient(g, x, *options), back.to(kind), dtype)
+    for count in (2, 3):
+        expected = tp.ops.affine_row_norm(wide[:count], *all_options)
+        found = rownorm.affine_row_norm([x, weight, bias][:count], *all_options)
+        close(found, expected.to(kind), dtype)
+    back = tp.ops.affine_row_norm_gradient(g_wide, *wide[:2], *all_options)
+    found = rownorm.affine_row_norm_gradient(g, x, weight, *all_options)
+    for one, other in zip(found, back, strict=True):
+        close(one, other.to(kind), dtype)
 
 
 # --- losses and tables --------------------------------------------------------------------------
@@ -307,6 +338,25 @@ def test_cross_entropy(dtype, shape, weighted, reduction):
     g = np.asarray(randoms(found.shape, dtype, 3))
     back = tp.ops.class_cross_entropy_gradient(as_tensor(g).to(tp.float64), *options)
     found = losses.class_cross_entropy_gradient(g, x, target, weight, -100, reduction)
+    close(found, back.to(as_tensor(x).dtype), dtype)
+
+
+@FLOATS
+@pytest.mark.parametrize("shape", [(5, 4), (2, 4, 3, 3)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_nll_loss(dtype, shape, weighted, reduction):
+    x = randoms(shape, dtype)
+    target = np.random.default_rng(1).integers(0, shape[1], (shape[0], *shape[2:]))
+    target.flat[1] = -100
+    weight = np.abs(randoms(shape[1:2], dtype, 2)) if weighted else None
+    wide = [None if a is None else as_tensor(a).to(tp.float64) for a in (x, weight)]
+    options = (wide[0], tp.from_numpy(target), wide[1], -100, reduction)
+    found = losses.class_nll_loss(x, target, weight, -100, reduction)
+    close(np.asarray(found), tp.ops.class_nll_loss(*options).to(as_tensor(x).dtype), dtype)
+    g = np.asarray(randoms(found.shape, dtype, 3))
+    back = tp.ops.class_nll_loss_gradient(as_tensor(g).to(tp.float64), *options)
+    found = losses.class_nll_loss_gradient(g, x, target, weight, -100, reduction)
     close(found, back.to(as_tensor(x).dtype), dtype)
 
 
@@ -361,7 +411,8 @@ def test_activations(dtype, name):
     wide = getattr(tp.ops, name)(as_tensor(x).to(tp.float64), *OPTIONS[name])
     expected = wide.to(as_tensor(x).dtype)
     for shown, right in ((x, expected), (x.T, expected.t()), (x[:, ::2], expected[:, ::2])):
-        close(activations.activation(name)(shown, *OPTIONS[name]), right, dtype, equal_nan=True, atol=1e-5, rtol=1e-4)  # fmt: skip
+        found = activations.activation(name)(shown, *OPTIONS[name])
+        close(found, right, dtype, equal_nan=True, atol=1e-5, rtol=1e-4)
 
 
 @FLOATS
@@ -377,6 +428,7 @@ def test_slopes_of_activations(dtype, name):
 # --- attention without cuDNN --------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")  # NumPy's alone
 @HALVES
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3), (1, 2, 2)])
 @pytest.mark.parametrize("mask", [None, "causal", "allowed", "added"])

@@ -17,6 +17,7 @@ SOURCES += [
         "embedding",
         "losses",
         "normalization",
+        "rownorm",
         "softmax",
     )
     for dtype in FLOATS
@@ -27,11 +28,6 @@ SOURCES += [
     ("batchnorm", dtype, {"NARROW": narrow, "WIDE": wide})
     for dtype in FLOATS
     for wide in (0, 1)
-    for narrow in (0, *[1] * (dtype in HALVES))
-]
-SOURCES += [
-    ("rownorm", dtype, {"NARROW": narrow})
-    for dtype in FLOATS
     for narrow in (0, *[1] * (dtype in HALVES))
 ]
 SOURCES += [("rows", dtype, {}) for dtype in ("uint8", "uint16", "uint32", "uint64")]

@@ -65,7 +65,7 @@ class CudaOptimizersPlugin:
 
 
 class CudaAmpPlugin:
-    """Registers the kernels of the gradient scaler's ops; loaded when amp is, as the ops have to be there first."""
+    """Registers the kernels of the gradient scaler's ops; loaded when amp is, for the same reason."""
 
     name = "cuda_cupy_amp"
 

@@ -1,8 +1,7 @@
 """Random numbers in captured graphs: how far the generators went on between the replays.
 
 What a kernel is told when it is captured, it is told at each replay. So the kernels also read from the
-device how many blocks of four words have been taken since, which :class:`tensorplug_cuda_cupy.streams.CUDAGraph`
-writes there before it queues the graph.
+device how many blocks of four words have been taken since, which a graph writes there before it is queued.
 """
 
 from __future__ import annotations

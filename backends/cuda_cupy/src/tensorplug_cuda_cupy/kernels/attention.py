@@ -54,7 +54,7 @@ def attention_half_gradient(
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of query, key and value."""
     query, key, value = inputs
-    batch, length = query.shape[:-2], query.shape[-2]
+    batch = query.shape[:-2]
     if query.size * key.size * value.size:
         finite, blocked = _finite_mask(mask, query, key)
         total, gradient = logsumexp, g_output

@@ -24,8 +24,9 @@ _LEAST = 4096  # elements that are worth a block
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (batch_normalize, batch_normalize_gradient, scale_channels):
+    for function in (batch_normalize, batch_normalize_gradient, channel_norm, update_statistics):
         table.add(function.__name__, function, dtypes=FLOATS)
+    table.add("channel_norm_mixed", channel_norm, dtypes=HALVES)
     table.add("batch_normalize_mixed", batch_normalize, dtypes=HALVES)
     table.add("batch_normalize_mixed_gradient", batch_normalize_gradient, dtypes=HALVES)
 
@@ -77,9 +78,22 @@ def batch_normalize(inputs: Sequence[Any], eps: float) -> tuple[Any, Any, Any]:
     statistics = cp.empty((int(channels), 2), computed)
     few = sources.blocks_for(int(channels))
     sources.launch(
-        "batchnorm", "batch_moments", name, blocks, (image, partial, images, np.int64(splits)), **macros
+        "batchnorm",
+        "batch_moments",
+        name,
+        blocks,
+        (image, partial, images, np.int64(splits)),
+        **macros,
     )
-    arguments = (partial, mean, rstd, statistics, channels, np.int64(splits), np.float64(eps))
+    arguments: tuple[Any, ...] = (
+        partial,
+        mean,
+        rstd,
+        statistics,
+        channels,
+        np.int64(splits),
+        np.float64(eps),
+    )
     sources.launch("batchnorm", "batch_statistics", name, few, arguments, **macros)
     arguments = (image, weight, bias, statistics, output, images, np.int64(image.size))
     many = sources.blocks_for(image.size)
@@ -122,14 +136,39 @@ def batch_normalize_gradient(
     return result, g_weight, g_bias
 
 
-def scale_channels(input: Any, scale: Any, shift: Any) -> Any:
-    """Return each channel of images times a number, plus another."""
-    image = dense(input)
+def channel_norm(inputs: Sequence[Any], eps: float) -> Any:
+    """Return images less a mean, over the root of a variance, perhaps times a weight plus a bias."""
+    image = dense(inputs[0])
     output = empty_like(image, image.shape)
     if image.size:
-        scale, shift = cp.ascontiguousarray(scale), cp.ascontiguousarray(shift)
-        arguments = (image, scale, shift, output, _images(image), np.int64(image.size))
+        numbers = [cp.ascontiguousarray(array) for array in inputs[1:]]
+        weights = numbers[2:] or [None, None]
+        extents = (_images(image), np.int64(image.size), np.float64(eps))
+        arguments = (image, *numbers[:2], *weights, output, *extents)
         blocks = sources.blocks_for(image.size)
-        macros = _macros(image, scale)
-        sources.launch("batchnorm", "scale_channels", name_of(image), blocks, arguments, **macros)
+        macros = _macros(image, numbers[0])
+        sources.launch("batchnorm", "channel_norm", name_of(image), blocks, arguments, **macros)
     return output
+
+
+def update_statistics(
+    running_mean: Any,
+    running_var: Any,
+    mean: Any,
+    rstd: Any,
+    momentum: float,
+    eps: float,
+    unbiased: float,
+) -> None:
+    """Move running statistics of channels towards those of a batch."""
+    running = (running_mean, running_var)
+    arrays = [cp.ascontiguousarray(array) for array in (*running, mean, rstd)]
+    if mean.size:
+        numbers = (np.float64(momentum), np.float64(eps), np.float64(unbiased))
+        arguments = (*arrays, np.int64(mean.size), *numbers)
+        blocks, macros = sources.blocks_for(mean.size), {"NARROW": 0, "WIDE": 0}
+        name = name_of(running_mean)
+        sources.launch("batchnorm", "update_statistics", name, blocks, arguments, **macros)
+    for array, copy in zip(running, arrays, strict=False):
+        if not array.flags.c_contiguous:
+            array[...] = copy

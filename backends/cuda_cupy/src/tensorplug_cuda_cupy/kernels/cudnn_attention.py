@@ -91,9 +91,7 @@ def _run(
     if found is None:
         return False
     workspace = cp.empty(max(found.workspace, 1), "uint8")
-    bound = {
-        tensor: array.data.ptr for tensor, array in zip(found.tensors, given, strict=True)
-    }
+    bound = {tensor: array.data.ptr for tensor, array in zip(found.tensors, given, strict=True)}
     found.graph.execute(bound, workspace.data.ptr, handle=handle)
     return True
 

@@ -40,9 +40,9 @@ def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
 
 def _bits_of_nan(dtype: Any) -> int:
     """Return what stands in a row that is not there: NaN, or 0 where there is none."""
-    real = {"c": np.dtype(f"f{dtype.itemsize // 2}")}.get(dtype.kind, dtype)
-    if real.kind in "biu":
+    if dtype.kind in "biu":
         return 0
+    real = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
     return int.from_bytes(np.array(np.nan, real).tobytes(), "little")
 
 

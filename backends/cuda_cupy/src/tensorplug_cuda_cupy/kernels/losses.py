@@ -16,7 +16,13 @@ from ..dtypes import name_of
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (negative_log_likelihood, class_cross_entropy, class_cross_entropy_gradient):
+    for function in (
+        negative_log_likelihood,
+        class_nll_loss,
+        class_nll_loss_gradient,
+        class_cross_entropy,
+        class_cross_entropy_gradient,
+    ):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
@@ -31,7 +37,8 @@ def negative_log_likelihood(
     losses, weights = cp.empty(target.shape, input.dtype), cp.empty(target.shape, input.dtype)
     if target.size:
         arguments = (
-            _dense(input), _dense(target), _dense(weight), losses, weights, *_extents(input), np.int64(ignore_index),
+            _dense(input), _dense(target), _dense(weight), losses, weights, *_extents(input),
+            np.int64(ignore_index),
         )  # fmt: skip
         blocks = sources.blocks_for(target.size)
         sources.launch("losses", "negative_log_likelihood", name_of(input), blocks, arguments)
@@ -52,17 +59,38 @@ def _by_rows(name: str, input: Any, count: int) -> tuple[str, int, tuple[Any, ..
     return f"{name}_columns", sources.blocks_for(count), (samples, classes, positions)
 
 
+def class_nll_loss(
+    input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
+) -> Any:
+    """Return the negative log-likelihood of target classes."""
+    kernel = ("nll", sources.blocks_for(target.size), _extents(input))
+    return _reduced(kernel, input, target, weight, ignore_index, reduction)
+
+
 def class_cross_entropy(
     input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
     """Return the cross-entropy between scores and target classes."""
+    kernel = _by_rows("cross_entropy", input, target.size)
+    return _reduced(kernel, input, target, weight, ignore_index, reduction)
+
+
+def _reduced(
+    kernel: tuple[str, int, tuple[Any, ...]],
+    input: Any,
+    target: Any,
+    weight: Any | None,
+    ignore_index: int,
+    reduction: str,
+) -> Any:
+    """Return what a kernel for losses finds, or their sum or mean."""
     count, name = target.size, name_of(input)
-    computed = np.dtype(np.float64 if input.dtype == np.float64 else np.float32)
-    losses, weights = cp.empty(target.shape, computed), cp.empty(target.shape, computed)
+    losses, weights = (cp.empty(target.shape, _computed(input)) for _ in range(2))
     if count:
-        kernel, blocks, extents = _by_rows("cross_entropy", input, count)
+        function, blocks, extents = kernel
         arguments = (_dense(input), _dense(target), _dense(weight), losses, weights, *extents)
-        sources.launch("cross_entropy", kernel, name, blocks, (*arguments, np.int64(ignore_index)))
+        ignored = np.int64(ignore_index)
+        sources.launch("cross_entropy", function, name, blocks, (*arguments, ignored))
     if reduction == "none":
         return losses.astype(input.dtype, copy=False)
     result = cp.empty((), input.dtype)
@@ -71,23 +99,53 @@ def class_cross_entropy(
     return result
 
 
+def _computed(array: Any) -> Any:
+    return np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
+
+
+def class_nll_loss_gradient(
+    g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
+) -> Any:
+    """Return the gradient of :func:`class_nll_loss`'s input, of which only the shape counts."""
+    output = cp.zeros(input.shape, input.dtype)
+    if output.size:
+        options = _shares(g, input, target, weight, ignore_index, reduction)
+        arguments = (*options, output, *_extents(input), np.int64(ignore_index))
+        blocks = sources.blocks_for(target.size)
+        sources.launch("cross_entropy", "nll_gradient", name_of(input), blocks, arguments)
+    return output
+
+
 def class_cross_entropy_gradient(
     g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
     """Return the gradient of :func:`class_cross_entropy`'s input."""
     output = cp.empty(input.shape, input.dtype)
-    if not output.size:
-        return output
-    count, name = target.size, name_of(input)
-    array, chosen, factors = _dense(input), _dense(target), _dense(weight)
-    ignored, whole = np.int64(ignore_index), None
-    if reduction == "mean":
-        whole = cp.empty((), np.float64 if input.dtype == np.float64 else np.float32)
-        sizes = (np.int64(count), np.int64(input.shape[1]), ignored)
-        sources.launch("cross_entropy", "sum_weights", name, 1, (chosen, factors, whole, *sizes))
-    kernel, blocks, extents = _by_rows("cross_entropy_gradient", input, count)
-    each = np.int32(reduction == "none")
-    gradient = cp.ascontiguousarray(cp.broadcast_to(g, target.shape) if each else g)
-    arguments = (gradient, each, array, chosen, factors, whole, output, *extents, ignored)
-    sources.launch("cross_entropy", kernel, name, blocks, arguments)
+    if output.size:
+        gradient, each, *options = _shares(g, input, target, weight, ignore_index, reduction)
+        kernel, blocks, extents = _by_rows("cross_entropy_gradient", input, target.size)
+        arguments = (
+            gradient,
+            each,
+            _dense(input),
+            *options,
+            output,
+            *extents,
+            np.int64(ignore_index),
+        )
+        sources.launch("cross_entropy", kernel, name_of(input), blocks, arguments)
     return output
+
+
+def _shares(
+    g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
+) -> list[Any]:
+    """Return what kernels need to know what each sample's loss counts: the last is the sum of the weights."""
+    each, chosen, factors, whole = reduction == "none", _dense(target), _dense(weight), None
+    if reduction == "mean":
+        whole = cp.empty((), _computed(input))
+        sizes = (np.int64(target.size), np.int64(input.shape[1]), np.int64(ignore_index))
+        arguments = (chosen, factors, whole, *sizes)
+        sources.launch("cross_entropy", "sum_weights", name_of(input), 1, arguments)
+    gradient = cp.ascontiguousarray(cp.broadcast_to(g, target.shape) if each else g)
+    return [gradient, np.int32(each), chosen, factors, whole]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tensorplug.plugin import KernelTable
 
 from .. import sources
@@ -216,5 +214,5 @@ def adam_step_on_device(
         *flags(amsgrad, maximize, decoupled),
     )
     written = [params, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else []]
-    places = [np.uint64(address(step)) for step in steps]
+    places = [address(step) for step in steps]
     take_step("adam_step_there", written, grads, options, step=places)

@@ -10,7 +10,6 @@ import numpy as np
 from tensorplug.plugin import FLOATS, KernelTable, Shape
 
 from .. import sources
-from .._cupy import cp
 from ..dtypes import name_of
 from .layouts import channels_last, dense, empty_like, is_wide, like
 
@@ -123,7 +122,7 @@ def avg_pool_gradient(
     kernel: Shape,
     stride: Shape,
     padding: Shape,
-    ceil_mode: bool,
+    _ceil_mode: bool,
     count_include_pad: bool,
     divisor: int | None,
 ) -> Any:

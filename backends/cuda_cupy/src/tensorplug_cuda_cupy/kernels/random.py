@@ -62,7 +62,15 @@ def random_dropout(input: Any, p: float, seed: int, offset: int) -> tuple[Any, A
         # A word's upper 24 bits make a float32 that is compared with p as float32.
         least = np.uint32(math.ceil(float(np.float32(p)) * 16777216.0))
         stream = _stream(array.size, seed, offset)
-        arguments = (array, output, kept, np.int64(array.size), *stream, least, _scale(p, array.dtype))
+        arguments = (
+            array,
+            output,
+            kept,
+            np.int64(array.size),
+            *stream,
+            least,
+            _scale(p, array.dtype),
+        )
         blocks = sources.blocks_for(-(-array.size // 4))
         sources.launch("dropout", "dropout", name_of(array), blocks, arguments)
     return output, kept

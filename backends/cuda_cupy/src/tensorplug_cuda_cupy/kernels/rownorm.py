@@ -1,8 +1,7 @@
-"""Layer norm and RMS norm with their weights, forward and backward."""
+"""Norms of rows with their weights: layer norm, RMS norm, group norm and instance norm."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,105 +14,102 @@ from .._cupy import cp
 from ..dtypes import name_of
 
 _LANES = 32  # as in sources/rownorm.cu
-_BLOCKS = 2048
+_BLOCKS = 2048  # that keep a device busy
+WEIGHTS = np.dtype([("count", np.int64), ("repeat", np.int64)])
 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (
-        layer_normalize,
-        layer_normalize_gradient,
-        rms_normalize,
-        rms_normalize_gradient,
-    ):
+    for function in (row_norm, row_norm_gradient, affine_row_norm, affine_row_norm_gradient):
         table.add(function.__name__, function, dtypes=FLOATS)
+
+
+def _weights(count: int, repeat: int) -> Any:
+    weights = np.zeros(1, WEIGHTS)
+    weights["count"], weights["repeat"] = count, repeat
+    return weights
+
+
+def row_norm(input: Any, length: int, eps: float, centred: bool) -> Any:
+    """Return runs of elements divided by their root mean square, perhaps less their mean."""
+    return _normalized(input, None, None, length, _weights(0, 1), eps, centred)
+
+
+def affine_row_norm(
+    inputs: Sequence[Any], length: int, repeat: int, eps: float, centred: bool
+) -> Any:
+    """Return the same, times weights that are taken in turn, plus biases."""
+    input, weight, *bias = inputs
+    weights = _weights(weight.size, repeat)
+    return _normalized(input, weight, bias[0] if bias else None, length, weights, eps, centred)
+
+
+def _normalized(
+    input: Any, weight: Any, bias: Any, length: int, weights: Any, eps: float, centred: bool
+) -> Any:
+    output = cp.empty(input.shape, input.dtype)
+    if output.size:
+        arrays = [None if a is None else cp.ascontiguousarray(a) for a in (input, weight, bias)]
+        rows = output.size // length
+        extents = (np.int64(rows), np.int64(length), weights, np.float64(eps), np.int32(centred))
+        arguments = (*arrays, output, *extents)
+        sources.launch("rownorm", "normalize_rows", name_of(input), rows, arguments)
+    return output
+
+
+def row_norm_gradient(g: Any, input: Any, length: int, eps: float, centred: bool) -> Any:
+    """Return the gradient of :func:`row_norm`'s input."""
+    return _gradient(g, input, None, length, _weights(0, 1), eps, centred)[0]
+
+
+def _gradient(
+    g: Any, input: Any, weight: Any, length: int, weights: Any, eps: float, centred: bool
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the gradient of the input, and what the sums for weights take."""
+    result = cp.empty(input.shape, input.dtype)
+    if not result.size:
+        return result, ()
+    gradient, array = [cp.ascontiguousarray(a) for a in (g, input)]
+    rows = result.size // length
+    statistics = None
+    if weight is not None:
+        weight = cp.ascontiguousarray(weight)
+        statistics = cp.empty((rows, 2), _computed(input))
+    extents = (np.int64(rows), np.int64(length), weights, np.float64(eps), np.int32(centred))
+    arguments = (gradient, array, weight, result, statistics, *extents)
+    sources.launch("rownorm", "normalize_rows_gradient", name_of(input), rows, arguments)
+    return result, (gradient, array, statistics)
 
 
 def _computed(array: Any) -> Any:
     return np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
 
 
-def _narrow(input: Any, weight: Any) -> int:
-    return int(weight.dtype == input.dtype and input.dtype.itemsize == 2)
-
-
-def layer_normalize(inputs: Sequence[Any], eps: float) -> tuple[Any, Any, Any]:
-    """Return rows with mean 0 and variance 1, times a weight plus a bias; the means; 1 / the deviations."""
-    output, mean, rstd = _normalized(inputs[0], inputs[1], inputs[2], eps, True)
-    return output, mean, rstd
-
-
-def rms_normalize(inputs: Sequence[Any], eps: float) -> tuple[Any, Any]:
-    """Return rows over their root mean square, times a weight, and 1 / the root mean squares."""
-    output, _, rstd = _normalized(inputs[0], inputs[1], None, eps, False)
-    return output, rstd
-
-
-def _normalized(
-    input: Any, weight: Any, bias: Any | None, eps: float, centred: bool
+def affine_row_norm_gradient(
+    g: Any, input: Any, weight: Any, length: int, repeat: int, eps: float, centred: bool
 ) -> tuple[Any, Any, Any]:
-    array, size = cp.ascontiguousarray(input), weight.size
-    narrow = (*input.shape[: input.ndim - weight.ndim], *[1] * weight.ndim)
-    output = cp.empty(input.shape, input.dtype)
-    rstd = cp.empty(narrow, _computed(input))
-    mean = cp.empty(narrow, rstd.dtype) if centred else None
-    if array.size:
-        weights = [None if w is None else cp.ascontiguousarray(w) for w in (weight, bias)]
-        extents = (np.int64(rstd.size), np.int64(size), np.float64(eps))
-        arguments = (array, *weights, output, mean, rstd, *extents)
-        sources.launch(
-            "rownorm", "normalize_rows", name_of(array), rstd.size, arguments, NARROW=_narrow(input, weight)
-        )
-    elif rstd.size:  # rows of no elements
-        rstd[...] = np.nan
-        if mean is not None:
-            mean[...] = np.nan
-    return output, mean, rstd
-
-
-def layer_normalize_gradient(
-    g_output: Any, g_mean: Any, g_rstd: Any, input: Any, weight: Any, mean: Any, rstd: Any
-) -> tuple[Any, Any, Any]:
-    """Return the gradients of the rows, the weight and the bias."""
-    return _gradients(g_output, g_mean, g_rstd, input, weight, mean, rstd)
-
-
-def rms_normalize_gradient(
-    g_output: Any, g_rstd: Any, input: Any, weight: Any, rstd: Any
-) -> tuple[Any, Any]:
-    """Return the gradients of the rows and the weight."""
-    g_input, g_weight, _ = _gradients(g_output, None, g_rstd, input, weight, None, rstd)
-    return g_input, g_weight
-
-
-def _gradients(
-    g_output: Any, g_mean: Any, g_rstd: Any, input: Any, weight: Any, mean: Any, rstd: Any
-) -> tuple[Any, Any, Any]:
-    result = cp.empty(input.shape, input.dtype)
-    g_weight = cp.empty(weight.shape, weight.dtype)
-    g_bias = None if mean is None else cp.empty(weight.shape, weight.dtype)
-    if not input.size:
+    """Return the gradients of input, weights and biases."""
+    weights = _weights(weight.size, repeat)
+    result, arrays = _gradient(g, input, weight, length, weights, eps, centred)
+    g_weight, g_bias = cp.empty(weight.shape, weight.dtype), cp.empty(weight.shape, weight.dtype)
+    if not arrays:
         g_weight[...] = 0
-        if g_bias is not None:
-            g_bias[...] = 0
+        g_bias[...] = 0
         return result, g_weight, g_bias
-    gradient, array, weight = [cp.ascontiguousarray(a) for a in (g_output, input, weight)]
-    statistics = [
-        None if a is None else cp.ascontiguousarray(a) for a in (g_mean, g_rstd, mean, rstd)
-    ]
-    name, narrow = name_of(array), _narrow(input, weight)
-    rows, size = rstd.size, weight.size
-    extents = (np.int64(rows), np.int64(size))
-    arguments: tuple[Any, ...] = (
-        gradient, statistics[0], statistics[1], array, weight, statistics[2], statistics[3], result, *extents,
-    )  # fmt: skip
-    sources.launch("rownorm", "normalize_rows_gradient", name, rows, arguments, NARROW=narrow)
-    groups = -(-size // _LANES)
-    splits = max(1, min(_BLOCKS // groups, -(-rows // 64)))
+    name, size = name_of(input), weight.size
+    turns = input.size // (size * repeat)
+    by_columns = repeat == 1 and size == length
+    groups = -(-size // _LANES) if by_columns else size
+    splits = max(1, min(_BLOCKS // groups, -(-turns // 64) if by_columns else turns))
     partial = cp.empty((splits, size, 2), _computed(input))
-    arguments = (gradient, array, statistics[2], statistics[3], partial, *extents, np.int64(splits))
-    sources.launch("rownorm", "sums_of_columns", name, groups * splits, arguments, NARROW=narrow)
+    extents: tuple[Any, ...] = (np.int64(turns), np.int64(length))
+    if by_columns:
+        kernel, extents = "sums_of_columns", (*extents, np.int64(splits))
+    else:
+        kernel, extents = "sums_of_turns", (*extents, weights, np.int64(splits))
+    gradient, array, statistics = arrays
+    arguments = (gradient, array, statistics, partial, *extents)
+    sources.launch("rownorm", kernel, name, groups * splits, arguments)
     arguments = (partial, g_weight, g_bias, np.int64(size), np.int64(splits))
-    blocks = sources.blocks_for(math.prod(weight.shape))
-    sources.launch("rownorm", "add_up_columns", name, blocks, arguments, NARROW=narrow)
+    sources.launch("rownorm", "add_up_columns", name, sources.blocks_for(size), arguments)
     return result, g_weight, g_bias

@@ -217,11 +217,28 @@ extern "C" __global__ void batch_gradient(
     }
 }
 
-// x scale + shift, channel by channel: batch normalization with running statistics.
-extern "C" __global__ void scale_channels(
-    const T* input, const P* scale, const P* shift, T* output, const Images s, Long count) {
+// Standardization by given statistics; weight and bias may be null.
+extern "C" __global__ void channel_norm(
+    const T* input, const P* means, const P* variances, const P* weight, const P* bias, T* output,
+    const Images s, Long count, double eps) {
     for (Long i = global_thread(); i < count; i += all_threads()) {
         Index c = channel_of((Index)i, s);
-        output[i] = store<T>((A)load(input[i]) * (A)load(scale[c]) + (A)load(shift[c]));
+        A scale = (A)1 / sqrt((A)load(variances[c]) + (A)eps);
+        if (weight) scale *= (A)load(weight[c]);
+        A scaled = ((A)load(input[i]) - (A)load(means[c])) * scale;
+        output[i] = store<T>(bias ? scaled + (A)load(bias[c]) : scaled);
+    }
+}
+
+// Running statistics move towards those of a batch.
+extern "C" __global__ void update_statistics(
+    T* running_mean, T* running_var, const T* means, const T* rstds, Long channels, double momentum,
+    double eps, double unbiased) {
+    for (Long c = global_thread(); c < channels; c += all_threads()) {
+        A rstd = load(rstds[c]), mean = load(means[c]);
+        A variance = ((A)1 / (rstd * rstd) - (A)eps) * (A)unbiased;
+        A kept = (A)(1 - momentum), taken = (A)momentum;
+        running_mean[c] = store<T>((A)load(running_mean[c]) * kept + mean * taken);
+        running_var[c] = store<T>((A)load(running_var[c]) * kept + variance * taken);
     }
 }

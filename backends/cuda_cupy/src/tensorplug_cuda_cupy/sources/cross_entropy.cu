@@ -80,6 +80,20 @@ extern "C" __global__ void cross_entropy_columns(
     }
 }
 
+// The same of log-probabilities, element by element.
+extern "C" __global__ void nll(
+    const T* input, const Long* target, const T* weight, A* losses, A* weights, Long outer, Long classes,
+    Long inner, Long ignored) {
+    for (Long i = global_thread(); i < outer * inner; i += all_threads()) {
+        Long chosen = target[i];
+        A factor = weight_of(weight, chosen, classes, ignored), loss = factor;
+        if (chosen != ignored && chosen >= 0 && chosen < classes)
+            loss = -(A)load(input[(i / inner * classes + chosen) * inner + i % inner]) * factor;
+        losses[i] = loss;
+        weights[i] = factor;
+    }
+}
+
 // By one block: the sum of the losses, divided by that of the weights for the mean.
 extern "C" __global__ void sum_losses(
     const A* losses, const A* weights, T* result, Long count, int mean) {
@@ -113,6 +127,18 @@ __device__ inline A share_of(
     A factor = weight_of(weight, chosen, classes, ignored);
     if (whole) factor /= *whole;
     return (A)load(gradient[each ? i : 0]) * factor;
+}
+
+// Written among zeros.
+extern "C" __global__ void nll_gradient(
+    const T* gradient, int each, const Long* target, const T* weight, const A* whole, T* output,
+    Long outer, Long classes, Long inner, Long ignored) {
+    for (Long i = global_thread(); i < outer * inner; i += all_threads()) {
+        Long chosen = target[i];
+        A share = share_of(gradient, each, weight, whole, i, chosen, classes, ignored);
+        if (chosen >= 0 && chosen < classes)
+            output[(i / inner * classes + chosen) * inner + i % inner] = store<T>(-share);
+    }
 }
 
 extern "C" __global__ void cross_entropy_gradient_rows(
