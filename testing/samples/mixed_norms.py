@@ -22,10 +22,11 @@ _HALVES = (dtype_named("float16"), dtype_named("bfloat16"))
 # --- images ---------------------------------------------------------------------------------------
 
 _IMAGES = ((4, 3), (2, 3, 5), (3, 2, 4, 3))
+_NO_CHANNELS = (2, 0, 3)
 
 
 def _batch_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in _IMAGES:
+    for shape in (*_IMAGES, _NO_CHANNELS):
         weights = [make(shape[1], dtype=float32) for _ in range(2)]
         yield Sample([make(*shape), *weights], 1e-2)
 
@@ -39,7 +40,7 @@ def _batch(inputs: Any, eps: float) -> Any:
 
 
 def _batch_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in _IMAGES:
+    for shape in (*_IMAGES, _NO_CHANNELS):
         numbers = [make(shape[1], dtype=float32) for _ in range(4)]
         rstd = make(shape[1], dtype=float32, low=0.5, high=2.0)
         yield Sample(make(*shape), *numbers[:2], make(*shape), *numbers[2:], rstd)
