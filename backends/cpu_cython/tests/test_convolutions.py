@@ -110,7 +110,7 @@ def test_padding_takes_no_part():
 
 
 @pytest.mark.parametrize(
-    "shape, weight, groups",
+    ("shape", "weight", "groups"),
     [
         ((2, 4, 5, 5), (8, 1, 3, 3), 4),  # two windows for each channel
         ((2, 4, 5, 5), (4, 2, 3, 3), 2),

@@ -1,4 +1,4 @@
-"""Convolutions and linear layers by oneDNN, where it is installed; some convolutions by kernels of our own."""
+"""Convolutions and linear layers, by oneDNN where it is installed, some by kernels of our own."""
 
 from __future__ import annotations
 
