@@ -34,6 +34,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "fused": (["fused_names.c"], ["fused.c"]),
     "reductions": ([], ["reductions.c"]),
+    "averages": ([], ["averages.c"]),
     "batchnorm": ([], ["batchnorm.c"]),
     "depthwise": ([], ["depthwise.c"]),
     "pooling": ([], ["pooling.c"]),

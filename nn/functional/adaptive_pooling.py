@@ -62,8 +62,8 @@ def _even(size: Shape, wanted: Shape) -> bool:
     return all([w and s % w == 0 for s, w in zip(size, wanted, strict=True)])
 
 
-def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any, list[int]]:
-    """Return windows along `dim` as (..., wanted, width, ...), their places, what counts, and how much.
+def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any]:
+    """Return windows along `dim` as (..., wanted, width, ...), their places, and what counts.
 
     Window i goes from floor(i * size / wanted) to ceil((i + 1) * size / wanted), so widths differ.
     """
@@ -82,7 +82,6 @@ def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any, list[int]]:
         windows,
         index.reshape(shape),
         make_tensor(counts, device=x.device).reshape(shape),
-        widths,
     )
 
 
@@ -94,15 +93,7 @@ def _adaptive_avg_pool(count: int, input: Tensor, output_size: Any) -> Tensor:
         kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
         output = ops.avg_pool(x, kernel, kernel, (0,) * count, False, True, None)
         return unbatched(output, added)
-    for dim in range(2, 2 + count):  # a mean over a box is a mean of means
-        if not wanted[dim - 2]:
-            x = x.narrow(dim, 0, 0)
-            continue
-        windows, _, counted, widths = _gathered(x, dim, wanted[dim - 2])
-        totals = windows.masked_fill(counted.logical_not(), 0.0).sum(dim + 1)
-        divisor = make_tensor(widths, dtype=x.dtype, device=x.device)
-        x = totals / divisor.reshape(-1, *[1] * (x.ndim - dim - 1))
-    return unbatched(x, added)
+    return unbatched(ops.adaptive_avg_pool(x, wanted), added)
 
 
 def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
@@ -121,7 +112,7 @@ def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Ten
             best = best.narrow(dim, 0, 0)
             flat = best.to(int64) if flat is None else flat.narrow(dim, 0, 0)
             continue
-        windows, places, counted, _ = _gathered(best, dim, wanted[dim - 2])
+        windows, places, counted = _gathered(best, dim, wanted[dim - 2])
         windows = windows.masked_fill(counted.logical_not(), ops.lowest(x.dtype))
         choice = windows.argmax(dim + 1, keepdim=True)
         stride = math.prod(size[dim - 1 :])

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import FLOATING, iinfo
+from tensorplug.core.dtypes import FLOATING, bool_, iinfo, int64
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.shapes import Shape
@@ -204,6 +204,84 @@ def _divided(
     return total / counts
 
 
+@composite(method=False)
+def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
+    """Return the means of so many shares of each dimension.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *spatial), none of its spatial dimensions empty.
+    size : tuple of int
+        One per spatial dimension.
+
+    Returns
+    -------
+    Tensor
+        (N, C, *size).
+
+    Notes
+    -----
+    Share i goes from floor(i * spatial / size) to ceil((i + 1) * spatial / size), so that widths differ.
+    """
+    for dim, wanted in enumerate(size, 2):  # a mean over a box is a mean of means
+        index, counted, widths = _shares(input, dim, input._shape[dim], wanted)
+        windows = input.index_select(dim, index.flatten())
+        windows = windows.reshape(
+            *input._shape[:dim], wanted, index._shape[1], *input._shape[dim + 1 :]
+        )
+        input = windows.masked_fill(counted.logical_not(), 0.0).sum(dim + 1) / widths
+    return input
+
+
+@composite(method=False)
+def adaptive_avg_pool_gradient(gradient: Tensor, shape: Shape) -> Tensor:
+    """Return the gradient of :func:`adaptive_avg_pool` with respect to its input.
+
+    Parameters
+    ----------
+    gradient : Tensor
+        (N, C, *size).
+    shape : tuple of int
+        (N, C, *spatial), of the input.
+    """
+    for dim in range(2, len(shape)):
+        before = gradient._shape
+        index, counted, widths = _shares(gradient, dim, shape[dim], before[dim])
+        width = index._shape[1]
+        each = (gradient / widths).unsqueeze(dim + 1)
+        each = each.expand((*before[: dim + 1], width, *before[dim + 1 :]))
+        each = each.masked_fill(counted.logical_not(), 0.0).flatten(dim, dim + 1)
+        empty = zeros(
+            (*before[:dim], shape[dim], *before[dim + 1 :]),
+            dtype=gradient.dtype,
+            device=gradient.device,
+        )
+        gradient = empty.index_add(dim, index.flatten(), each)
+    return gradient
+
+
+def _shares(like: Any, dim: int, size: int, wanted: int) -> tuple[Any, Any, Any]:
+    """Return the places of each share, (wanted, width), which of them count, and how many do.
+
+    The latter two are shaped as the dimensions from `dim` on.
+    """
+    from tensorplug.core.creation import tensor
+
+    starts = [i * size // wanted for i in range(wanted)]
+    widths = [-(-(i + 1) * size // wanted) - start for i, start in enumerate(starts)]
+    most = range(max(widths, default=1))
+    places = [[min(start + j, size - 1) for j in most] for start in starts]
+    counts = [[j < width for j in most] for width in widths]
+    tail = (1,) * (len(like._shape) - dim - 1)
+    shape = (wanted, len(most))
+    return (
+        tensor(places, dtype=int64, device=like.device).reshape(shape),
+        tensor(counts, dtype=bool_, device=like.device).reshape(*shape, *tail),
+        _tensor(widths, like).reshape(-1, *tail),
+    )
+
+
 def _counts(
     size: int, where: int, kernel: int, stride: int, padding: int, include_pad: bool
 ) -> list[int]:
@@ -250,6 +328,14 @@ DERIVATIVES = [
         g=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor: avg_pool(
             g, kernel, stride, padding, ceil_mode, count_include_pad, divisor
         ),
+    ),
+    derivative(
+        "adaptive_avg_pool",
+        input=lambda g, input_shape: adaptive_avg_pool_gradient(g, tuple(input_shape)),
+    ),
+    derivative(
+        "adaptive_avg_pool_gradient",
+        gradient=lambda g, gradient_shape: adaptive_avg_pool(g, tuple(gradient_shape[2:])),
     ),
     derivative(
         "unfold_windows",

@@ -1,10 +1,10 @@
-"""Max pooling."""
+"""Max and average pooling."""
 
 from __future__ import annotations
 
 from tensorplug.plugin import KernelTable
 
-from .. import pooling
+from .. import averages, pooling
 from .._dtypes import FLOATS
 
 
@@ -12,3 +12,10 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("max_pool", "max_pool_gradient"):
         table.add(name, getattr(pooling, name), dtypes=FLOATS)
+    for name in (
+        "avg_pool",
+        "avg_pool_gradient",
+        "adaptive_avg_pool",
+        "adaptive_avg_pool_gradient",
+    ):
+        table.add(name, getattr(averages, name), dtypes=FLOATS)

@@ -1,0 +1,175 @@
+/* Means over boxes for one type T; included by averages.c for float and double. */
+
+static inline __attribute__((always_inline)) void OF(sum_steps)(const T *x, ptrdiff_t n, ptrdiff_t step,
+                                                                ptrdiff_t width, T *sums) {
+    for (ptrdiff_t k = 0; k < width; k++)
+        INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) sums[j] += x[j * step + k];
+}
+
+/* The sums along a row of `n` results from column `c` on; `x` is the place where the first one begins. */
+static void OF(sum_row)(const tp_boxes *p, const T *x, ptrdiff_t c, ptrdiff_t n, T *sums) {
+    const int64_t *first = p->first[2] + c, *behind = p->behind[2] + c;
+    ptrdiff_t step, width;
+    for (ptrdiff_t j = 0; j < n; j++) sums[j] = 0;
+    if (n > 3 && regular(p, c, n, &step, &width)) {
+        if (step == 1) OF(sum_steps)(x, n, 1, width, sums);
+        else if (step == 2) OF(sum_steps)(x, n, 2, width, sums);
+        else OF(sum_steps)(x, n, step, width, sums);
+        return;
+    }
+    for (ptrdiff_t j = 0; j < n; j++) {
+        T sum = 0;
+        for (ptrdiff_t i = first[j] - first[0]; i < behind[j] - first[0]; i++) sum += x[i];
+        sums[j] = sum;
+    }
+}
+
+/* A row of results of one plane. */
+static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff_t row, T *o) {
+    const ptrdiff_t columns = p->size[2];
+    const ptrdiff_t above = p->divisor[0][depth] * p->divisor[1][row];
+    T line[WIDTH];
+    T sums[WIDTH];
+    ptrdiff_t n;
+    for (ptrdiff_t c = 0; c < p->where[2]; c += n) {
+        n = LEAST(fitting(p, c), WIDTH);
+        const ptrdiff_t begin = p->first[2][c], end = p->behind[2][c + n - 1];
+        T wide = 0;
+        memset(line, 0, sizeof line);
+        for (ptrdiff_t z = p->first[0][depth]; z < p->behind[0][depth]; z++) {
+            for (ptrdiff_t y = p->first[1][row]; y < p->behind[1][row]; y++) {
+                const T *from = x + (z * p->size[1] + y) * columns + begin;
+                if (end - begin <= WIDTH) {
+                    INDEPENDENT for (ptrdiff_t i = 0; i < end - begin; i++) line[i] += from[i];
+                } else { /* one result, wider than `line` */
+                    for (ptrdiff_t i = 0; i < end - begin; i++) line[i % WIDTH] += from[i];
+                }
+            }
+        }
+        if (end - begin > WIDTH) {
+            for (ptrdiff_t i = 0; i < WIDTH; i++) wide += line[i];
+            sums[0] = wide;
+        } else {
+            OF(sum_row)(p, line, c, n, sums);
+        }
+        for (ptrdiff_t j = 0; j < n; j++) o[c + j] = sums[j] / (T)(above * p->divisor[2][c + j]);
+    }
+}
+
+/* `width` channels of one result. */
+static void OF(mean_channels)(const tp_boxes *p, const T *x, const ptrdiff_t *at, ptrdiff_t width, T *o) {
+    const T by = (T)(p->divisor[0][at[0]] * p->divisor[1][at[1]] * p->divisor[2][at[2]]);
+    T sums[WIDTH];
+    for (ptrdiff_t j = 0; j < width; j++) sums[j] = 0;
+    for (ptrdiff_t z = p->first[0][at[0]]; z < p->behind[0][at[0]]; z++) {
+        for (ptrdiff_t y = p->first[1][at[1]]; y < p->behind[1][at[1]]; y++) {
+            for (ptrdiff_t i = p->first[2][at[2]]; i < p->behind[2][at[2]]; i++) {
+                const T *from = x + ((z * p->size[1] + y) * p->size[2] + i) * p->channels;
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) sums[j] += from[j];
+            }
+        }
+    }
+    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j] = sums[j] / by;
+}
+
+static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
+    const T *x = x_;
+    T *o = o_;
+    const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
+    const ptrdiff_t columns = p->where[2], rows = results / columns, channels = p->channels;
+    if (!p->channels_last) {
+        TP_PARALLEL(p->samples * channels * rows, p->threads, begin, end, {
+            for (ptrdiff_t r = begin; r < end; r++)
+                OF(mean_row)(p, x + r / rows * plane, r % rows / p->where[1], r % p->where[1], o + r * columns);
+        });
+        return;
+    }
+    TP_PARALLEL(p->samples * results, p->threads, begin, end, {
+        for (ptrdiff_t r = begin; r < end; r++) {
+            const ptrdiff_t i = r % results;
+            const ptrdiff_t at[3] = {i / (columns * p->where[1]), i / columns % p->where[1], i % columns};
+            for (ptrdiff_t c = 0; c < channels; c += WIDTH)
+                OF(mean_channels)(p, x + r / results * plane * channels + c, at, LEAST(WIDTH, channels - c),
+                                  o + r * channels + c);
+        }
+    });
+}
+
+static inline __attribute__((always_inline)) void OF(spread_steps)(const T *g, ptrdiff_t n, ptrdiff_t step,
+                                                                   ptrdiff_t width, T *line) {
+    for (ptrdiff_t k = 0; k < width; k++)
+        INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) line[j * step + k] += g[j];
+}
+
+/* Add a row of gradients to the places of one plane that took part. */
+static void OF(spread_row)(const tp_boxes *p, const T *g, ptrdiff_t depth, ptrdiff_t row, T *o) {
+    const ptrdiff_t above = p->divisor[0][depth] * p->divisor[1][row];
+    T line[WIDTH];
+    T parts[WIDTH];
+    ptrdiff_t n, step, width;
+    for (ptrdiff_t c = 0; c < p->where[2]; c += n) {
+        n = LEAST(fitting(p, c), WIDTH);
+        const int64_t *first = p->first[2] + c, *behind = p->behind[2] + c;
+        const ptrdiff_t begin = first[0], end = behind[n - 1];
+        for (ptrdiff_t j = 0; j < n; j++) parts[j] = g[c + j] / (T)(above * p->divisor[2][c + j]);
+        memset(line, 0, sizeof line);
+        if (end - begin <= WIDTH) {
+            if (n > 3 && regular(p, c, n, &step, &width)) {
+                if (step == 1) OF(spread_steps)(parts, n, 1, width, line);
+                else if (step == 2) OF(spread_steps)(parts, n, 2, width, line);
+                else OF(spread_steps)(parts, n, step, width, line);
+            } else {
+                for (ptrdiff_t j = 0; j < n; j++)
+                    for (ptrdiff_t i = first[j] - begin; i < behind[j] - begin; i++) line[i] += parts[j];
+            }
+        }
+        for (ptrdiff_t z = p->first[0][depth]; z < p->behind[0][depth]; z++) {
+            for (ptrdiff_t y = p->first[1][row]; y < p->behind[1][row]; y++) {
+                T *to = o + (z * p->size[1] + y) * p->size[2] + begin;
+                if (end - begin <= WIDTH) {
+                    INDEPENDENT for (ptrdiff_t i = 0; i < end - begin; i++) to[i] += line[i];
+                } else {
+                    INDEPENDENT for (ptrdiff_t i = 0; i < end - begin; i++) to[i] += parts[0];
+                }
+            }
+        }
+    }
+}
+
+static void OF(gradient)(const tp_boxes *p, const void *g_, void *o_) {
+    const T *g = g_;
+    T *o = o_;
+    const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
+    const ptrdiff_t columns = p->where[2], rows = results / columns, channels = p->channels;
+    if (!p->channels_last) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k++)
+                for (ptrdiff_t r = 0; r < rows; r++)
+                    OF(spread_row)(p, g + k * results + r * columns, r / p->where[1], r % p->where[1], o + k * plane);
+        });
+        return;
+    }
+    /* A channel is one thread's alone, so that no two write to the same place. */
+    const ptrdiff_t blocks = (channels + 63) / 64;
+    TP_PARALLEL(p->samples * blocks, p->threads, begin, end, {
+        for (ptrdiff_t k = begin; k < end; k++) {
+            const ptrdiff_t c = k % blocks * 64, width = LEAST(64, channels - c);
+            T *to = o + k / blocks * plane * channels + c;
+            for (ptrdiff_t r = 0; r < results; r++) {
+                const T *from = g + (k / blocks * results + r) * channels + c;
+                const ptrdiff_t a = r / (columns * p->where[1]), b = r / columns % p->where[1], i = r % columns;
+                const T by = (T)(p->divisor[0][a] * p->divisor[1][b] * p->divisor[2][i]);
+                T parts[64];
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) parts[j] = from[j] / by;
+                for (ptrdiff_t z = p->first[0][a]; z < p->behind[0][a]; z++) {
+                    for (ptrdiff_t y = p->first[1][b]; y < p->behind[1][b]; y++) {
+                        for (ptrdiff_t x = p->first[2][i]; x < p->behind[2][i]; x++) {
+                            T *at = to + ((z * p->size[1] + y) * p->size[2] + x) * channels;
+                            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) at[j] += parts[j];
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
