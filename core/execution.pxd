@@ -20,7 +20,7 @@ cpdef execute(Op op, Spec spec)
 
 cpdef call_kernel(Op op, Kind kind, list raw)
 
-@cython.locals(raw=list, state=int, numbers=bint, tensor=TensorBase, inner=int, arrays=list)
+@cython.locals(raw=list, state=int, numbers=bint, tensor=TensorBase, found=bint, arrays=list)
 cpdef tuple unwrap(Op op, tuple values, Kind kind)
 
 @cython.locals(result=Kind)

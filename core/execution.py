@@ -117,14 +117,18 @@ def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]
             state |= value._state
             raw.append(value._array)
         elif isinstance(value, (list, tuple)) and value and type(value[0]) is not int:
+            arrays: list[Any] = []
+            found = False
             for item in value:
                 if isinstance(item, TensorBase):
-                    arrays, inner = unwrap(op, tuple(value), kind)
-                    state |= inner
-                    raw.append(arrays)
-                    break
-            else:
-                raw.append(kind.scalar(value) if numbers else value)
+                    if item._kind is not kind and item._kind.device is not device:
+                        raise _devices_differ(op, values)
+                    found = True
+                    state |= item._state
+                    arrays.append(item._array)
+                else:
+                    arrays.append(item)
+            raw.append(arrays if found else kind.scalar(value) if numbers else value)
         else:
             raw.append(kind.scalar(value) if numbers else value)
     return raw, state

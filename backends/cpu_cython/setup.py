@@ -41,6 +41,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "rows": ([], ["rows.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "scans": ([], ["scans.c"]),
+    "views": ([], []),
     "sequences": ([], ["sequences.c"]),
 }
 

@@ -31,6 +31,14 @@ __all__ = [
 ]
 
 
+def _zeros(shape: Shape, dtype: DType, device: Device) -> Any:
+    return fill_new(shape, 0, dtype, device)
+
+
+def _ones(shape: Shape, dtype: DType, device: Device) -> Any:
+    return fill_new(shape, 1, dtype, device)
+
+
 def made_like(
     input: Any,
     options: tuple[Any, Any, Any, bool],
@@ -91,7 +99,7 @@ def zeros_like(
     tensor([0, 0])
     """
     options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "zeros_like", lambda *new: fill_new(new[0], 0, *new[1:]))
+    return made_like(input, options, "zeros_like", _zeros)
 
 
 @composite(method=False)
@@ -114,7 +122,7 @@ def ones_like(
     tensor([1., 1.])
     """
     options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "ones_like", lambda *new: fill_new(new[0], 1, *new[1:]))
+    return made_like(input, options, "ones_like", _ones)
 
 
 @composite(method=False)

@@ -33,6 +33,13 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
     found = list(tensors)
+    if found and isinstance(found[0], TensorBase):
+        kind = found[0]._kind
+        for tensor in found:
+            if not isinstance(tensor, TensorBase) or tensor._kind is not kind:
+                break
+        else:
+            return found
     if not found:
         # torch's own choice of types
         error = ValueError if name == "cat" else RuntimeError
@@ -43,10 +50,7 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
                 f"{name}(): expected Tensor as element {position} in argument 0, but got "
                 f"{type(tensor).__name__}"
             )
-    first = found[0]._kind
-    if all([tensor._kind is first for tensor in found]):
-        return found
-    dtype: DType = first.dtype
+    dtype: DType = found[0]._kind.dtype
     for tensor in found:
         dtype = promote_types(dtype, tensor._kind.dtype)
     return [cast(tensor, dtype) for tensor in found]
@@ -89,6 +93,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     length = 0
     for position, tensor in enumerate(found):
         own = tensor._shape
+        if own == shape:
+            length += own[dim]
+            continue
         if len(own) != len(shape):
             raise RuntimeError(
                 f"Tensors must have same number of dimensions: got {len(shape)} and {len(own)}"

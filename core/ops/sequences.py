@@ -120,6 +120,10 @@ def arange(
     >>> tp.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if len(bounds) == 1 and start is end is step is None and type(bounds[0]) is int:
+        chosen, where = options(dtype, device, int64)
+        if chosen is int64 and bounds[0] >= 0:
+            return made(arange_new(0, 1, bounds[0], chosen, where), requires_grad)
     first, last, by = _bounds(bounds, start, end, step, "arange")
     whole = all(isinstance(value, int) for value in (first, last, by))
     chosen, where = options(dtype, device, int64 if whole else None)

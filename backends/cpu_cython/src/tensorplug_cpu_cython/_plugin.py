@@ -23,6 +23,7 @@ from .families import (
     scans,
     sequences,
     softmaxes,
+    views,
 )
 
 FAMILIES = (
@@ -38,6 +39,7 @@ FAMILIES = (
     scans,
     sequences,
     softmaxes,
+    views,
 )
 
 

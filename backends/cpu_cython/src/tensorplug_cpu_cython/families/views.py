@@ -1,0 +1,13 @@
+"""Kernels that show memory in another way."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import ALL_DTYPES, KernelTable
+
+from .. import views
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for op in ("basic_index", "permute", "expand", "unfold", "diagonal"):
+        table.add(op, getattr(views, op), dtypes=ALL_DTYPES)

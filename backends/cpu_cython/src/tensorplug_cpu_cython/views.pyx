@@ -1,0 +1,148 @@
+"""Views: arrays over the memory of others, made without NumPy's Python."""
+
+import numpy
+
+cimport numpy as np
+
+np.import_array()
+
+cdef extern from *:
+    """
+    /* Both calls take the references that they are given. */
+    static PyObject *tp_view(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
+                             const npy_intp *strides) {
+        Py_INCREF(PyArray_DESCR(array));
+        PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(array), dims, (npy_intp *)shape,
+                                              (npy_intp *)strides, data,
+                                              PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
+        if (!view) return NULL;
+        Py_INCREF(array);
+        if (PyArray_SetBaseObject((PyArrayObject *)view, (PyObject *)array) < 0) {
+            Py_DECREF(view);
+            return NULL;
+        }
+        return view;
+    }
+    """
+    object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
+    int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t *, Py_ssize_t *, Py_ssize_t)
+
+
+cdef inline np.ndarray array_of(object value):
+    """Return an array; sums over all elements are NumPy's scalars in replayed formulas."""
+    return <np.ndarray> value if np.PyArray_Check(value) else numpy.asarray(value)
+
+
+def basic_index(value, tuple key):
+    """Return the view of a key of nonnegative ints, slices of positive step, and None."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef char *data = <char *> np.PyArray_DATA(input)
+    cdef int dims = np.PyArray_NDIM(input), d = 0, count = 0
+    cdef Py_ssize_t start, stop, step, size
+    if dims + len(key) > 64:
+        return input[(*key, ...)]
+    for item in key:
+        if item is None:
+            shape[count] = 1
+            strides[count] = 0
+            count += 1
+            continue
+        if d >= dims:
+            return input[(*key, ...)]  # says what is wrong
+        size = np.PyArray_DIM(input, d)
+        if type(item) is slice:
+            PySlice_Unpack(item, &start, &stop, &step)
+            shape[count] = PySlice_AdjustIndices(size, &start, &stop, step)
+            strides[count] = np.PyArray_STRIDE(input, d) * step
+            if shape[count]:
+                data += start * np.PyArray_STRIDE(input, d)
+            count += 1
+        else:
+            start = item
+            if start < 0 or start >= size:
+                return input[(*key, ...)]
+            data += start * np.PyArray_STRIDE(input, d)
+        d += 1
+    for d in range(d, dims):
+        shape[count] = np.PyArray_DIM(input, d)
+        strides[count] = np.PyArray_STRIDE(input, d)
+        count += 1
+    return tp_view(input, data, count, shape, strides)
+
+
+def permute(value, tuple dims):
+    """Return a view with the dimensions in another order, that of a permutation."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int count = np.PyArray_NDIM(input), i, d
+    for i in range(count):
+        d = dims[i]
+        shape[i] = np.PyArray_DIM(input, d)
+        strides[i] = np.PyArray_STRIDE(input, d)
+    return tp_view(input, <char *> np.PyArray_DATA(input), count, shape, strides)
+
+
+def expand(value, tuple shape):
+    """Return a view with dimensions of size 1 repeated, which may be written to.
+
+    The core refuses to write where elements share memory; one row of the view is another matter.
+    """
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp sizes[64]
+    cdef np.npy_intp strides[64]
+    cdef int count = <int> len(shape), own = np.PyArray_NDIM(input), i, lead = count - own
+    cdef bint empty = False
+    for i in range(count):
+        sizes[i] = shape[i]
+        empty = empty or not sizes[i]
+        strides[i] = 0
+        if i >= lead and np.PyArray_DIM(input, i - lead) == sizes[i]:
+            strides[i] = np.PyArray_STRIDE(input, i - lead)
+    if empty:
+        return numpy.empty(shape, input.dtype)  # without elements there is nothing to share
+    return tp_view(input, <char *> np.PyArray_DATA(input), count, sizes, strides)
+
+
+def unfold(value, int dimension, Py_ssize_t size, Py_ssize_t step):
+    """Return the view of all windows of a size along a dimension, their elements along a new last one."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), i
+    if not dims:
+        return input.reshape(1)[:size]
+    for i in range(dims):
+        shape[i] = np.PyArray_DIM(input, i)
+        strides[i] = np.PyArray_STRIDE(input, i)
+    shape[dims] = size
+    strides[dims] = strides[dimension]
+    shape[dimension] = (shape[dimension] - size) // step + 1
+    strides[dimension] *= step
+    return tp_view(input, <char *> np.PyArray_DATA(input), dims + 1, shape, strides)
+
+
+def diagonal(value, Py_ssize_t offset, int dim1, int dim2):
+    """Return the view of the elements `offset` places right of the diagonal, along a new last dimension."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef char *data = <char *> np.PyArray_DATA(input)
+    cdef Py_ssize_t rows = np.PyArray_DIM(input, dim1), columns = np.PyArray_DIM(input, dim2), length
+    cdef int count = 0, d
+    for d in range(np.PyArray_NDIM(input)):
+        if d != dim1 and d != dim2:
+            shape[count] = np.PyArray_DIM(input, d)
+            strides[count] = np.PyArray_STRIDE(input, d)
+            count += 1
+    length = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    shape[count] = max(length, 0)
+    strides[count] = np.PyArray_STRIDE(input, dim1) + np.PyArray_STRIDE(input, dim2)
+    if length > 0:
+        data += (
+            offset * np.PyArray_STRIDE(input, dim2) if offset >= 0 else -offset * np.PyArray_STRIDE(input, dim1)
+        )
+    return tp_view(input, data, count + 1, shape, strides)
