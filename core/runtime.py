@@ -197,6 +197,9 @@ class DeviceRuntime:
 
     # --- time and memory ---
 
+    def record_stream(self, array: Any, stream: Any) -> None:
+        """Note that a stream, of the runtime's own class, uses `array`, whose memory is to outlast that."""
+
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which the array library warns of no floating-point event."""
         return nullcontext()

@@ -75,6 +75,18 @@ class TensorFacts(TensorMethods):
 
         return pin(self, device)
 
+    def record_stream(self, stream: Any) -> None:
+        """Note that a stream uses the tensor, so that its memory serves nothing else before that is done.
+
+        A device whose work is not queued on streams has nothing to note.
+
+        Parameters
+        ----------
+        stream : Stream
+            Of the tensor's device type, other than the one on which it was made.
+        """
+        self._kind.runtime.record_stream(self._array, stream)
+
     def is_shared(self) -> bool:
         """Return whether other processes can see the memory."""
         from .sharing import is_shared

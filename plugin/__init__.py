@@ -30,6 +30,7 @@ from tensorplug.core.errors import (
     PluginError,
     RegistrationError,
 )
+from tensorplug.core.generator import generator_of
 from tensorplug.core.layers import Layer
 from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, primitive_tuple
 from tensorplug.core.ops.rules import check_tensor, elementwise
@@ -93,6 +94,7 @@ __all__ = [
     "derivative",
     "dtype_named",
     "elementwise",
+    "generator_of",
     "get_op",
     "holomorphic",
     "hookimpl",

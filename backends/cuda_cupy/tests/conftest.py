@@ -33,7 +33,6 @@ def on_host(monkeypatch):
         more_optimizers,
         networks,
         optimizers,
-        pooling,
         positions,
         random,
         recurrent,
@@ -44,7 +43,7 @@ def on_host(monkeypatch):
     host.compiler()
     for module in (
         activations, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses, networks,
-        optimizers, pooling, positions, random, recurrent, rownorm, softmaxes,
+        optimizers, positions, random, recurrent, rownorm, softmaxes,
     ):  # fmt: skip
         monkeypatch.setattr(module, "cp", np)
     for module in (more_optimizers, optimizers, positions):

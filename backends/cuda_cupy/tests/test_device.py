@@ -110,11 +110,102 @@ def test_a_graph_runs_again_on_new_input():
 
 def test_work_is_queued_and_not_waited_for():
     a = tp.randn(4096, 4096, device="cuda")
+    b = a @ a
     tp.cuda.synchronize()
-    for _ in range(50):
+    for _ in range(1000):
         b = a @ a
     assert not tp.cuda.current_stream().query()
     assert b.shape == a.shape
+
+
+def test_random_numbers_of_a_graph_go_on():
+    x = tp.ones(1000, device="cuda")
+    tp.manual_seed(0)
+    expected = [tp.nn.functional.dropout(x).cpu() for _ in range(3)]
+    tp.nn.functional.dropout(x)
+    graph = tp.cuda.CUDAGraph()
+    with tp.cuda.graph(graph):
+        y = tp.nn.functional.dropout(x)
+    tp.manual_seed(0)
+    for right in expected:
+        graph.replay()
+        assert tp.equal(y.cpu(), right)
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_a_training_step_in_a_graph_follows_the_one_without(name):
+    options = {"lr": 0.01, **({"capturable": True} if name == "AdamW" else {"momentum": 0.9})}
+    found = []
+    for captured in (False, True):
+        tp.manual_seed(0)
+        model = tp.nn.Sequential(tp.nn.Linear(20, 30), tp.nn.GELU(), tp.nn.Linear(30, 5)).to("cuda")
+        optimizer = getattr(tp.optim, name)(model.parameters(), **options)
+        x, target = tp.randn(8, 20, device="cuda"), tp.randint(0, 5, (8,), device="cuda")
+
+        def step(model=model, optimizer=optimizer, x=x, target=target):
+            optimizer.zero_grad(set_to_none=False)
+            loss = tp.nn.functional.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        side = tp.cuda.Stream()
+        side.wait_stream(tp.cuda.current_stream())
+        with tp.cuda.stream(side):
+            for _ in range(3):
+                step()
+        tp.cuda.current_stream().wait_stream(side)
+        if captured:
+            graph = tp.cuda.CUDAGraph()
+            with tp.cuda.graph(graph):
+                loss = step()
+            for _ in range(4):
+                graph.replay()
+        else:
+            for _ in range(4):
+                loss = step()
+        found.append((loss.item(), [p.detach().cpu() for p in model.parameters()]))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        tp.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+def test_mixed_precision_does_not_wait(dtype):
+    model = tp.nn.Sequential(tp.nn.Linear(512, 2048), tp.nn.ReLU(), tp.nn.Linear(2048, 512))
+    model.to("cuda")
+    optimizer = tp.optim.AdamW(model.parameters(), fused=True)
+    scaler = tp.amp.GradScaler("cuda")
+    x = tp.randn(4096, 512, device="cuda")
+    for number in range(20):
+        if number == 2:
+            tp.cuda.synchronize()
+        optimizer.zero_grad()
+        with tp.autocast("cuda", dtype):
+            loss = model(x).float().square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert not tp.cuda.current_stream().query()
+    assert loss.isfinite().item()
+
+
+def test_memory_that_another_stream_uses_is_held():
+    side = tp.cuda.Stream()
+    big = tp.randn(4096, 4096, device="cuda")
+    for _ in range(5):
+        x = tp.full((1 << 20,), 7.0, device="cuda")
+        side.wait_stream(tp.cuda.current_stream())
+        with tp.cuda.stream(side):
+            for _ in range(10):
+                big @ big
+            y = x * 2
+        x.record_stream(side)
+        del x
+        z = tp.zeros(1 << 20, device="cuda")  # might take the same memory
+        side.synchronize()
+        assert y.sum().item() == 14 << 20
+        assert z.sum().item() == 0
 
 
 # --- memory -------------------------------------------------------------------------------------
@@ -194,6 +285,27 @@ def test_convolution(layout, groups):
         results.append([y.detach().cpu(), *[t.grad.cpu() for t in arguments]])
     for one, other in zip(*results, strict=True):
         tp.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+@pytest.mark.parametrize("mask", ["none", "causal", "allowed", "added"])
+def test_attention(dtype, mask):
+    q, k, v = (tp.randn(2, 4, n, 64).to(dtype) for n in (128, 192, 192))
+    options = {"is_causal": mask == "causal"}
+    if mask == "allowed":
+        options["attn_mask"] = tp.rand(128, 192) > 0.3
+        options["attn_mask"][5] = False
+    elif mask == "added":
+        options["attn_mask"] = tp.randn(2, 1, 128, 192).to(dtype)
+    results = []
+    for device in ("cpu", "cuda"):
+        inputs = [t.to(device).requires_grad_() for t in (q, k, v)]
+        given = {n: o.to(device) if isinstance(o, tp.Tensor) else o for n, o in options.items()}
+        y = tp.nn.functional.scaled_dot_product_attention(*inputs, **given)
+        y.float().square().sum().backward()
+        results.append([y.detach().cpu(), *[t.grad.cpu() for t in inputs]])
+    for one, other in zip(*results, strict=True):
+        tp.testing.assert_close(one, other, rtol=5e-2, atol=5e-2)
 
 
 def test_random_numbers_are_those_of_the_cpu():

@@ -137,18 +137,21 @@ def test_dropout_keeps_what_the_cpu_keeps(dtype, p):
 
 
 def test_a_replayed_graph_draws_further_numbers():
-    shift = replays.Shift(np.zeros((), np.uint64))
+    shift = replays.Shift(np.zeros(2, np.uint64))
     replays.begin(shift)
     try:
         first = random.philox_bits((6,), 7, 11)
         kept = random.random_dropout(np.ones(5, np.float32), 0.5, 7, 13)[1]
         assert shift.blocks == 4
-        shift.array[...] = shift.blocks
+        shift.array[0] = shift.blocks
         again = random.philox_bits((6,), 7, 11)
+        shift.array[1] = 7 ^ 9  # another seed
+        other = random.philox_bits((6,), 7, 11)
     finally:
         replays.end()
     assert first.tolist() == random.philox_bits((6,), 7, 11).tolist()
     assert again.tolist() == random.philox_bits((6,), 7, 15).tolist()
+    assert other.tolist() == random.philox_bits((6,), 9, 15).tolist()
     assert kept.tolist() == random.random_dropout(np.ones(5, np.float32), 0.5, 7, 13)[1].tolist()
 
 

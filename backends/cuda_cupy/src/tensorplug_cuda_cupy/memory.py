@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._cupy import cp
+from .uses import Uses
 
 
 class OutOfMemoryError(RuntimeError):
@@ -17,12 +18,14 @@ class DeviceMemory:
     """Allocates from CuPy's default pool and keeps the peaks that CuPy does not.
 
     The pool keeps blocks apart by the stream on which they were allocated, so memory that is freed is used
-    again on its own stream only.
+    again on its own stream only; :class:`~tensorplug_cuda_cupy.uses.Uses` knows of other streams' uses.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._peaks: dict[int, list[int]] = {}  # by device: allocated, reserved
+        self._fractions: dict[int, float] = {}  # by device: what set_fraction was told
+        self.uses = Uses()
 
     def install(self) -> None:
         """Allocate all of CuPy's arrays here, unless another allocator was chosen (RAPIDS' for one)."""
@@ -31,6 +34,7 @@ class DeviceMemory:
             cp.cuda.set_allocator(self._allocate)
 
     def _allocate(self, size: int) -> Any:
+        self.uses.release()
         pool = cp.get_default_memory_pool()
         try:
             memory = pool.malloc(size)
@@ -78,8 +82,13 @@ class DeviceMemory:
 
     def empty_cache(self) -> None:
         """Give back what no array uses, of device memory and page-locked memory."""
+        self.uses.release()
         cp.get_default_memory_pool().free_all_blocks()
         cp.get_default_pinned_memory_pool().free_all_blocks()
+
+    def fraction(self) -> float:
+        """Return which part of the current device's memory the pool is limited to."""
+        return self._fractions.get(cp.cuda.runtime.getDevice(), 1.0)
 
     def set_fraction(self, fraction: float) -> None:
         """Limit the pool of the current device to a part of its memory.
@@ -99,6 +108,7 @@ class DeviceMemory:
                 f"{fraction}"
             )
         _, total = cp.cuda.runtime.memGetInfo()
+        self._fractions[cp.cuda.runtime.getDevice()] = float(fraction)
         # To the pool, 0 would mean that there is no limit.
         cp.get_default_memory_pool().set_limit(size=max(1, int(fraction * total)))
 

@@ -16,7 +16,7 @@ class Shift:
     Parameters
     ----------
     array : array
-        One unsigned number of 64 bits on the device.
+        Two unsigned numbers of 64 bits on the device: the blocks to go on, and the bits of the seed to turn.
     """
 
     def __init__(self, array: Any) -> None:

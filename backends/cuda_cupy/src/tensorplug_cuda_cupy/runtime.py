@@ -23,6 +23,7 @@ from ._cupy import cp
 from .dtypes import BFLOAT16, DTYPES, NATIVES
 from .kernels.views import storage_offset
 from .memory import DeviceMemory, OutOfMemoryError, summary
+from .names import NAMES
 
 
 class NoArray:
@@ -42,19 +43,18 @@ class CudaRuntime(DeviceRuntime):
     def __init__(self) -> None:
         self._memory = DeviceMemory()
         self.namespace: Mapping[str, Any] = {
-            "CUDAGraph": streams.CUDAGraph,
-            "Event": streams.Event,
+            **NAMES,
             "OutOfMemoryError": OutOfMemoryError,
-            "Stream": streams.Stream,
             "can_device_access_peer": self._can_access_peer,
-            "current_stream": streams.current_stream,
-            "default_stream": streams.default_stream,
-            "graph": streams.graph,
+            "device_memory_used": self._used,
+            "get_per_process_memory_fraction": self._fraction,
+            "max_memory_cached": self._peak_reserved,
             "mem_get_info": self._free_and_total,
+            "memory_cached": self._reserved,
             "memory_summary": self._summary,
+            "reset_max_memory_allocated": self._reset_peaks,
+            "reset_max_memory_cached": self._reset_peaks,
             "set_per_process_memory_fraction": self._set_fraction,
-            "set_stream": streams.set_stream,
-            "stream": streams.stream,
         }
         if self._reason is None:
             self.array_type = cp.ndarray
@@ -217,6 +217,14 @@ class CudaRuntime(DeviceRuntime):
 
     # --- time and memory ---
 
+    def record_stream(self, array: Any, stream: Any) -> None:
+        """Note that a stream uses an array, whose memory is held until it has come past that."""
+        if not isinstance(stream, streams.Stream):
+            raise TypeError(
+                f"record_stream(): expects a tp.cuda.Stream, got {type(stream).__name__}"
+            )
+        self._memory.uses.record(array, stream.raw)
+
     def synchronize(self, index: int) -> None:
         """Wait until everything queued on a GPU is done."""
         with self._on(index):
@@ -243,6 +251,28 @@ class CudaRuntime(DeviceRuntime):
         with self._on(streams._index(device)):
             free, total = cp.cuda.runtime.memGetInfo()
             return int(free), int(total)
+
+    def _used(self, device: Any = None) -> int:
+        """Return the bytes of the GPU's memory that are in use, by whichever process."""
+        free, total = self._free_and_total(device)
+        return total - free
+
+    def _reserved(self, device: Any = None) -> int:
+        """Return the bytes that the allocator holds; torch's old name of ``memory_reserved``."""
+        return self.memory_stats(streams._index(device))["reserved"]
+
+    def _peak_reserved(self, device: Any = None) -> int:
+        """Return the most bytes that the allocator held; torch's old name of ``max_memory_reserved``."""
+        return self.memory_stats(streams._index(device))["peak_reserved"]
+
+    def _reset_peaks(self, device: Any = None) -> None:
+        """Make the peaks start again; torch's old names of ``reset_peak_memory_stats``."""
+        self.reset_peak_memory_stats(streams._index(device))
+
+    def _fraction(self, device: Any = None) -> float:
+        """Return which part of a GPU's memory this process may take."""
+        with self._on(streams._index(device)):
+            return self._memory.fraction()
 
     def _summary(self, device: Any = None, abbreviated: bool = False) -> str:
         """Return the memory figures as a table."""

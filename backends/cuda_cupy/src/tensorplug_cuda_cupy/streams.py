@@ -1,4 +1,4 @@
-"""Streams, events and graphs, as ``tp.cuda`` shows them."""
+"""Streams and events, as ``tp.cuda`` shows them."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Event:
 class Stream:
     """A queue of work on a device.
 
-    Memory that is freed serves the stream again on which it was allocated, so a tensor that another stream
-    uses has to live until that has finished.
+    Memory that is freed serves the stream again on which it was allocated; of a tensor that another stream
+    uses, ``tensor.record_stream(stream)`` tells.
 
     Parameters
     ----------
@@ -119,6 +119,10 @@ class Stream:
     def wait_stream(self, stream: Stream) -> None:
         """Make what is queued from now on wait for what is queued on another stream now."""
         self.wait_event(stream.record_event())
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return version and address, as the protocol for exchanging streams has them."""
+        return 0, self.cuda_stream
 
     def __enter__(self) -> Self:
         context = ExitStack()
@@ -172,106 +176,32 @@ class stream(AbstractContextManager[Any]):  # noqa: N801  torch's name
             self._stream.__exit__(*exc)
 
 
-class CUDAGraph:
-    """Work that is captured once and then queued again as a whole.
+class _Foreign:
+    """A stream of another library, as CuPy takes it."""
 
-    What runs under :class:`graph` is not executed but noted, with the addresses of its arrays, whose memory
-    the graph keeps; so inputs are written into the same tensors before each :meth:`replay`. Nothing within
-    may wait for the device: no ``item()``, no copies to the host, no new kernels to compile, so run the
-    same work once or twice before.
-    """
+    def __init__(self, address: int) -> None:
+        self.address = address
 
-    def __init__(self) -> None:
-        self._pool: Any = None
-        self._graph: Any = None
-        self._stream: Any = None
-        self._context: ExitStack | None = None
-
-    def capture_begin(self, pool: Any = None) -> None:
-        """Begin to capture what this thread queues.
-
-        Parameters
-        ----------
-        pool : optional
-            What :meth:`pool` of another graph returned, to share its memory: then their replays must not
-            overlap.
-
-        Raises
-        ------
-        RuntimeError
-            If it captures, or has captured, already.
-        """
-        if self._context is not None or self._graph is not None:
-            raise RuntimeError("capture_begin(): this graph is in use; reset() it, or make another")
-        self._pool = pool or cp.cuda.MemoryPool()
-        if self._stream is None:
-            self._stream = cp.cuda.Stream(non_blocking=True)
-        self._stream.synchronize()
-        with ExitStack() as context:
-            context.enter_context(cp.cuda.using_allocator(self._pool.malloc))
-            context.enter_context(self._stream)
-            self._stream.begin_capture()
-            self._context = context.pop_all()
-
-    def capture_end(self) -> None:
-        """End the capture.
-
-        Raises
-        ------
-        RuntimeError
-            If none was begun.
-        """
-        if self._context is None:
-            raise RuntimeError("capture_end(): no capture was begun")
-        context, self._context = self._context, None
-        with context:
-            self._graph = self._stream.end_capture()
-
-    def replay(self) -> None:
-        """Queue the work on the current stream.
-
-        Raises
-        ------
-        RuntimeError
-            If nothing was captured.
-        """
-        if self._graph is None:
-            raise RuntimeError("replay(): the graph holds nothing; capture something first")
-        self._graph.launch()
-
-    def reset(self) -> None:
-        """Drop what was captured, and its memory."""
-        self._graph = self._pool = None
-
-    def pool(self) -> Any:
-        """Return the memory of the graph, for graphs that share it."""
-        return self._pool
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.address
 
 
-class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
-    """A context whose work is captured in a :class:`CUDAGraph`.
+class ExternalStream(Stream):
+    """A stream that another library made, and keeps.
 
     Parameters
     ----------
-    cuda_graph : CUDAGraph
-        Where to.
-    pool : optional
-        See :meth:`CUDAGraph.capture_begin`.
-    stream : Stream, optional
-        The stream to capture on; not the default one.
+    stream_ptr : int
+        Its address.
+    device : device, str or int, optional
+        Whose it is; by default the current one's.
     """
 
-    def __init__(
-        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None
-    ) -> None:
-        self._graph = cuda_graph
-        self._pool = pool
-        if stream is not None:
-            cuda_graph._stream = stream.raw
+    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+        with cp.cuda.Device(_index(device)):
+            super().__init__(raw=cp.cuda.Stream.from_external(_Foreign(int(stream_ptr))))
 
-    def __enter__(self) -> None:
-        cp.cuda.runtime.deviceSynchronize()
-        self._graph.capture_begin(self._pool)
 
-    def __exit__(self, *exc: object) -> None:
-        self._graph.capture_end()
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    """Return the stream at an address."""
+    return ExternalStream(data_ptr, device)

@@ -1,0 +1,54 @@
+"""Memory that other streams than its own still use: it is given back when they have come past it.
+
+A freed block serves the stream again on which it was allocated, at once. So an array that was handed to
+another stream has to tell: when the last of it goes, a mark is put behind what that stream has queued, and the
+block is held until the mark is reached.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from ._cupy import cp
+
+
+class Uses:
+    """What streams use of memory that is not theirs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # an array may go while another's entry is made
+        self._streams: dict[int, list[Any]] = {}  # by the id of the array that owns the memory
+        self._held: list[tuple[Any, list[Any]]] = []  # pointers, and the marks they wait for
+
+    def record(self, array: Any, stream: Any) -> None:
+        """Note that a stream uses an array."""
+        owner = array if array.base is None else array.base
+        with self._lock:
+            streams = self._streams.get(id(owner))
+            if streams is None:
+                streams = self._streams[id(owner)] = []
+                weakref.finalize(owner, self._gone, id(owner), owner.data).atexit = False
+            if all([known.ptr != stream.ptr for known in streams]):
+                streams.append(stream)
+
+    def _gone(self, number: int, pointer: Any) -> None:
+        """Hold the memory of an array that is gone until the streams have come past this point."""
+        with self._lock:
+            marks = []
+            for stream in self._streams.pop(number, []):
+                mark = cp.cuda.Event(disable_timing=True)
+                mark.record(stream)
+                marks.append(mark)
+            self._held.append((pointer, marks))
+
+    def release(self) -> None:
+        """Let go of what no stream uses any more."""
+        if self._held:
+            with self._lock:
+                self._held = [
+                    (pointer, waiting)
+                    for pointer, marks in self._held
+                    if (waiting := [mark for mark in marks if not mark.done])
+                ]
