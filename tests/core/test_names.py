@@ -93,7 +93,7 @@ MISSING_METHODS = {
         dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale
         q_zero_point qscheme
     """,
-    DEVICE: "ipu is_ipu is_xla mtia record_stream",
+    DEVICE: "ipu is_ipu is_xla mtia",
     STORAGE: "storage storage_type untyped_storage const_data_ptr",
     "there is no complex half": "chalf",
     "nested tensors": "to_padded_tensor",

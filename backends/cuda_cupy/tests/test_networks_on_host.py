@@ -1,26 +1,19 @@
 """The kernels of networks, compiled for the host, give what the CPU's kernels and the ops' bodies give."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 from test_kernels_on_host import FLOATS, NATIVE, as_tensor, check, randoms
 
 import tensorplug as tp
-import tensorplug.amp
-import tensorplug.optim
 from tensorplug_cuda_cupy import replays
 from tensorplug_cuda_cupy.kernels import (
     activations,
-    amp,
     attention,
-    batchnorm,
     embedding,
     losses,
-    more_optimizers,
     pooling,
     random,
     recurrent,
-    rownorm,
 )
 
 pytestmark = [
@@ -198,127 +191,6 @@ def test_gru_cell(dtype):
         close(one, other.to(as_tensor(one).dtype), dtype)
 
 
-# --- normalization ------------------------------------------------------------------------------
-
-# Of many float32 numbers in different orders.
-SUMS = {dtype: {"atol": 1e-4, "rtol": 1e-4} if dtype == "float32" else {} for dtype in NATIVE}
-IMAGES = pytest.mark.parametrize("shape", [(6, 9), (3, 5, 7), (4, 3, 6, 5), (2, 70, 3, 3)])
-
-
-@FLOATS
-@IMAGES
-@pytest.mark.parametrize("last", [False, True])
-def test_batch_normalize(dtype, shape, last, monkeypatch):
-    monkeypatch.setattr(batchnorm, "_LANES", 4)
-    monkeypatch.setattr(batchnorm, "_LEAST", 16)
-    monkeypatch.setattr(batchnorm, "_BLOCKS", 60)
-    x = randoms(shape, dtype) + NATIVE[dtype](3)
-    weight, bias = randoms(shape[1:2], dtype, 1), randoms(shape[1:2], dtype, 2)
-    shown = to_last(x) if last and x.ndim > 2 else x
-    inputs = [as_tensor(a).to(tp.float64) for a in (x, weight, bias)]
-    expected = tp.ops.batch_normalize(inputs, 1e-3)
-    found = batchnorm.batch_normalize([shown, weight, bias], 1e-3)
-    for one, other in zip(found, expected, strict=True):
-        close(one, other.to(as_tensor(one).dtype), dtype)
-    gradients = [randoms(array.shape, dtype, 3 + i) for i, array in enumerate(found)]
-    arguments = (*gradients, x, weight, *found[1:])
-    back = tp.ops.batch_normalize_gradient(*[as_tensor(a).to(tp.float64) for a in arguments])
-    results = batchnorm.batch_normalize_gradient(*gradients, shown, weight, *found[1:])
-    for one, other in zip(results, back, strict=True):
-        close(one, other.to(as_tensor(one).dtype), dtype, **SUMS[dtype])
-
-
-def test_batch_normalize_far_from_zero():
-    x = (randoms((64, 3, 5, 5)) + 1000).astype(np.float32)
-    one = np.ones(3, np.float32)
-    _, mean, rstd = batchnorm.batch_normalize([x, one, one], 0.0)
-    wide = x.astype(np.float64).transpose(1, 0, 2, 3).reshape(3, -1)
-    assert mean == pytest.approx(wide.mean(1), rel=1e-6)
-    assert 1 / rstd == pytest.approx(wide.std(1), rel=1e-4)
-
-
-@HALVES
-def test_batch_normalize_with_float32_weights(dtype):
-    x = randoms((4, 3, 5, 5), dtype)
-    weight, bias = randoms((3,)), randoms((3,), seed=1)
-    expected = tp.ops.batch_normalize_mixed([as_tensor(a) for a in (x, weight, bias)], 1e-3)
-    found = batchnorm.batch_normalize([x, weight, bias], 1e-3)
-    close(found[0], expected[0], dtype)
-    for one, other in zip(found[1:], expected[1:], strict=True):
-        assert one.dtype == np.float32
-        close(one, other)
-    g = randoms(x.shape, dtype, 2)
-    zeros = np.zeros(3, np.float32)
-    arguments = (g, zeros, zeros, x, weight, *found[1:])
-    back = tp.ops.batch_normalize_mixed_gradient(*map(as_tensor, arguments))
-    for one, other in zip(batchnorm.batch_normalize_gradient(*arguments), back, strict=True):
-        assert one.dtype == (x.dtype if one.ndim == 4 else np.float32)
-        close(one, other, dtype if one.ndim == 4 else "float32", atol=1e-4, rtol=1e-4)
-
-
-@FLOATS
-@IMAGES
-@pytest.mark.parametrize("affine", [False, True])
-def test_channel_norm(dtype, shape, affine):
-    x, *numbers = [randoms(shape if n == 0 else shape[1:2], dtype, n) for n in range(5)]
-    numbers[1] = np.abs(numbers[1]) + NATIVE[dtype](0.5)
-    inputs = [x, *numbers[: 4 if affine else 2]]
-    expected = tp.ops.channel_norm([as_tensor(a).to(tp.float64) for a in inputs], 1e-3)
-    for shown in (x, to_last(x)):
-        found = batchnorm.channel_norm([shown, *inputs[1:]], 1e-3)
-        close(found, expected.to(as_tensor(x).dtype), dtype)
-
-
-@HALVES
-def test_channel_norm_by_float32_numbers(dtype):
-    x = randoms((2, 3, 4), dtype)
-    numbers = [np.abs(randoms((3,), seed=n)) for n in range(1, 5)]
-    expected = tp.ops.channel_norm_mixed([as_tensor(a) for a in (x, *numbers)], 1e-3)
-    close(batchnorm.channel_norm([x, *numbers], 1e-3), expected, dtype)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_update_statistics(dtype):
-    arrays = [np.abs(randoms((7,), dtype, n)) + NATIVE[dtype](0.5) for n in range(4)]
-    tensors = [tp.from_numpy(a.copy()) for a in arrays]
-    batchnorm.update_statistics(*arrays, 0.1, 1e-3, 1.25)
-    tp.ops.update_statistics(*tensors, 0.1, 1e-3, 1.25)
-    for one, other in zip(arrays, tensors, strict=True):
-        tp.testing.assert_close(tp.from_numpy(one), other)
-
-
-@FLOATS
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize(
-    ("shape", "length", "weights", "repeat"),
-    [
-        ((5, 37), 37, (37,), 1),  # layer norm
-        ((2, 3, 4, 6), 24, (4, 6), 1),
-        ((9,), 9, (9,), 1),
-        ((3, 6, 5, 2), 20, (6,), 10),  # group norm
-        ((3, 4, 7), 7, (4,), 7),  # instance norm
-    ],
-)
-def test_norms_of_rows(dtype, centred, shape, length, weights, repeat, monkeypatch):
-    monkeypatch.setattr(rownorm, "_LANES", 4)
-    x, g = randoms(shape, dtype) + NATIVE[dtype](1), randoms(shape, dtype, 1)
-    weight, bias = randoms(weights, dtype, 2), randoms(weights, dtype, 3)
-    wide = [as_tensor(a).to(tp.float64) for a in (x, weight, bias)]
-    kind, g_wide = as_tensor(x).dtype, as_tensor(g).to(tp.float64)
-    options, all_options = (length, 1e-3, centred), (length, repeat, 1e-3, centred)
-    close(rownorm.row_norm(x, *options), tp.ops.row_norm(wide[0], *options).to(kind), dtype)
-    back = tp.ops.row_norm_gradient(g_wide, wide[0], *options)
-    close(rownorm.row_norm_gradient(g, x, *options), back.to(kind), dtype)
-    for count in (2, 3):
-        expected = tp.ops.affine_row_norm(wide[:count], *all_options)
-        found = rownorm.affine_row_norm([x, weight, bias][:count], *all_options)
-        close(found, expected.to(kind), dtype)
-    back = tp.ops.affine_row_norm_gradient(g_wide, *wide[:2], *all_options)
-    found = rownorm.affine_row_norm_gradient(g, x, weight, *all_options)
-    for one, other in zip(found, back, strict=True):
-        close(one, other.to(kind), dtype)
-
-
 # --- losses and tables --------------------------------------------------------------------------
 
 
@@ -472,98 +344,3 @@ def test_masks_are_made_finite():
     numbers, blocked = attention._finite_mask(added, query, key)
     assert numbers.shape == (2, 1, 4, 5)
     assert blocked.all()
-
-
-# --- optimizers and the scaler ------------------------------------------------------------------
-
-SHAPES = [(40000,), (3, 4), (0,), (7, 1000), ()]
-
-
-def lists(dtype, count, positive=False):
-    made = []
-    for n in range(count):
-        arrays = [np.asarray(randoms(s, dtype, 10 * n + i)) for i, s in enumerate(SHAPES)]
-        made.append([np.asarray(np.abs(a) + 1) for a in arrays] if positive else arrays)
-    return made
-
-
-STEPS = {
-    "adadelta_step": (2, (0.1, 0.9, 1e-6, 0.1, True)),
-    "adamax_step": (2, ("steps", 0.1, 0.9, 0.99, 0.1, 1e-8, False)),
-    "asgd_step": (1, ("rates", "moves", 0.01, 0.1, False)),
-    "nadam_step": (2, ("products", "steps", 0.1, 0.9, 0.99, 0.1, 4e-3, 1e-8, True, True)),
-    "radam_step": (2, ("steps", 0.1, 0.9, 0.99, 0.1, 1e-8, False, False)),
-    "rprop_step": (2, (0.5, 1.2, 1e-6, 50.0, True)),
-}
-NUMBERS = {
-    "steps": [1.0, 2.0, 3.0, 9.0, 30.0],
-    "rates": [0.1, 0.2, 0.3, 0.05, 0.4],
-    "moves": [1.0, 0.5, 1.0, 0.1, 0.3],
-    "products": [0.9, 0.8, 0.5, 0.6, 0.7],
-}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", STEPS)
-def test_steps_of_further_optimizers(dtype, name):
-    count, options = STEPS[name]
-    options = [NUMBERS.get(o, o) if isinstance(o, str) else o for o in options]
-    given = [*lists(dtype, 2), *lists(dtype, count, positive=True)]
-    expected = [[tp.from_numpy(a.copy()) for a in arrays] for arrays in given]
-    getattr(more_optimizers, name)(*given, *options)
-    getattr(tp.ops.optim, name)(*expected, *options)
-    for found, right in zip(given, expected, strict=True):
-        for one, other in zip(found, right, strict=True):
-            tp.testing.assert_close(tp.from_numpy(one), other)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("found", [None, 0.0, 1.0])
-@pytest.mark.parametrize("rate", [None, 0.25])
-def test_steps_on_the_device(dtype, found, rate):
-    one = [None if n is None else np.array(n, np.float32) for n in (rate, found)]
-    other = [None if a is None else tp.from_numpy(a.copy()) for a in one]
-    given = [*lists(dtype, 2), *lists(dtype, 3, positive=True)]
-    given.append([np.array(n, np.float32) for n in (0, 1, 2, 9, 5)])
-    expected = [[tp.from_numpy(a.copy()) for a in arrays] for arrays in given]
-    options = (0.1, 0.9, 0.99, 0.1, 1e-8, True, False, True)
-    more_optimizers.adam_step_on_device(*given, *one, *options)
-    tp.ops.optim.adam_step_on_device(*expected, *other, *options)
-    options = (0.1, 0.9, 0.1, 0.1, False, True, False)
-    more_optimizers.sgd_step_on_device(*given[:3], *one, *options)
-    tp.ops.optim.sgd_step_on_device(*expected[:3], *other, *options)
-    for mine, right in zip(given, expected, strict=True):
-        for array, tensor in zip(mine, right, strict=True):
-            tp.testing.assert_close(tp.from_numpy(array), tensor)
-
-
-@FLOATS
-@pytest.mark.parametrize("bad", [None, np.inf, np.nan])
-def test_unscale(dtype, bad):
-    grads = [np.asarray(randoms(s, dtype, i)) for i, s in enumerate(SHAPES)]
-    if bad is not None:
-        grads[3][2, 5] = bad
-    found, inverse = np.zeros((), np.float32), np.array(0.25, np.float32)
-    expected = [as_tensor(a) for a in grads]
-    right = tp.zeros(())
-    tp.ops.amp.unscale(expected, right, tp.tensor(0.25))
-    amp.unscale(grads, found, inverse)
-    assert found == right.item() == (bad is not None)
-    for one, other in zip(grads, expected, strict=True):
-        close(one.reshape(tuple(other.shape)), other, dtype, equal_nan=True, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("scale", "tracker", "found"),
-    [(8.0, 0, 0.0), (8.0, 2, 0.0), (8.0, 1, 1.0), (3e38, 2, 0.0)],
-)
-def test_update_scale(scale, tracker, found):
-    arrays = [np.array(scale, np.float32), np.array(tracker, np.int32), np.array(found, np.float32)]
-    tensors = [tp.from_numpy(a.copy()) for a in arrays]
-    amp.update_scale(*arrays, 2.0, 0.5, 3)
-    tp.ops.amp.update_scale(*tensors, 2.0, 0.5, 3)
-    assert [a.tolist() for a in arrays] == [t.tolist() for t in tensors]
-
-
-def test_native_dtypes_are_those_of_the_tests():
-    assert NATIVE["bfloat16"] is ml_dtypes.bfloat16

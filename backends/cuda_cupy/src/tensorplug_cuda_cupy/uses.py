@@ -1,8 +1,8 @@
 """Memory that other streams than its own still use: it is given back when they have come past it.
 
 A freed block serves the stream again on which it was allocated, at once. So an array that was handed to
-another stream has to tell: when the last of it goes, a mark is put behind what that stream has queued, and the
-block is held until the mark is reached.
+another stream has to tell: when the last of it goes, a mark is put behind what that stream has queued, and
+the block is held until the mark is reached.
 """
 
 from __future__ import annotations
