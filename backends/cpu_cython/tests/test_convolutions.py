@@ -43,8 +43,8 @@ def problem(shape, weight, stride, padding, dilation, groups, bias=True):
     )
 
 
-def check(module, problems):
-    for name, arguments in zip(NAMES, problems, strict=True):
+def check(module, problems, names=NAMES):
+    for name, arguments in zip(names, problems, strict=True):
         wide = [a.astype(float) if isinstance(a, np.ndarray) else a for a in arguments]
         expected = getattr(reference, name)(*wide)
         found = getattr(module, name)(*arguments)
@@ -131,13 +131,21 @@ def test_others_are_declined(shape, weight, groups):
     assert depthwise.convolution(last, numbers(4, 1, 3, 3), None, *options) is None
 
 
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("bias", "outputs"), [(False, 7), (True, 7), (False, 3)])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("shape", [(2, 5, 12, 13), (1, 5, 23, 40), (3, 5, 300), (2, 5, 6, 6, 6)])
-def test_single_places_are_products(shape, stride, bias, threads):
+@pytest.mark.parametrize("shape", [(2, 5, 12, 13), (1, 5, 43, 40), (3, 5, 800), (2, 5, 9, 9, 9)])
+def test_single_places_are_products(shape, stride, bias, outputs, threads):
     convolutions = pytest.importorskip(
         "tensorplug_cpu_cython.convolutions", reason="oneDNN is not installed", exc_type=ImportError
     )
     dims = len(shape) - 2
     options = ((stride,) * dims, (0,) * dims, (1,) * dims, 1)
-    check(convolutions, problem(shape, (7, 5, *(1,) * dims), *options, bias))
+    check(convolutions, problem(shape, (outputs, 5, *(1,) * dims), *options, bias))
+
+
+def test_products_of_many_samples_are_added_up_in_parts():
+    convolutions = pytest.importorskip(
+        "tensorplug_cpu_cython.convolutions", reason="oneDNN is not installed", exc_type=ImportError
+    )
+    shape, weight = (19, 260, 20, 20), (520, 260, 1, 1)
+    check(convolutions, problem(shape, weight, (1, 1), (0, 0), (1, 1), 1)[2:], NAMES[2:])

@@ -4,6 +4,8 @@ Images in rows are turned neither there nor back where each channel is convolved
 is a single place, which makes it a matrix product. All others are oneDNN's.
 """
 
+import numpy
+
 cimport numpy as np
 
 from . import depthwise, onednn, pointwise, products
@@ -13,7 +15,10 @@ from .layouts cimport ROWS, dense, laid_out
 np.import_array()
 
 cdef enum:
-    PLACES = 100  # of a plane, from which on products are faster than oneDNN's blocks
+    # Places of a plane from which on products are faster than oneDNN's blocks, and than its sums over places.
+    PLACES = 100
+    SUMMED = 400
+    PRODUCTS = 1 << 20  # elements of samples' products at a time
 
 
 cdef bint at_points(int dims, const np.npy_intp *window, tuple padding, object groups):
@@ -66,10 +71,27 @@ cdef np.ndarray multiplied(np.ndarray weight, np.ndarray image):
     return np.PyArray_Newshape(result, &wanted, np.NPY_CORDER)
 
 
-cdef bint are_planes(np.ndarray image) noexcept:
+cdef object summed(np.ndarray image, np.ndarray gradient):
+    """Return the sum over samples of gradient @ image.T, of their (channels, places)."""
+    cdef Py_ssize_t samples = np.PyArray_DIM(image, 0), i
+    cdef object x = image.reshape((samples, np.PyArray_DIM(image, 1), -1))
+    cdef object g = gradient.reshape((samples, np.PyArray_DIM(gradient, 1), -1))
+    # Many rows of few columns are multiplied faster than few rows of many.
+    cdef bint flip = np.PyArray_DIM(image, 1) > np.PyArray_DIM(gradient, 1)
+    cdef Py_ssize_t some = max(PRODUCTS // (np.PyArray_DIM(image, 1) * np.PyArray_DIM(gradient, 1)), 8)
+    if flip:
+        x, g = g, x
+    total = None
+    for i in range(0, samples, some):
+        part = products.matmul(g[i : i + some], x[i : i + some].transpose(0, 2, 1)).sum(0)
+        total = part if total is None else total + part
+    return total.T if flip else total
+
+
+cdef bint are_planes(np.ndarray image, Py_ssize_t places) noexcept:
     """Return whether a product is worth it."""
-    cdef Py_ssize_t samples = np.PyArray_DIM(image, 0) * np.PyArray_DIM(image, 1)
-    return samples and np.PyArray_SIZE(image) // samples >= PLACES
+    cdef Py_ssize_t planes = np.PyArray_DIM(image, 0) * np.PyArray_DIM(image, 1)
+    return planes and np.PyArray_SIZE(image) // planes >= places
 
 
 cdef np.ndarray matrix(np.ndarray weight):
@@ -92,7 +114,7 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
                     shape[i] = (np.PyArray_DIM(x, i) - 1) // <Py_ssize_t> stride[i - 2] + 1
                 x = thinned(x, shape, stride)
                 stride = (1,) * (dims - 2)
-            if bias is None and are_planes(x):
+            if bias is None and are_planes(x, PLACES):
                 return multiplied(matrix(w), x)
             input = x
     if found is not None:
@@ -122,7 +144,7 @@ def convolution_input(gradient, weight, size, tuple stride, tuple padding, tuple
                 view = (<object> x)[places_of(dims, np.PyArray_DIMS(g), stride)]
                 pointwise.copy(view, part, view)
                 return x
-            if are_planes(g) and tuple(size) == (<object> g).shape[2:]:
+            if are_planes(g, PLACES) and tuple(size) == (<object> g).shape[2:]:
                 return multiplied(matrix(w).T, g)
     if found is not None:
         return found
@@ -131,19 +153,25 @@ def convolution_input(gradient, weight, size, tuple stride, tuple padding, tuple
 
 def convolution_weight(input, gradient, kernel, tuple stride, tuple padding, tuple dilation, groups):
     """Return the adjoint with respect to the weight."""
-    cdef np.ndarray x, g = gradient
+    cdef np.ndarray x, g
     cdef np.npy_intp window[64]
-    cdef int layout, dims = np.PyArray_NDIM(g), i
+    cdef int layout, other, dims = np.PyArray_NDIM(gradient), i
     found = None
     if groups != 1:
         found = depthwise.convolution_weight(input, gradient, kernel, stride, padding, dilation, groups)
-    elif steps(stride) and np.PyArray_SIZE(g):
+    else:
         for i in range(dims - 2):
             window[i] = kernel[i]
-        x = dense(input, &layout)
-        if layout == ROWS and np.PyArray_SIZE(x) and at_points(dims, window, padding, groups):
-            input = thinned(x, np.PyArray_DIMS(g), stride)
-            stride = (1,) * (dims - 2)
+        if at_points(dims, window, padding, groups):
+            x, g = dense(input, &layout), dense(gradient, &other)
+            if layout == ROWS and other == ROWS and np.PyArray_SIZE(x) and np.PyArray_SIZE(g):
+                if steps(stride):
+                    x = thinned(x, np.PyArray_DIMS(g), stride)
+                    stride = (1,) * (dims - 2)
+                if are_planes(g, SUMMED):
+                    weight = numpy.ascontiguousarray(summed(x, g))
+                    return weight.reshape(weight.shape + (1,) * (dims - 2))
+                input, gradient = x, g
     if found is not None:
         return found
     return onednn.convolution_weight(input, gradient, kernel, stride, padding, dilation, groups)

@@ -242,49 +242,55 @@ cdef double work(np.ndarray target, np.ndarray weight) noexcept:
     return <double> np.PyArray_SIZE(target) * np.PyArray_SIZE(weight) / max(1, np.PyArray_DIM(weight, 0))
 
 
+cdef np.ndarray new_images(np.dtype descriptor, Py_ssize_t first, Py_ssize_t second, tuple spatial, int layout):
+    """Return a new array (first, second, *spatial)."""
+    cdef np.npy_intp shape[64]
+    cdef int i, count = <int> len(spatial)
+    shape[0], shape[1] = first, second
+    for i in range(count):
+        shape[i + 2] = spatial[i]
+    return laid_out(descriptor, count + 2, shape, layout)
+
+
+cdef tuple positions(np.ndarray image, np.ndarray weight, tuple stride, tuple padding, tuple dilation):
+    """Return how many windows there are along each dimension."""
+    cdef int i
+    cdef Py_ssize_t span
+    cdef list found = []
+    for i in range(np.PyArray_NDIM(image) - 2):
+        span = <Py_ssize_t> dilation[i] * (np.PyArray_DIM(weight, i + 2) - 1) + 1
+        found.append(
+            (np.PyArray_DIM(image, i + 2) + 2 * <Py_ssize_t> padding[i] - span) // <Py_ssize_t> stride[i] + 1
+        )
+    return tuple(found)
+
+
 def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation, groups):
     """Return the cross-correlation; channels last where the input is."""
-    cdef int layout, ignored, i
+    cdef int layout, ignored
     cdef np.ndarray x = dense(input, &layout), w = dense(weight, &ignored), y
-    cdef np.npy_intp shape[64]
-    shape[0] = np.PyArray_DIM(x, 0)
-    shape[1] = np.PyArray_DIM(w, 0)
-    for i in range(2, np.PyArray_NDIM(x)):
-        shape[i] = (
-            np.PyArray_DIM(x, i) + 2 * <np.npy_intp> padding[i - 2]
-            - <np.npy_intp> dilation[i - 2] * (np.PyArray_DIM(w, i) - 1) - 1
-        ) // <np.npy_intp> stride[i - 2] + 1
-    y = laid_out(x.dtype, np.PyArray_NDIM(x), shape, layout)
+    cdef tuple where = positions(x, w, stride, padding, dilation)
+    y = new_images(x.dtype, np.PyArray_DIM(x, 0), np.PyArray_DIM(w, 0), where, layout)
     if convolve(TP_CONVOLUTION, x, w, y, bias, stride, padding, dilation, groups):
         return y
     return fallbacks["convolution"](x.dtype)(input, weight, bias, stride, padding, dilation, groups)
 
 
-def convolution_input(gradient, weight, size, tuple stride, tuple padding, tuple dilation, groups):
+def convolution_input(gradient, weight, tuple size, tuple stride, tuple padding, tuple dilation, groups):
     """Return the adjoint with respect to the input; channels last where the gradient is."""
-    cdef int layout, ignored, i
+    cdef int layout, ignored
     cdef np.ndarray g = dense(gradient, &layout), w = dense(weight, &ignored), x
-    cdef np.npy_intp shape[64]
-    shape[0] = np.PyArray_DIM(g, 0)
-    shape[1] = np.PyArray_DIM(w, 1) * <np.npy_intp> groups
-    for i in range(2, np.PyArray_NDIM(g)):
-        shape[i] = size[i - 2]
-    x = laid_out(g.dtype, np.PyArray_NDIM(g), shape, layout)
+    x = new_images(g.dtype, np.PyArray_DIM(g, 0), np.PyArray_DIM(w, 1) * <Py_ssize_t> groups, size, layout)
     if convolve(TP_CONVOLUTION_INPUT, x, w, g, None, stride, padding, dilation, groups):
         return x
     return fallbacks["convolution_input"](g.dtype)(gradient, weight, size, stride, padding, dilation, groups)
 
 
-def convolution_weight(input, gradient, kernel, tuple stride, tuple padding, tuple dilation, groups):
+def convolution_weight(input, gradient, tuple kernel, tuple stride, tuple padding, tuple dilation, groups):
     """Return the adjoint with respect to the weight."""
-    cdef int layout, other, i
+    cdef int layout, other
     cdef np.ndarray x = dense(input, &layout), g = dense(gradient, &other), w
-    cdef np.npy_intp shape[64]
-    shape[0] = np.PyArray_DIM(g, 1)
-    shape[1] = np.PyArray_DIM(x, 1) // <np.npy_intp> groups
-    for i in range(2, np.PyArray_NDIM(x)):
-        shape[i] = kernel[i - 2]
-    w = laid_out(x.dtype, np.PyArray_NDIM(x), shape, ROWS)
+    w = new_images(x.dtype, np.PyArray_DIM(g, 1), np.PyArray_DIM(x, 1) // <Py_ssize_t> groups, kernel, ROWS)
     if convolve(TP_CONVOLUTION_WEIGHT, x, w, g, None, stride, padding, dilation, groups):
         return w
     return fallbacks["convolution_weight"](x.dtype)(input, gradient, kernel, stride, padding, dilation, groups)
