@@ -11,6 +11,7 @@ VENV := .venv
 BENCH := .venv-bench
 COMPILED := .venv-compiled
 PLUGINS := .venv-plugins
+OLDEST := .venv-oldest
 CUDA := .venv-cuda
 CYTHON := .venv-cython
 ONEDNN := onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
@@ -20,7 +21,7 @@ FOLDERS := src core autograd nn array_api optim amp data distributions testing p
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -32,6 +33,7 @@ help:
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
+	@echo 'make test-oldest        run the tests on the oldest packages that are allowed'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
@@ -62,6 +64,11 @@ test-pythons:
 	    python$$version -c '' 2>/dev/null || { echo "no python$$version"; continue; }; \
 	    $(MAKE) test-compiled PYTHON=python$$version COMPILED=$(COMPILED)-$$version || exit; \
 	done
+
+# On the oldest packages that pyproject.toml allows.
+test-oldest: export OMP_NUM_THREADS = 1
+test-oldest: $(OLDEST)/.oldest
+	$(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(addprefix tests/,autograd core nn ops) --pyargs tensorplug.testing.conformance --every 4
 
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
@@ -145,7 +152,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -177,6 +184,12 @@ $(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
 $(CYTHON)/.cython: $(SOURCES) $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*') | $(CYTHON)/.made
 	rm -rf build && TENSORPLUG_PURE=1 $(CYTHON)/bin/python $(PIP_INSTALL) . hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1' $(ONEDNN)
 	rm -rf backends/cpu_cython/build && $(CYTHON)/bin/python $(PIP_INSTALL) --no-build-isolation backends/cpu_cython
+	@touch $@
+
+$(OLDEST)/.oldest: pyproject.toml | $(OLDEST)/.made
+	$(OLDEST)/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])' | \
+	    sed 's/>=/==/g' | xargs $(OLDEST)/bin/python $(PIP_INSTALL) hypothesis pytest pytest-xdist 'setuptools>=77'
+	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # CuPy without the toolkit's libraries, of which only the compiler is needed here.

@@ -134,7 +134,9 @@ def _cond_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _cond(A: Any, p: Any = None) -> Any:
-    return np.full((), np.inf) if A.size and not A.any() else np.linalg.cond(A, p)
+    if A.size and not A.any():
+        return np.full((), np.inf)
+    return np.real(np.linalg.cond(A, p))  # NumPy before 2.4 gives complex numbers some norms
 
 
 RECORDS = [
