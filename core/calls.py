@@ -20,8 +20,15 @@ from .writing import inplace
 
 def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a primitive that is no view, by its rule or by what the rule is known to come to."""
-    if args and type(args[0]) in (list, tuple) and first_tensor(args[0]) is not None:
-        return execute(op, op.function(*args, **kwargs))
+    for arg in args:
+        # Tensors in a list, and slices, are no keys.
+        if (
+            type(arg) in (list, tuple)
+            and arg
+            and type(arg[0]) is not int
+            and (type(arg[0]) is slice or first_tensor(arg) is not None)
+        ):
+            return execute(op, op.function(*args, **kwargs))
     key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)

@@ -182,7 +182,8 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
         while basic and basic[-1] is _ALL:
             basic.pop()
         found = tuple(basic)
-        input = show(BASIC_INDEX, input, (found,), sliced_shape(shape, found))
+        if found:
+            input = show(BASIC_INDEX, input, (found,), sliced_shape(shape, found))
     return input, indices if advanced else []
 
 

@@ -14,7 +14,7 @@ from .op import Op, Spec
 from .pointwise import factor_of, fits
 from .runtime import RefusingRuntime
 from .shapes import Shape
-from .tensor_base import TensorBase, bump_version
+from .tensor_base import TRACKED, TensorBase, bump_version
 
 
 def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -176,6 +176,15 @@ def run_inplace(
     return target
 
 
+def _is_tracked_view(target: Any) -> bool:
+    """Return whether a view, or the tensor that it shows, requires grad."""
+    extra = target._extra
+    if extra is None or extra.view is None:
+        return True
+    gradient = current.gradient
+    return bool(gradient.requires_grad(target) or gradient.requires_grad(extra.view.base))
+
+
 def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     """Write the op's result into `target` if that takes neither conversion nor recording.
 
@@ -184,7 +193,9 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     kind = target._kind
     index = op.index
     writer = kind.writers[index]
-    if writer is None or target._state or (op.pointwise and kind.results[index] is not kind):
+    if writer is None or (op.pointwise and kind.results[index] is not kind):
+        return False
+    if target._state and (target._state == TRACKED or _is_tracked_view(target)):
         return False
     if op.elementwise and (current.preferences or len(args) + 1 != op.arity):
         return False

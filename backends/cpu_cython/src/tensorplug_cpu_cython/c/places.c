@@ -229,6 +229,17 @@ TAKE(16, uint128)
                         _Pragma("omp atomic write") wrong = 1;                                         \
                         continue;                                                                      \
                     }                                                                                  \
+                    if (!from_end && skip < 0 && step == sizeof(T) && apart == sizeof(T)) {            \
+                        T *to = (T *)data;                                                             \
+                        const T *source = (const T *)from;                                             \
+                        for (ptrdiff_t k = 0; k < n; k++) {                                            \
+                            const T old = to[where[k]];                                                \
+                            const T given = source[k];                                                 \
+                            (void)old;                                                                 \
+                            to[where[k]] = combined;                                                   \
+                        }                                                                              \
+                        continue;                                                                      \
+                    }                                                                                  \
                     for (ptrdiff_t k = 0; k < n; k++) {                                                \
                         int64_t t = where[k];                                                          \
                         t = t < 0 ? t + wrap : t;                                                      \
