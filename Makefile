@@ -120,10 +120,12 @@ format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
 	$(VENV)/bin/ruff format
 
-# Overhead and kernels are measured on the CPU. On "cuda" the toolkit's libraries are installed first: about 2 GB.
+# Overhead is measured on the CPU. On "cuda" the toolkit's libraries are installed first: about 2 GB.
 bench: $(BENCH)/.bench
 ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cuda_cupy[cuda13]'
+	$(BENCH)/bin/python -m benchmarks.accelerator --device $(DEVICE)
+	$(BENCH)/bin/python -m benchmarks.kernels --device $(DEVICE) $(KERNELS)
 else
 	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cpu_cython[onednn]'
 	$(BENCH)/bin/python -m benchmarks.overhead

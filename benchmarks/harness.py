@@ -181,7 +181,7 @@ def largest_difference(ours: Function, theirs: Function) -> float:
 def _arrays(value: Any) -> list[np.ndarray]:
     if isinstance(value, (list, tuple)):
         return [array for item in value for array in _arrays(item)]
-    return [value.detach().numpy() if hasattr(value, "detach") else np.asarray(value)]
+    return [value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)]
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> float:

@@ -45,7 +45,7 @@ class Work:
     others: tuple[Shape, ...] = ()
     operations: Callable[[int], float] | None = None
 
-    def make(self, size: int) -> Callable[[Any], Callable[[], Any]]:
+    def make(self, size: int, device: str = "cpu") -> Callable[[Any], Callable[[], Any]]:
         """Return what sets the op up in a library, as `harness.Case` wants it."""
         generator = np.random.default_rng(0)
         values = self.values or normal
@@ -56,7 +56,7 @@ class Work:
         ]
 
         def set_up(lib: Any) -> Callable[[], Any]:
-            tensors = [lib.from_numpy(array.copy()) for array in arrays]
+            tensors = [lib.from_numpy(array.copy()).to(device) for array in arrays]
             return lambda: self.run(lib, *tensors)
 
         return set_up
@@ -196,9 +196,9 @@ def copies() -> Iterator[Work]:
     yield Work("copy", flat, lambda lib, x: x.clone(), 2)
     yield Work("copy_", flat, lambda lib, x, y: x.copy_(y), 2, 2)
     yield Work("zeros_like", flat, lambda lib, x: lib.zeros_like(x), 1)
-    yield Work("full", flat, lambda lib, x: lib.full(x.shape, 1.5), 1)
+    yield Work("full", flat, lambda lib, x: lib.full(x.shape, 1.5, device=x.device), 1)
     yield Work("fill_", flat, lambda lib, x: x.fill_(1.5), 1)
-    yield Work("arange", flat, lambda lib, x: lib.arange(x.shape[0]), 2)
+    yield Work("arange", flat, lambda lib, x: lib.arange(x.shape[0], device=x.device), 2)
     yield Work("transpose copy", square, lambda lib, x: x.t().contiguous(), 2)
     yield Work("transpose copy int64", square, lambda lib, x: x.t().contiguous(), 4, values=whole)
     yield Work("permute copy", images, lambda lib, x: x.permute(0, 2, 3, 1).contiguous(), 2)
@@ -216,7 +216,7 @@ def copies() -> Iterator[Work]:
     yield Work("pad", square, lambda lib, x: functional(lib).pad(x, (1, 1, 1, 1)), 2)
 
     def index_select(lib: Any, x: Any) -> Any:
-        return x.index_select(0, (lib.arange(x.shape[0]) * 7) % x.shape[0])
+        return x.index_select(0, (lib.arange(x.shape[0], device=x.device) * 7) % x.shape[0])
 
     yield Work("index_select rows", rows, index_select, 2)
     yield Work("masked_fill", flat, lambda lib, x: x.masked_fill(x > 0, 1.0), 3.5)

@@ -6,6 +6,7 @@ That is the speed at which it copies memory, or multiplies matrices, both measur
 
     python -m benchmarks.kernels --threads 2
     python -m benchmarks.kernels --quick --filter 'softmax|sum'
+    python -m benchmarks.kernels --device cuda
 
 An op that is slower than torch by more than a tenth is listed at the end. The exit status is 1 if the two
 libraries' numbers disagree or a case can't run, never because of a slow ratio.
@@ -60,6 +61,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a rough look: fewer, shorter rounds")
     parser.add_argument("--filter", default="", metavar="PATTERN", help="ops that match a regex")
     parser.add_argument("--threads", type=int, default=2, help="of both libraries (default: 2)")
+    parser.add_argument("--device", default="cpu", help="of both libraries (default: cpu)")
     parser.add_argument(
         "--out", type=Path, default=Path("out/bench"), help="folder to write (default: out/bench)"
     )
@@ -87,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     import tensorplug as tp
 
-    from . import harness
+    from . import devices, harness
 
     torch.set_num_threads(options.threads)
     tp.set_num_threads(options.threads)
@@ -96,16 +98,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"error: no op matches {options.filter.pattern!r}", file=sys.stderr)
         return 2
-    bandwidth = copy_bandwidth()
-    peak = product_peak(np, torch, tp)
+    device, libraries = options.device, (tp, torch)
+    if device == devices.HOST:
+        bandwidth, peak, sizes = copy_bandwidth(), product_peak(np, torch, tp), SIZES
+    else:
+        bandwidth = max(devices.copy_bandwidth(device, library) for library in libraries)
+        peak = max(devices.product_peaks(device, library)["float32"] for library in libraries)
+        sizes = devices.SIZES
     print(f"copy bandwidth: {bandwidth / 1e9:.1f} GB/s; products: {peak / 1e9:.1f} GFLOP/s")
     print(f"{harness.HEADER:100}          speed   share")
     results = []
     speeds = {}
     for work in chosen:
-        for size in SIZES:
-            case = harness.Case(f"{work.name} {size:.0e}", work.make(size), work.tolerance)
-            result = harness.measure(case, tp, torch, rounds, seconds)
+        for size in sizes:
+            case = harness.Case(f"{work.name} {size:.0e}", work.make(size, device), work.tolerance)
+            clock = devices.clock(device, libraries)
+            result = harness.measure(case, tp, torch, rounds, seconds, clock)
             results.append(result)
             if result.error:
                 print(harness.row(result), flush=True)
@@ -129,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = {
         **about(rounds, seconds),
         "threads": options.threads,
+        "device": device,
         "copy_bandwidth": bandwidth,
         "product_peak": peak,
         "speeds": speeds,

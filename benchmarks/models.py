@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from . import harness, overhead
+from . import devices, harness, overhead
 from .harness import Result
 from .worker import OTHERS, TABLE1, Work, Worker
 
@@ -41,6 +41,8 @@ COMPARED_STEPS = 2  # so that the second loss tells of the first gradients
 # row, makes of a rounding error in float32 some per cent of the next loss.
 TOLERANCE = 1e-3
 TOLERANCES = {"resnet50": 0.1, "mobilenet": 0.1}
+# Of losses that were computed with fewer digits.
+PRECISION_TOLERANCES = {"tf32": 2e-2, "bfloat16": 0.1, "float16": 0.1}
 
 Peaks = tuple[float, float]
 
@@ -75,8 +77,12 @@ def measure(
     peaks : tuple of float
         Megabytes of memory of tensorplug's process and of torch's.
     """
-    titles = [f"{work.model}, {kind}" for kind in ("inference", "training step")]
-    tolerance = TOLERANCES.get(work.model, TOLERANCE)
+    how = "" if work.precision == "float32" else f" {work.precision}"
+    how += " channels last" if work.channels_last and work.device != devices.HOST else ""
+    titles = [f"{work.model}{how}, {kind}" for kind in ("inference", "training step")]
+    tolerance = max(
+        TOLERANCES.get(work.model, TOLERANCE), PRECISION_TOLERANCES.get(work.precision, 0.0)
+    )
     try:
         with ExitStack() as stack:
             setups = [work, work, *[replace(work, **VARIANTS[name]) for name in variants]]
@@ -144,6 +150,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, help="instead of each network's usual batch")
     parser.add_argument("--device", default="cpu", help="of both libraries (default: cpu)")
     parser.add_argument(
+        "--precision",
+        action="append",
+        choices=devices.PRECISIONS,
+        help="of both libraries, several times if wanted (default: float32, on other devices than the "
+        "CPU also tf32 and bfloat16)",
+    )
+    parser.add_argument(
         "--channels-last", action="store_true", help="weights and images in channels_last order"
     )
     parser.add_argument(
@@ -175,6 +188,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not options.models:
         parser.error(f"no network matches {options.filter.pattern!r}")
     return options
+
+
+def works(options: argparse.Namespace) -> Iterator[Work]:
+    """Yield what is to run: off the CPU in several precisions, and images in both orders."""
+    there = options.device != devices.HOST
+    precisions = options.precision or (("float32", "tf32", "bfloat16") if there else ("float32",))
+    for name in options.models:
+        both = there and name in IMAGES and not options.channels_last
+        for precision in precisions:
+            for channels_last in (False, True) if both else (options.channels_last,):
+                yield Work(
+                    name,
+                    not options.quick,
+                    options.batch,
+                    options.threads,
+                    channels_last,
+                    options.processor_time,
+                    options.device,
+                    precision=precision,
+                )
 
 
 def variants_of(work: Work, options: argparse.Namespace) -> list[str]:
@@ -218,16 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: list[Result] = []
     peaks: dict[str, Peaks] = {}
     print(HEADER)
-    for name in options.models:
-        work = Work(
-            name,
-            not options.quick,
-            options.batch,
-            options.threads,
-            options.channels_last,
-            options.processor_time,
-            options.device,
-        )
+    for work in works(options):
         for result, peak in measure(work, rounds, seconds, variants=variants_of(work, options)):
             results.append(result)
             peaks[result.name] = peak
@@ -245,6 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "channels_last": options.channels_last,
         "batch": options.batch,
         "device": options.device,
+        "precisions": options.precision,
         "processor_time": options.processor_time,
         "peak_megabytes": peaks,
         "means": {what: ratio for what, ratio in means.items() if math.isfinite(ratio)},

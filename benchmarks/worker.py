@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import devices
 from .libraries import EXAMPLES, load
 
 TABLE1 = ("alexnet", "vgg19", "resnet50", "mobilenet", "gnmt", "ncf")
@@ -44,6 +45,8 @@ class Work:
         Whether the seconds of all threads on a processor count, not those on the clock.
     device : str
         Where both compute; each step ends with a loss on the host, so nothing is left in a queue.
+    precision : str
+        One of `devices.PRECISIONS`.
     malloc_tuned : bool
         Whether the C library keeps all memory that it ever had, instead of returning large blocks.
     """
@@ -56,6 +59,7 @@ class Work:
     processor_time: bool = False
     device: str = "cpu"
     malloc_tuned: bool = False
+    precision: str = "float32"
 
 
 class Worker:
@@ -158,6 +162,7 @@ class Session:
         else:
             tasks, options = load(Path(__file__).parent, "networks", library), {}
         self.library = library
+        self.work = work
         self.task = tasks.make(work.model, full=work.full, batch=work.batch, **options)
         self.batch = next(self.task.batches)
         self.training = True
@@ -187,30 +192,44 @@ class Session:
         self.training = training
         self.task.model.train(training)
         reset_peak()
+        if self.work.device != devices.HOST:
+            devices.reset_peak(self.library, self.work.device)
 
     def run(self, calls: int) -> tuple[float, float]:
         """Make the calls."""
         loss = 0.0
         call = self._step if self.training else self._evaluate
-        start = self.clock()
-        for _ in range(calls):
-            loss = call()
-        return self.clock() - start, loss
+        # The switches of products hold for the backward pass as well, autocast for the loss alone.
+        with devices.precision(self.library, self.work.device, self.work.precision, autocast=False):
+            start = self.clock()
+            for _ in range(calls):
+                loss = call()
+            return self.clock() - start, loss
 
     def peak(self, _: None) -> float:
-        """Return the peak of the memory."""
+        """Return the peak of the memory, of the device's where that is another."""
+        if self.work.device != devices.HOST:
+            return devices.peak_megabytes(self.library, self.work.device)
         return peak_megabytes()
+
+    def _loss(self) -> Any:
+        half = self.work.precision if self.work.precision in ("bfloat16", "float16") else None
+        if half is None:
+            return self.task.loss(self.task.model, self.batch)
+        kind = self.work.device.partition(":")[0]
+        with self.library.autocast(kind, dtype=getattr(self.library, half)):
+            return self.task.loss(self.task.model, self.batch)
 
     def _step(self) -> float:
         self.task.optimizer.zero_grad()
-        loss = self.task.loss(self.task.model, self.batch)
+        loss = self._loss()
         loss.backward()
         self.task.optimizer.step()
         return loss.item()
 
     def _evaluate(self) -> float:
         with self.library.inference_mode():
-            return self.task.loss(self.task.model, self.batch).item()
+            return self._loss().item()
 
 
 def reset_peak() -> None:

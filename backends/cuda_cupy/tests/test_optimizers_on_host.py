@@ -1,4 +1,4 @@
-"""The kernels of further optimizers and of the scaler, compiled for the host, give what the ops' bodies give."""
+"""The kernels of further optimizers and of the scaler, compiled for the host, against the ops' bodies."""
 
 import numpy as np
 import pytest

@@ -139,6 +139,8 @@ def test_the_runtime_uses_what_cupy_has():
         "using_allocator", "runtime.deviceCanAccessPeer", "runtime.deviceSynchronize",
         "runtime.getDeviceProperties", "runtime.memGetInfo", "memory.OutOfMemoryError",
         "device.get_cublas_handle", "Stream.begin_capture", "Stream.end_capture", "Stream.wait_event",
+        "Stream.from_external", "Stream.is_capturing", "Graph.launch", "runtime.streamCaptureModeGlobal",
+        "runtime.streamCaptureModeThreadLocal", "runtime.streamCaptureModeRelaxed",
     ):  # fmt: skip
         found_in_cupy(f"cuda.{name}")
     for name in (
@@ -150,6 +152,11 @@ def test_the_runtime_uses_what_cupy_has():
         "malloc",
     ):
         assert hasattr(cupy.cuda.MemoryPool, name)
+
+
+def test_arrays_can_be_watched():
+    """``uses.Uses`` learns through a weak reference that an array is gone."""
+    assert cupy.ndarray.__weakrefoffset__
 
 
 def test_the_default_allocator_is_told_from_others():
