@@ -11,7 +11,7 @@ cdef Current current
 cdef int TRACKED
 
 @cython.locals(
-    known=Known, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, raw=list, number=Py_ssize_t,
+    known=Known, tracked=bint, several=bint, position=Py_ssize_t, tensor=TensorBase, state=int, raw=list, number=Py_ssize_t,
     place=Py_ssize_t, kind=Kind, result=Kind, index=Py_ssize_t, output=TensorBase,
 )
 cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
@@ -33,6 +33,9 @@ cpdef run_overridden(Op op, tuple args, dict kwargs)
 
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel_or_body(Op op, tuple values, Kind kind, tuple args, dict kwargs)
+
+@cython.locals(arrays=list)
+cdef tuple _wrapped(Kind kind, object results)
 
 @cython.locals(targets=list, raw=list, target=TensorBase)
 cdef _run_writing(Op op, tuple values, Kind kind)

@@ -15,7 +15,7 @@ from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
 def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by what is known of calls like this one."""
-    if op.writes or len(op.outputs) != 1:
+    if op.writes:
         return run_overridden(op, args, kwargs)
     if args and type(args[0]) is list:
         return _call_of_list(op, memory, args, kwargs)
@@ -34,7 +34,8 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
             state = tensor._state
             if state and (state == TRACKED or current.gradient.requires_grad(tensor)):
                 tracked = True
-    if not known.native or current.verify or (tracked and op.rule is None):
+    several = len(op.outputs) != 1
+    if not known.native or current.verify or (tracked and (several or op.rule is None)):
         return run_overridden(op, args, kwargs)
     raw = known.raw.copy()
     for number, place in enumerate(known.places):
@@ -45,6 +46,8 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
         array = kind.kernels[op.index](*raw)
     except Warning:  # where warnings are errors
         array = call_kernel(op, kind, raw)
+    if several:
+        return _wrapped(kind, array)
     result = known.result
     if result is None:  # the first call like this
         if type(array) is not kind.array_type:
@@ -92,6 +95,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         array = kind.kernels[op.index](*raw)
     except Warning:  # where warnings are errors
         array = call_kernel(op, kind, raw)
+    if len(op.outputs) != 1:
+        return _wrapped(kind, array)
     if type(array) is not kind.array_type:
         array = kind.as_array(array)
     result = kind.with_dtype(kind.runtime.dtype(array))
@@ -169,10 +174,15 @@ def _run_kernel_or_body(
     results = call_kernel(op, kind, raw)
     if current.verify:
         _verify_composite(op, kind, results, args, kwargs)
-    runtime = kind.runtime
     if len(op.outputs) == 1:
         results = kind.as_array(results) if type(results) is not kind.array_type else results
-        return wrap(results, kind.with_dtype(runtime.dtype(results)))
+        return wrap(results, kind.with_dtype(kind.runtime.dtype(results)))
+    return _wrapped(kind, results)
+
+
+def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
+    """Return the tensors of what a kernel with several outputs returned."""
+    runtime = kind.runtime
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
     return tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
 

@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.creation import fill_new
+from tensorplug.core.ops.gathering import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
@@ -45,6 +46,16 @@ def count_of(shape: Shape, dim: Shape) -> int:
 
 def _sum(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
     return restore(g, input_shape, dim, keepdim)
+
+
+def _nansum(g: Any, input: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
+    return restore(g, input_shape, dim, keepdim).masked_fill(input != input, 0)
+
+
+def _chosen(g_values: Any, indices: Any, input_shape: Shape, dim: int, keepdim: bool) -> Any:
+    if not keepdim and input_shape:
+        g_values, indices = g_values.unsqueeze(dim), indices.unsqueeze(dim)
+    return _gathered_sum(g_values, input_shape, dim, indices)
 
 
 def _mean(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
@@ -96,5 +107,8 @@ DERIVATIVES = [
     derivative("prod", input=_prod),
     derivative("amax", input=_shared),
     derivative("amin", input=_shared),
-    *not_differentiable("any", "all", "argmax", "argmin"),
+    derivative("_max_along", input=_chosen),
+    derivative("_min_along", input=_chosen),
+    derivative("_nansum", input=_nansum),
+    *not_differentiable("any", "all", "argmax", "argmin", "_count_nonzero"),
 ]

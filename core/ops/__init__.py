@@ -30,6 +30,7 @@ from . import (
     elementary,
     error_functions,
     expansion,
+    extremes,
     fourier,
     fourier_dimensions,
     gamma,
@@ -93,6 +94,7 @@ FAMILIES: tuple[_ModuleType, ...] = (
     powers,
     division,
     reductions,
+    extremes,
     shape,
     dimension_order,
     expansion,
@@ -166,6 +168,7 @@ from .einstein_sums import *
 from .elementary import *
 from .error_functions import *
 from .expansion import *
+from .extremes import *
 from .fourier import *
 from .fourier_dimensions import *
 from .gamma import *

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
-from ..operators import Spec, composite, handle, primitive
+from ..operators import Spec, composite, primitive
 from ..shapes import Shape, normalize_dim, normalize_dims, reduced_shape
-from ..tensor_base import TensorBase
 from . import results
 from .rules import cast, check_tensor
 
@@ -16,12 +15,9 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
-    "min", "nanmean", "nansum", "prod", "sum",
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "mean", "nanmean",
+    "nansum", "prod", "sum",
 ]  # fmt: skip
-
-_MAXIMUM = handle("maximum")
-_MINIMUM = handle("minimum")
 
 Dims = int | Sequence[int] | None
 
@@ -110,9 +106,18 @@ def nansum(
     check_tensor(input, "nansum")
     if input.dtype.category == COMPLEX:
         raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
-    if input.dtype.category == FLOATING:
-        input = input.masked_fill(input != input, 0)
-    return sum(input, dim, keepdim, dtype=dtype)
+    if input.dtype.category != FLOATING or dtype is not None:
+        if input.dtype.category == FLOATING:
+            input = input.masked_fill(input != input, 0)
+        return sum(input, dim, keepdim, dtype=dtype)
+    check_flag(keepdim, "nansum")
+    return _nansum(input, normalize_dims(dim, len(input._shape), "nansum"), keepdim)
+
+
+@composite(method=False)
+def _nansum(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
+    """Return :func:`nansum` for canonical arguments."""
+    return sum(input.masked_fill(input != input, 0), dim, keepdim)
 
 
 @primitive("input, dim, keepdim")
@@ -264,6 +269,12 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     tensor([1, 2])
     """
     check_tensor(input, "count_nonzero")
+    return _count_nonzero(input, normalize_dims(dim, len(input._shape), "count_nonzero"))
+
+
+@composite(method=False)
+def _count_nonzero(input: Tensor, dim: Shape) -> Tensor:
+    """Return :func:`count_nonzero` for canonical arguments."""
     return sum(input != 0, dim)
 
 
@@ -401,104 +412,3 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Spec
     tensor([0, 1])
     """
     return _position("argmin", input, dim, keepdim)
-
-
-def pick(input: Tensor, dim: int, positions: Tensor, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return (values, indices): the elements at `positions`, which kept the dimension `dim`."""
-    values = input.gather(dim, positions)
-    if keepdim or not input._shape:
-        return values, positions
-    return values.squeeze(dim), positions.squeeze(dim)
-
-
-def _split_arguments(
-    name: str, dim: Any, keepdim: Any, other: Any
-) -> tuple[Tensor | None, int | None, bool]:
-    """Return (other, dim, keepdim) of a call of max or min, which have three forms."""
-    if isinstance(dim, TensorBase):
-        if other is not None:
-            raise TypeError(f"{name}() takes one other tensor, got two")
-        dim, other = None, dim
-    if other is not None and dim is not None:
-        raise TypeError(f"{name}() takes either dim or another tensor, got both")
-    if dim is None and keepdim:
-        raise TypeError(f"{name}(): keepdim needs a dim; {'a' + name}() keeps all dimensions")
-    return other, dim, keepdim
-
-
-@composite(outputs="values, indices")
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the largest element, the largest along a dimension with its place, or ``maximum``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Any dtype but a complex one.
-    dim : int or Tensor, optional
-        The dimension to reduce; a tensor here is `other`.
-    keepdim : bool
-        Whether the reduced dimension stays, with size 1.
-    other : Tensor, optional
-        Return the elementwise maximum of `input` and `other`.
-
-    Returns
-    -------
-    Tensor or named tuple (values, indices)
-        A tuple where `dim` is given.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.max(tp.tensor([[1, 5], [3, 2]]))
-    tensor(5)
-    >>> tp.max(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
-    tensor([1, 0])
-    """
-    check_tensor(input, "max")
-    other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
-    if other is not None:
-        return _MAXIMUM.call(input, other)
-    if dim is None:
-        return amax(input)
-    dim = normalize_dim(dim, len(input._shape), "max")
-    ordered = cast(input, uint8) if input.dtype is bool_ else input
-    return results.max(*pick(input, dim, argmax(ordered, dim, True), keepdim))
-
-
-@composite(outputs="values, indices")
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the smallest element, the smallest along a dimension with its place, or ``minimum``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Any dtype but a complex one.
-    dim : int or Tensor, optional
-        The dimension to reduce; a tensor here is `other`.
-    keepdim : bool
-        Whether the reduced dimension stays, with size 1.
-    other : Tensor, optional
-        Return the elementwise minimum of `input` and `other`.
-
-    Returns
-    -------
-    Tensor or named tuple (values, indices)
-        A tuple where `dim` is given.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.min(tp.tensor([[1, 5], [3, 2]]))
-    tensor(1)
-    >>> tp.min(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
-    tensor([0, 1])
-    """
-    check_tensor(input, "min")
-    other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
-    if other is not None:
-        return _MINIMUM.call(input, other)
-    if dim is None:
-        return amin(input)
-    dim = normalize_dim(dim, len(input._shape), "min")
-    ordered = cast(input, uint8) if input.dtype is bool_ else input
-    return results.min(*pick(input, dim, argmin(ordered, dim, True), keepdim))

@@ -8,7 +8,8 @@ from ..dtypes import FLOATING, INTEGER, int64
 from ..operators import Spec, composite, handle, primitive
 from ..shapes import as_shape, normalize_dim
 from . import results
-from .reductions import argmax, check_not_empty, pick, refuse_complex, sum
+from .extremes import pick
+from .reductions import argmax, check_not_empty, refuse_complex, sum
 from .rules import check_tensor
 
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ import numpy
 
 cimport numpy as np
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from . import pointwise
 
 from .machine cimport (
-    TP_BF16, TP_F16, TP_F32, TP_I64, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for,
+    TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_I64, TP_TYPES, TP_U8, descriptors, new_array, plain_array, simd_level, threads_for,
     type_of,
 )
 
@@ -16,7 +17,7 @@ np.import_array()
 
 cdef extern from "c/reductions.h":
     enum:
-        TP_REDUCTIONS
+        TP_SUM, TP_REDUCTIONS
     ctypedef struct tp_reduction:
         Py_ssize_t kept[2]
         Py_ssize_t reduced[2]
@@ -26,7 +27,7 @@ cdef extern from "c/reductions.h":
     ctypedef void (*tp_reduce)(const char *, char *, const tp_reduction *, char *, int) noexcept nogil
     ctypedef void (*tp_arg)(const char *, np.npy_int64 *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_reductions:
-        tp_reduce reduce[4][10]
+        tp_reduce reduce[5][10]
         tp_arg arg[2][10]
 
 cdef extern from *:
@@ -36,7 +37,7 @@ cdef extern from *:
     const tp_reductions *tp_reductions_kernels(int)
 
 cdef const tp_reductions *kernels = tp_reductions_kernels(simd_level)
-SUM, MAX, MIN, PROD = range(4)
+SUM, MAX, MIN, PROD, NANSUM = range(5)
 
 cdef enum:
     GRAIN = 32768, HOLD = 8192
@@ -74,16 +75,23 @@ cdef int merge(
 
 
 cdef class Reduction:
-    """A reduction: sum, mean, amax, amin or prod."""
+    """A reduction: sum, mean, amax, amin, prod or nansum; or of truth values: any, all or how many hold."""
 
     cdef int kind
-    cdef bint is_mean
+    cdef bint is_mean, of_truth
     cdef object fallback
 
-    def __init__(self, int kind, fallback, bint is_mean=False):
+    def __init__(self, int kind, fallback=None, bint is_mean=False, bint of_truth=False):
         self.kind = kind
         self.is_mean = is_mean
+        self.of_truth = of_truth
         self.fallback = fallback
+
+    def count(self, input, dim):
+        """Return how many elements over the dimensions `dim` are not zero."""
+        if not np.PyArray_SIZE(plain_array(input)):
+            return numpy.asarray(numpy.count_nonzero(input, axis=dim))
+        return self.call(input, dim, False)
 
     def call(self, input, dim, keepdim):
         """Return the reduction of `input` over the dimensions `dim`."""
@@ -99,7 +107,16 @@ cdef class Reduction:
         cdef char *partial
         cdef char stack[1024]
         cdef int threads
-        if number == TP_F16 or number == TP_BF16:
+        cdef int to = number
+        if self.of_truth:
+            # torch keeps its old truth values in uint8.
+            to = TP_I64 if self.kind == TP_SUM else TP_U8 if number == TP_U8 else TP_BOOL
+            if not total:
+                return numpy.asarray(self.fallback(input, dim, keepdim), descriptors[to])
+            if number != TP_BOOL:
+                array = pointwise.cast(array, descriptors[TP_BOOL])
+            number = TP_BOOL
+        elif number == TP_F16 or number == TP_BF16:
             wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
             return pointwise.cast(wide, descriptors[number])
         function = kernels.reduce[self.kind][number] if number >= 0 else NULL
@@ -143,7 +160,7 @@ cdef class Reduction:
             form.reduced_strides[0], form.reduced_strides[1] = form.reduced_strides[1], form.reduced_strides[0]
         count = form.kept[0] * form.kept[1]
         form.divisor = <double> (total // count) if self.is_mean else 1.0
-        result = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+        result = new_array(<np.dtype> descriptors[to], out_dims, shape, NULL)
         threads = threads_for(total, GRAIN)
         partial = stack
         if count < 4 * threads and (threads + 1) * count * 8 > <Py_ssize_t> sizeof(stack):
@@ -214,10 +231,58 @@ cdef class Place:
         return result
 
 
+cdef void pick(
+    const char *from_, const np.npy_int64 *places, char *to, Py_ssize_t before, Py_ssize_t n, Py_ssize_t after,
+    Py_ssize_t size,
+) noexcept nogil:
+    cdef Py_ssize_t i, j, k = 0
+    for i in range(before):
+        for j in range(after):
+            memcpy(to + k * size, from_ + ((i * n + places[k]) * after + j) * size, size)
+            k += 1
+
+
+cdef class Extreme:
+    """The largest (0) or smallest (1) elements along a dimension, and where the first of each is."""
+
+    cdef Place place
+
+    def __init__(self, int kind, fallback):
+        self.place = Place(kind, fallback)
+
+    def call(self, input, int dim, bint keepdim):
+        """Return the elements and their places."""
+        cdef np.ndarray array = plain_array(input), values, places
+        cdef Py_ssize_t before = 1, n = 1, after = 1
+        cdef int i
+        if not np.PyArray_IS_C_CONTIGUOUS(array):
+            array = pointwise.clone(array)
+        found = self.place.call(array, dim, keepdim)
+        if not np.PyArray_SIZE(array):
+            return numpy.empty(found.shape, array.dtype), found
+        places = found
+        values = new_array(
+            <np.dtype> np.PyArray_DESCR(array), np.PyArray_NDIM(places), np.PyArray_DIMS(places), NULL
+        )
+        for i in range(np.PyArray_NDIM(array)):
+            if i < dim:
+                before *= np.PyArray_DIM(array, i)
+            elif i == dim:
+                n = np.PyArray_DIM(array, i)
+            else:
+                after *= np.PyArray_DIM(array, i)
+        with nogil:
+            pick(
+                <char *> np.PyArray_DATA(array), <np.npy_int64 *> np.PyArray_DATA(places),
+                <char *> np.PyArray_DATA(values), before, n, after, np.PyArray_ITEMSIZE(array),
+            )
+        return values, places
+
+
 def types_of(int kind):
     """Return the TP_ numbers of the types that a reduction serves."""
     return tuple([
-        number for number in range(TP_TYPES)
+        number for number in range(TP_TYPES) if number != TP_BOOL
         if kernels.reduce[kind][number] != NULL or number in (TP_F16, TP_BF16)
     ])
 

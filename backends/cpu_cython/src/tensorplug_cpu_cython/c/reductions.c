@@ -13,8 +13,14 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
 #define SUM_OF(a, b) ((a) + (b))
 #define PRODUCT_OF(a, b) ((a) * (b))
 
-/* name, element type, type of short and of long accumulators, neutral element, combination */
-#define LOOPS(name, T, SHORT, LONG, neutral, of)                                                   \
+#define AS_IT_IS(x) (x)
+#define OR_ZERO(x) ((x) == (x) ? (x) : 0)
+
+/* name, element type, type of short and of long accumulators, neutral element, combination, and what is seen of an
+   element */
+#define LOOPS(name, T, SHORT, LONG, neutral, of) LOOPS_OF(name, T, SHORT, LONG, neutral, of, AS_IT_IS)
+
+#define LOOPS_OF(name, T, SHORT, LONG, neutral, of, seen)                                             \
     static LONG name##_row(const T *x, ptrdiff_t n) {                                                  \
         LONG total = neutral;                                                                          \
         while (n >= LANES) {                                                                           \
@@ -22,14 +28,14 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
             SHORT lanes[LANES];                                                                        \
             for (int l = 0; l < LANES; l++) lanes[l] = neutral;                                        \
             for (ptrdiff_t i = 0; i < run; i += LANES)                                                 \
-                for (int l = 0; l < LANES; l++) lanes[l] = of(lanes[l], (SHORT)x[i + l]);              \
+                for (int l = 0; l < LANES; l++) lanes[l] = of(lanes[l], (SHORT)seen(x[i + l]));              \
             for (int half = LANES / 2; half; half /= 2)                                                \
                 for (int l = 0; l < half; l++) lanes[l] = of(lanes[l], lanes[l + half]);               \
             total = of(total, (LONG)lanes[0]);                                                         \
             x += run;                                                                                  \
             n -= run;                                                                                  \
         }                                                                                              \
-        for (ptrdiff_t i = 0; i < n; i++) total = of(total, (LONG)x[i]);                               \
+        for (ptrdiff_t i = 0; i < n; i++) total = of(total, (LONG)seen(x[i]));                               \
         return total;                                                                                  \
     }                                                                                                  \
     /* Add `n` rows, `step` bytes apart, to the totals of their columns. */                            \
@@ -39,18 +45,22 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
             const T *a = (const T *)(row + i * step), *b = (const T *)(row + (i + 1) * step);          \
             const T *c = (const T *)(row + (i + 2) * step), *d = (const T *)(row + (i + 3) * step);    \
             for (ptrdiff_t j = 0; j < width; j++) {                                                    \
-                const SHORT ab = of((SHORT)a[j], (SHORT)b[j]), cd = of((SHORT)c[j], (SHORT)d[j]);      \
+                const SHORT ab = of((SHORT)seen(a[j]), (SHORT)seen(b[j])), cd = of((SHORT)seen(c[j]), (SHORT)seen(d[j]));      \
                 const SHORT all = of(ab, cd);                                                          \
                 total[j] = of(total[j], (LONG)all);                                                    \
             }                                                                                          \
         }                                                                                              \
         for (; i < n; i++) {                                                                           \
             const T *a = (const T *)(row + i * step);                                                  \
-            for (ptrdiff_t j = 0; j < width; j++) total[j] = of(total[j], (LONG)a[j]);                 \
+            for (ptrdiff_t j = 0; j < width; j++) total[j] = of(total[j], (LONG)seen(a[j]));                 \
         }                                                                                              \
     }
 
 #define REDUCTION(name, T, SHORT, LONG, neutral, of)                                                   \
+    REDUCTION_TO(name, T, T, SHORT, LONG, neutral, of, AS_IT_IS)
+
+/* R is the type of the result. */
+#define REDUCTION_TO(name, T, R, SHORT, LONG, neutral, of, seen)                                                 \
     /* The kept elements from `begin` to `end`, over part of the slower reduced dimension. */          \
     static void name##_part(const char *in, LONG *out, const tp_reduction *s, ptrdiff_t begin,         \
                             ptrdiff_t end, ptrdiff_t low, ptrdiff_t high) {                            \
@@ -65,7 +75,7 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
                         total = of(total, name##_row((const T *)row, r1));                             \
                     } else {                                                                           \
                         for (ptrdiff_t i = 0; i < r1; i++)                                             \
-                            total = of(total, (LONG) * (const T *)(row + i * step));                   \
+                            total = of(total, (LONG)seen(*(const T *)(row + i * step)));               \
                     }                                                                                  \
                 }                                                                                      \
                 out[k - begin] = total;                                                                      \
@@ -89,7 +99,7 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
     }                                                                                                  \
     static void name(const char *in, char *out, const tp_reduction *shape, char *partial, int threads) {\
         tp_reduction s = *shape;                                                                       \
-        T *result = (T *)out;                                                                          \
+        R *result = (R *)out;                                                                          \
         LONG *totals = (LONG *)partial;                                                                \
         const ptrdiff_t kept = s.kept[0] * s.kept[1];                                                  \
         if (kept >= 4 * threads) {                                                                     \
@@ -98,7 +108,7 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
                     const ptrdiff_t stop = end - k < WIDTH ? end : k + WIDTH;                          \
                     LONG some[WIDTH];                                                                  \
                     name##_part(in, some, &s, k, stop, 0, s.reduced[0]);                               \
-                    for (ptrdiff_t j = k; j < stop; j++) result[j] = (T)(some[j - k] / (LONG)s.divisor); \
+                    for (ptrdiff_t j = k; j < stop; j++) result[j] = (R)(some[j - k] / (LONG)s.divisor); \
                 }                                                                                      \
             });                                                                                        \
             return;                                                                                    \
@@ -129,7 +139,7 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
         for (ptrdiff_t k = 0; k < kept; k++) {                                                         \
             LONG total = totals[k];                                                                    \
             for (int t = 1; t <= threads; t++) total = of(total, totals[kept * t + k]);                \
-            result[k] = (T)(total / (LONG)s.divisor);                                                  \
+            result[k] = (R)(total / (LONG)s.divisor);                                                  \
         }                                                                                              \
     }
 
@@ -139,6 +149,12 @@ LOOPS(sum_F64, double, double, double, 0, SUM_OF)
 REDUCTION(sum_F64, double, double, double, 0, SUM_OF)
 LOOPS(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
 REDUCTION(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
+LOOPS_OF(nansum_F32, float, float, double, 0, SUM_OF, OR_ZERO)
+REDUCTION_TO(nansum_F32, float, float, float, double, 0, SUM_OF, OR_ZERO)
+LOOPS_OF(nansum_F64, double, double, double, 0, SUM_OF, OR_ZERO)
+REDUCTION_TO(nansum_F64, double, double, double, double, 0, SUM_OF, OR_ZERO)
+LOOPS(count_BOOL, uint8_t, int32_t, int64_t, 0, SUM_OF)
+REDUCTION_TO(count_BOOL, uint8_t, int64_t, int32_t, int64_t, 0, SUM_OF, AS_IT_IS)
 LOOPS(prod_F32, float, double, double, 1, PRODUCT_OF)
 REDUCTION(prod_F32, float, double, double, 1, PRODUCT_OF)
 LOOPS(prod_F64, double, double, double, 1, PRODUCT_OF)
@@ -231,10 +247,11 @@ ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
 
 const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
-        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
+        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64, [TP_BOOL] = count_BOOL},
+        [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64},
         [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64},
-        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8},
-        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8},
+        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8},
+        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8, [TP_BOOL] = min_U8},
     },
     .arg = {
         {[TP_F32] = argmax_F32, [TP_F64] = argmax_F64, [TP_I64] = argmax_I64, [TP_I32] = argmax_I32},

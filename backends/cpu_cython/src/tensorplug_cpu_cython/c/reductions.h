@@ -5,7 +5,8 @@
 #include "level.h"
 #include "types.h"
 
-enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_REDUCTIONS };
+/* The sum of truth values is of int64. */
+enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_NANSUM, TP_REDUCTIONS };
 
 /* Up to two dimensions that are kept and two that are reduced, the faster one second; strides in bytes.
    The result is contiguous, in the order of the kept dimensions. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorplug.plugin import KernelTable
 
 from .. import reductions
-from .._dtypes import NUMBERED, shared_kernel
+from .._dtypes import FLOATS, NUMBERED, shared_kernel
 
 _KINDS = {
     "sum": (reductions.SUM, False),
@@ -27,3 +27,10 @@ def build(table: KernelTable) -> None:
     dtypes = [NUMBERED[number] for number in reductions.places_types()]
     for kind, op in enumerate(("argmax", "argmin")):
         table.add(op, reductions.Place(kind, shared_kernel(op)).call, dtypes=dtypes)
+        along = "_max_along" if op == "argmax" else "_min_along"
+        table.add(along, reductions.Extreme(kind, shared_kernel(op)).call, dtypes=dtypes)
+    for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
+        kernel = reductions.Reduction(kind, shared_kernel(op), of_truth=True)
+        table.add(op, kernel.call, dtypes=NUMBERED)
+    table.add("_count_nonzero", reductions.Reduction(reductions.SUM, of_truth=True).count, dtypes=NUMBERED)
+    table.add("_nansum", reductions.Reduction(reductions.NANSUM, shared_kernel("sum")).call, dtypes=FLOATS)
