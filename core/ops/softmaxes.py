@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import composite
 from ..shapes import Shape, normalize_dim, normalize_dims
+from ..tensor_base import TensorBase
 from .division import true_divide
 from .pointwise import sub
 from .reductions import amax, sum
@@ -31,6 +32,17 @@ def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> tupl
             "input"
         )
     return input, dim
+
+
+def _is_canonical(input: Any, dim: Any, dtype: DType | None) -> bool:
+    """Return whether the arguments are as :func:`_normalised` would return them: most calls are so."""
+    return (
+        dtype is None
+        and type(dim) is int
+        and isinstance(input, TensorBase)
+        and 0 <= dim < len(input._shape)
+        and input._kind.dtype.category == FLOATING
+    )
 
 
 @composite()
@@ -57,6 +69,8 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     tensor([[0.5000, 0.5000],
             [1.0000, 0.0000]])
     """
+    if _is_canonical(input, dim, dtype):
+        return _softmax(input, dim)
     return _softmax(*_normalised("softmax", input, dim, dtype))
 
 
@@ -86,6 +100,8 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     >>> tp.log_softmax(tp.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
+    if _is_canonical(input, dim, dtype):
+        return _log_softmax(input, dim)
     return _log_softmax(*_normalised("log_softmax", input, dim, dtype))
 
 

@@ -26,6 +26,7 @@ cdef extern from "c/rows.h":
         tp_rows log_softmax[2]
         tp_rows softmax_gradient[2]
         tp_rows log_softmax_gradient[2]
+        tp_rows logsumexp[2]
         tp_standardize standardize[2]
         tp_standardize_gradient standardize_gradient[2]
 
@@ -116,6 +117,51 @@ def log_softmax_gradient(g, result, int dim):
     if is_half(a):
         return through_float32(log_softmax_gradient, (a, b), dim)
     return along_rows(kernels.log_softmax_gradient, a, b, dim)
+
+
+def logsumexp(input, dim, bint keepdim):
+    """Return the logarithm of the sum of the exponentials over `dim`."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef int i, dims = np.PyArray_NDIM(array), state = 0, out = 0
+    cdef bint reduced
+    cdef Py_ssize_t before = 1, n = 1, after = 1, size
+    cdef np.npy_intp shape[64]
+    cdef tp_rows function
+    if is_half(array):
+        return through_float32(logsumexp, (array,), dim, keepdim)
+    for i in range(dims):
+        size = np.PyArray_DIM(array, i)
+        reduced = i in dim
+        if not reduced or keepdim:
+            shape[out] = 1 if reduced else size
+            out += 1
+        if reduced:
+            n *= size
+            if state == 2 and size != 1:
+                state = 3
+            elif state == 0:
+                state = 1
+        elif state:
+            after *= size
+            if size != 1:
+                state = 2 if state < 3 else 3
+        else:
+            before *= size
+    if state == 3:  # what is reduced does not lie together
+        array = array.transpose([i for i in range(dims) if i not in dim] + list(dim))
+        before, after = before * after, 1
+    array = contiguous(array)
+    result = new_array(<np.dtype> descriptors[type_of(array)], out, shape, NULL)
+    if not n:
+        result[...] = -numpy.inf
+    elif before * after:
+        function = kernels.logsumexp[type_of(array) != TP_F32]
+        with nogil:
+            function(
+                np.PyArray_DATA(array), NULL, np.PyArray_DATA(result), before, n, after,
+                threads_for(before * n * after, GRAIN),
+            )
+    return result
 
 
 cdef bint split(np.ndarray array, tuple dim, Py_ssize_t *sizes) except -1:

@@ -7,10 +7,12 @@
 #include "sums.h"
 #include "vmath.h"
 
-enum { WIDTH = 128 };
+enum { WIDTH = 128, RUN = 512 };
 
 EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)
 EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
+EXTREME_COLUMNS(max_F32, float, LARGER_OF)
+EXTREME_COLUMNS(max_F64, double, LARGER_OF)
 
 #define ROWS(S, T)                                                                                     \
     static void softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                       \
@@ -38,24 +40,27 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
         INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = g[i] - m_exp_##S(y[i]) * along;           \
     }                                                                                                  \
     /* The same for a block of columns. */                                                             \
-    static void softmax_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width, int logarithm) { \
+    static void softmax_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width, int logarithm) {\
         T peak[WIDTH], total[WIDTH];                                                                   \
         for (ptrdiff_t j = 0; j < width; j++) { peak[j] = -(T)INFINITY; total[j] = 0; }                \
-        for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
-                const T v = x[i * step + j];                                                           \
-                peak[j] = v > peak[j] || v != v ? v : peak[j];                                         \
-            }                                                                                          \
+        max_##S##_columns(peak, (const char *)x, step * (ptrdiff_t)sizeof(T), n, width);               \
         for (ptrdiff_t i = 0; i < n; i++)                                                              \
             INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
-                const T shifted = x[i * step + j] - peak[j], e = m_exp_##S(shifted);                   \
+                const T shifted = x[i * step + j] - peak[j];                                           \
+                const T e = m_exp_##S(shifted);                                                        \
                 total[j] += e;                                                                         \
-                o[i * step + j] = logarithm ? shifted : e;                                             \
+                o[i * step + j] = e;                                                                   \
             }                                                                                          \
-        for (ptrdiff_t j = 0; j < width; j++) total[j] = logarithm ? m_log_##S(total[j]) : 1 / total[j]; \
+        if (logarithm) {                                                                               \
+            for (ptrdiff_t j = 0; j < width; j++) total[j] = m_log_##S(total[j]);                      \
+            for (ptrdiff_t i = 0; i < n; i++)                                                          \
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                      \
+                    o[i * step + j] = (x[i * step + j] - peak[j]) - total[j];                          \
+            return;                                                                                    \
+        }                                                                                              \
+        for (ptrdiff_t j = 0; j < width; j++) total[j] = 1 / total[j];                                 \
         for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                          \
-                o[i * step + j] = logarithm ? o[i * step + j] - total[j] : o[i * step + j] * total[j]; \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[i * step + j] *= total[j];             \
     }                                                                                                  \
     static void gradient_columns_##S(const T *g, const T *y, T *o, ptrdiff_t n, ptrdiff_t step,        \
                                      ptrdiff_t width, int logarithm) {                                 \
@@ -70,7 +75,7 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
             }                                                                                          \
     }
 
-/* Share rows, or blocks of columns, among threads. */
+/* Share rows, or blocks of columns, among threads; `to` is the place of their one result. */
 #define DRIVER(name, S, T, by_row, by_columns)                                                         \
     static void name##_##S(const void *a_, const void *b_, void *o_, ptrdiff_t before, ptrdiff_t n,    \
                            ptrdiff_t after, int threads) {                                             \
@@ -79,7 +84,12 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
         (void)b;                                                                                       \
         if (after == 1) {                                                                              \
             TP_PARALLEL(before, threads, begin, end, {                                                 \
-                for (ptrdiff_t k = begin; k < end; k++) { const ptrdiff_t at = k * n; by_row; }        \
+                for (ptrdiff_t k = begin; k < end; k++) {                                              \
+                    const ptrdiff_t at = k * n;                                                        \
+                    const ptrdiff_t to = k;                                                            \
+                    (void)to;                                                                          \
+                    by_row;                                                                            \
+                }                                                                                      \
             });                                                                                        \
             return;                                                                                    \
         }                                                                                              \
@@ -88,9 +98,37 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
             for (ptrdiff_t k = begin; k < end; k++) {                                                  \
                 const ptrdiff_t first = k % blocks * WIDTH, at = k / blocks * n * after + first;       \
                 const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
+                const ptrdiff_t to = k / blocks * after + first;                                       \
+                (void)to;                                                                              \
                 by_columns;                                                                            \
             }                                                                                          \
         });                                                                                            \
+    }
+
+/* The logarithm of the sum of the exponentials; an infinite extreme is not taken off. */
+#define LOGSUMEXP(S, T)                                                                                \
+    static T logsumexp_row_##S(const T *x, ptrdiff_t n) {                                              \
+        const T peak = max_##S##_row(x, n);                                                            \
+        const T shift = isinf(peak) ? 0 : peak;                                                        \
+        double total = 0;                                                                              \
+        for (ptrdiff_t from = 0; from < n; from += RUN) {                                              \
+            const ptrdiff_t count = n - from < RUN ? n - from : RUN;                                   \
+            T powers[RUN];                                                                             \
+            INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) powers[i] = m_exp_##S(x[from + i] - shift); \
+            SUM_ROW(T, count, sum, powers[i])                                                          \
+            total += sum;                                                                              \
+        }                                                                                              \
+        return (T)log(total) + shift;                                                                  \
+    }                                                                                                  \
+    static void logsumexp_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width) { \
+        T shift[WIDTH];                                                                                \
+        T total[WIDTH] = {0};                                                                          \
+        for (ptrdiff_t j = 0; j < width; j++) shift[j] = -(T)INFINITY;                                 \
+        max_##S##_columns(shift, (const char *)x, step * (ptrdiff_t)sizeof(T), n, width);              \
+        for (ptrdiff_t j = 0; j < width; j++) shift[j] = isinf(shift[j]) ? 0 : shift[j];               \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) total[j] += m_exp_##S(x[i * step + j] - shift[j]); \
+        for (ptrdiff_t j = 0; j < width; j++) o[j] = m_log_##S(total[j]) + shift[j];                   \
     }
 
 #define NORMS(S, T)                                                                                    \
@@ -216,6 +254,9 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
            gradient_columns_##S(a + at, b + at, o + at, n, after, width, 0))                           \
     DRIVER(log_softmax_gradient, S, T, log_softmax_gradient_row_##S(a + at, b + at, o + at, n),        \
            gradient_columns_##S(a + at, b + at, o + at, n, after, width, 1))                           \
+    LOGSUMEXP(S, T)                                                                                    \
+    DRIVER(logsumexp, S, T, o[to] = logsumexp_row_##S(a + at, n),                                      \
+           logsumexp_columns_##S(a + at, o + to, n, after, width))                                     \
     NORMS(S, T)
 FAMILY(F32, float)
 FAMILY(F64, double)
@@ -223,6 +264,6 @@ FAMILY(F64, double)
 #define BOTH(name) {name##_F32, name##_F64}
 const tp_row_kernels LEVEL(tp_row_table) = {
     .softmax = BOTH(softmax), .log_softmax = BOTH(log_softmax), .softmax_gradient = BOTH(softmax_gradient),
-    .log_softmax_gradient = BOTH(log_softmax_gradient), .standardize = BOTH(standardize),
+    .log_softmax_gradient = BOTH(log_softmax_gradient), .logsumexp = BOTH(logsumexp), .standardize = BOTH(standardize),
     .standardize_gradient = BOTH(standardize_gradient),
 };

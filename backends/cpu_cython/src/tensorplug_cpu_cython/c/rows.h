@@ -17,6 +17,7 @@ typedef void (*tp_standardize_gradient)(const void *g, const void *g_mean, const
 
 typedef struct {
     tp_rows softmax[2], log_softmax[2], softmax_gradient[2], log_softmax_gradient[2]; /* float, double */
+    tp_rows logsumexp[2]; /* into (before, after); b is not used */
     tp_standardize standardize[2];
     tp_standardize_gradient standardize_gradient[2];
 } tp_row_kernels;
