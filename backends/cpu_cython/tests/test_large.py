@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import optimizers, pointwise, reductions, rows, sequences  # noqa: E402
+from tensorplug_cpu_cython import optimizers, pointwise, reductions, rows, scans, sequences  # noqa: E402
 
 LENGTHS = [0, 1, 7, 31, 33, 4095, 8193, 100_003]
 
@@ -233,4 +233,4 @@ def test_philox_is_that_of_the_shared_kernels():
 def test_cumulative_sums(dim, shape):
     array = numbers(*shape)
     expected = np.cumsum(array, dim, np.float64)
-    np.testing.assert_allclose(sequences.cumsum(array, dim), expected, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(scans.cumsum(array, dim), expected, rtol=1e-5, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Running products, extremes and log-sum-exps."""
+"""Running sums, products, extremes and log-sum-exps."""
 
 cimport numpy as np
 from libc.stdint cimport int64_t
@@ -15,6 +15,7 @@ cdef extern from "c/scans.h":
     ctypedef void (*tp_scan)(
         const void *, void *, int64_t *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_scans:
+        tp_scan sum[10]
         tp_scan product[10]
         tp_scan maximum[10]
         tp_scan minimum[10]
@@ -66,6 +67,11 @@ cdef object run(const tp_scan *functions, np.ndarray array, int dim, bint with_p
                     threads_for(total, GRAIN),
                 )
     return (result, places) if with_places else result
+
+
+def cumsum(input, int dim):
+    """Return the sums of each element and all before it along `dim`."""
+    return run(kernels.sum, plain_array(input), dim, False)
 
 
 def cumprod(input, int dim):

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "vectors.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -15,25 +17,21 @@
 #define SMALLER_OF(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
 #if defined(__AVX512F__)
-enum { VECTOR = 64 };
 #define max_F32_step(x, a) (max_F32_vector)_mm512_max_ps((__m512)(x), (__m512)(a))
 #define min_F32_step(x, a) (min_F32_vector)_mm512_min_ps((__m512)(x), (__m512)(a))
 #define max_F64_step(x, a) (max_F64_vector)_mm512_max_pd((__m512d)(x), (__m512d)(a))
 #define min_F64_step(x, a) (min_F64_vector)_mm512_min_pd((__m512d)(x), (__m512d)(a))
 #elif defined(__AVX__)
-enum { VECTOR = 32 };
 #define max_F32_step(x, a) (max_F32_vector)_mm256_max_ps((__m256)(x), (__m256)(a))
 #define min_F32_step(x, a) (min_F32_vector)_mm256_min_ps((__m256)(x), (__m256)(a))
 #define max_F64_step(x, a) (max_F64_vector)_mm256_max_pd((__m256d)(x), (__m256d)(a))
 #define min_F64_step(x, a) (min_F64_vector)_mm256_min_pd((__m256d)(x), (__m256d)(a))
 #elif defined(__SSE2__)
-enum { VECTOR = 16 };
 #define max_F32_step(x, a) (max_F32_vector)_mm_max_ps((__m128)(x), (__m128)(a))
 #define min_F32_step(x, a) (min_F32_vector)_mm_min_ps((__m128)(x), (__m128)(a))
 #define max_F64_step(x, a) (max_F64_vector)_mm_max_pd((__m128d)(x), (__m128d)(a))
 #define min_F64_step(x, a) (min_F64_vector)_mm_min_pd((__m128d)(x), (__m128d)(a))
 #else
-enum { VECTOR = 16 };
 #define TP_SELECT(name, which, x, a)                                                                   \
     (name##_vector)(((name##_bits)(x) & (name##_bits)(which)) | ((name##_bits)(a) & ~(name##_bits)(which)))
 #define max_F32_step(x, a) TP_SELECT(max_F32, (x) > (a), x, a)

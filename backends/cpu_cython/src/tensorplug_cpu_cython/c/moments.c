@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "parallel.h"
+#include "vectors.h"
 
 /* What is summed at once stays in the cache, so that it can be gone through twice: the squares are of
    distances from the mean of so many. Then parts are put together (Chan, Golub and LeVeque 1983). */
@@ -38,10 +39,10 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
 
 #define ROWS(S, T)                                                                                     \
     static part variance_row_##S(const T *x, ptrdiff_t n) {                                            \
-        SUM(T, sum, x, n, v)                                                                           \
+        SUM_VECTORS(T, sum, x, n, v)                                                                   \
         const T mean = sum / (T)n;                                                                     \
-        SUM(T, rest, x, n, v - mean)                                                                   \
-        SUM(T, squares, x, n, (v - mean) * (v - mean))                                                 \
+        SUM_VECTORS(T, rest, x, n, v - mean)                                                           \
+        SUM_VECTORS(T, squares, x, n, (v - mean) * (v - mean))                                         \
         /* The mean is rounded: what is left of it counts for all. */                                  \
         const double off = (double)rest / (double)n;                                                   \
         return (part){(double)n, (double)mean + off, (double)squares - off * (double)rest};            \
@@ -51,7 +52,7 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
         return (part){0, 0, total};                                                                    \
     }                                                                                                  \
     static part norm2_row_##S(const T *x, ptrdiff_t n) {                                               \
-        SUM(T, total, x, n, v * v)                                                                     \
+        SUM_VECTORS(T, total, x, n, v * v)                                                             \
         return (part){0, 0, total};                                                                    \
     }                                                                                                  \
     /* The same for `width` columns of at most DEEP elements, added to what is there. */               \

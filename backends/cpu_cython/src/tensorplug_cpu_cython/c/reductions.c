@@ -20,7 +20,11 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
    element */
 #define LOOPS(name, T, SHORT, LONG, neutral, of) LOOPS_OF(name, T, SHORT, LONG, neutral, of, AS_IT_IS)
 
-#define LOOPS_OF(name, T, SHORT, LONG, neutral, of, seen)                                             \
+#define LOOPS_OF(name, T, SHORT, LONG, neutral, of, seen)                                              \
+    ROW_OF(name, T, SHORT, LONG, neutral, of, seen)                                                    \
+    COLUMNS_OF(name, T, SHORT, LONG, of, seen)
+
+#define ROW_OF(name, T, SHORT, LONG, neutral, of, seen)                                                \
     static LONG name##_row(const T *x, ptrdiff_t n) {                                                  \
         LONG total = neutral;                                                                          \
         while (n >= LANES) {                                                                           \
@@ -37,7 +41,20 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
         }                                                                                              \
         for (ptrdiff_t i = 0; i < n; i++) total = of(total, (LONG)seen(x[i]));                               \
         return total;                                                                                  \
-    }                                                                                                  \
+    }
+
+/* Sums, by vectors. */
+#define SUM_ROW_OF(name, T, LONG)                                                                      \
+    static LONG name##_row(const T *x, ptrdiff_t n) {                                                  \
+        LONG total = 0;                                                                                \
+        for (ptrdiff_t from = 0; from < n; from += RUN) {                                              \
+            SUM_VECTORS(T, some, x + from, n - from < RUN ? n - from : RUN, v)                         \
+            total += (LONG)some;                                                                       \
+        }                                                                                              \
+        return total;                                                                                  \
+    }
+
+#define COLUMNS_OF(name, T, SHORT, LONG, of, seen)                                                     \
     /* Add `n` rows, `step` bytes apart, to the totals of their columns. */                            \
     static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
         ptrdiff_t i = 0;                                                                               \
@@ -143,11 +160,14 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
         }                                                                                              \
     }
 
-LOOPS(sum_F32, float, float, double, 0, SUM_OF)
+SUM_ROW_OF(sum_F32, float, double)
+COLUMNS_OF(sum_F32, float, float, double, SUM_OF, AS_IT_IS)
 REDUCTION(sum_F32, float, float, double, 0, SUM_OF)
-LOOPS(sum_F64, double, double, double, 0, SUM_OF)
+SUM_ROW_OF(sum_F64, double, double)
+COLUMNS_OF(sum_F64, double, double, double, SUM_OF, AS_IT_IS)
 REDUCTION(sum_F64, double, double, double, 0, SUM_OF)
-LOOPS(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
+SUM_ROW_OF(sum_I64, int64_t, int64_t)
+COLUMNS_OF(sum_I64, int64_t, int64_t, int64_t, SUM_OF, AS_IT_IS)
 REDUCTION(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
 LOOPS_OF(nansum_F32, float, float, double, 0, SUM_OF, OR_ZERO)
 REDUCTION_TO(nansum_F32, float, float, float, double, 0, SUM_OF, OR_ZERO)

@@ -28,20 +28,37 @@ enum { WIDTH = 64, RUN = 256 };
         });                                                                                            \
     }
 
-#define PRODUCT(S, T, LONG)                                                                            \
-    SCAN(product, S, T,                                                                                \
-        LONG total = 1;                                                                                \
-        for (ptrdiff_t i = 0; i < n; i++) { total *= x[i]; o[i] = (T)total; },                         \
+#define SUM_OF(a, b) ((a) + (b))
+#define PRODUCT_OF(a, b) ((a) * (b))
+
+/* Running sums and products, in LONG. What `ahead` elements come to among themselves waits for nothing, so that
+   only one step for all of them depends on those before; of floats that is exact enough in double, and cannot
+   overflow there. */
+#define RUNNING(name, S, T, LONG, neutral, of, ahead)                                                  \
+    SCAN(name, S, T,                                                                                   \
+        LONG total = neutral;                                                                          \
+        ptrdiff_t i = 0;                                                                               \
+        for (; ahead > 1 && i + ahead <= n; i += ahead) {                                              \
+            LONG some[ahead];                                                                          \
+            some[0] = (LONG)x[i];                                                                      \
+            for (int k = 1; k < ahead; k++) some[k] = of(some[k - 1], (LONG)x[i + k]);                 \
+            for (int k = 0; k < ahead; k++) o[i + k] = (T)of(total, some[k]);                          \
+            total = of(total, some[ahead - 1]);                                                        \
+        }                                                                                              \
+        for (; i < n; i++) { total = of(total, (LONG)x[i]); o[i] = (T)total; },                        \
         LONG total[WIDTH];                                                                             \
-        for (ptrdiff_t j = 0; j < width; j++) total[j] = 1;                                            \
+        for (ptrdiff_t j = 0; j < width; j++) total[j] = neutral;                                      \
         for (ptrdiff_t i = 0; i < n; i++)                                                              \
             INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
-                total[j] *= x[i * after + j];                                                          \
+                total[j] = of(total[j], (LONG)x[i * after + j]);                                       \
                 o[i * after + j] = (T)total[j];                                                        \
             })
-PRODUCT(F32, float, double)
-PRODUCT(F64, double, double)
-PRODUCT(I64, int64_t, uint64_t)
+RUNNING(sum, F32, float, double, 0, SUM_OF, 8)
+RUNNING(sum, F64, double, double, 0, SUM_OF, 1)
+RUNNING(sum, I64, int64_t, uint64_t, 0, SUM_OF, 1)
+RUNNING(product, F32, float, double, 1, PRODUCT_OF, 4)
+RUNNING(product, F64, double, double, 1, PRODUCT_OF, 1)
+RUNNING(product, I64, int64_t, uint64_t, 1, PRODUCT_OF, 1)
 
 /* Of equal elements the last counts; once there is a NaN, each further one is the last. */
 #define EXTREME(name, S, T, better)                                                                    \
@@ -136,6 +153,7 @@ LOGARITHM(F64, double)
     {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,       \
      [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8, [TP_BOOL] = name##_BOOL}
 const tp_scans LEVEL(tp_scan_table) = {
+    .sum = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
     .product = {[TP_F32] = product_F32, [TP_F64] = product_F64, [TP_I64] = product_I64},
     .maximum = EACH(maximum),
     .minimum = EACH(minimum),

@@ -10,7 +10,7 @@ typedef void (*tp_scan)(const void *x, void *out, int64_t *places, ptrdiff_t bef
                         int threads);
 
 typedef struct {
-    tp_scan product[TP_TYPES], maximum[TP_TYPES], minimum[TP_TYPES];
+    tp_scan sum[TP_TYPES], product[TP_TYPES], maximum[TP_TYPES], minimum[TP_TYPES];
     tp_scan logarithm[TP_TYPES]; /* of floats */
 } tp_scans;
 

@@ -10,6 +10,7 @@ from .._dtypes import FLOATS, NUMBERED
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
+    table.add("cumsum", scans.cumsum, dtypes=(*FLOATS, dtype_named("int64")))
     table.add("cumprod", scans.cumprod, dtypes=(*FLOATS, dtype_named("int64")))
     table.add("_running_maximum", scans.running_maximum, dtypes=NUMBERED)
     table.add("_cummax", scans.cummax, dtypes=NUMBERED)
