@@ -291,6 +291,7 @@ def all_work() -> list[Work]:
     """Return every op of the suite."""
     from .kernel_places import indexing, losses, ordering, random_numbers, scans
     from .kernel_pointwise import gradients, other_dtypes, pointwise
+    from .kernel_rows import norms, reduced_gradients, selections
 
     return [
         *pointwise(),
@@ -300,6 +301,9 @@ def all_work() -> list[Work]:
         *copies(),
         *reductions(),
         *layers(),
+        *norms(),
+        *reduced_gradients(),
+        *selections(),
         *losses(),
         *indexing(),
         *ordering(),

@@ -111,6 +111,8 @@ def normalize_dims(
     """
     if dim is None:
         return tuple(range(ndim))
+    if type(dim) is int and 0 <= dim < ndim:
+        return (dim,)
     if isinstance(dim, Iterable):
         dims = [normalize_dim(d, ndim, name) for d in dim]
         if not dims and empty_is_all:

@@ -35,6 +35,7 @@ if _FOR_TYPES:
         elementary,
         error_functions,
         expansion,
+        extremes,
         gamma,
         gathering,
         grids,
@@ -356,11 +357,11 @@ class TensorMethods(Operators):
         matmul = products.matmul
         matrix_exp = linalg_functions.matrix_exp
         matrix_power = linalg_functions.matrix_power
-        max = reductions.max
+        max = extremes.max
         maximum = selection.maximum
         mean = reductions.mean
         median = sorting.median
-        min = reductions.min
+        min = extremes.min
         minimum = selection.minimum
         mm = products.mm
         mode = sorting.mode

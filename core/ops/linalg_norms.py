@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import DType, as_dtype
+from ..dtypes import FLOATING, DType, as_dtype
 from ..operators import composite
 from ..shapes import normalize_dims
 from .linalg_rules import check_floating, check_matrix, where
@@ -26,6 +26,8 @@ def vector_norm_of(
 ) -> Any:
     """Return the vector norm after checks of what only ``torch.linalg`` refuses."""
     check_tensor(x, name, "x")
+    if dtype is None and type(ord) in (int, float) and x._kind.dtype.category == FLOATING:
+        return vector_norm(name, x, ord, dim, keepdim, None)
     check_floating(name, x, half=True)
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}: ord must be a number, got {ord!r}")

@@ -44,7 +44,10 @@ def vector_norm(
 ) -> Tensor:
     """Return a vector norm for the arguments that users give."""
     check_tensor(input, name)
-    if input.dtype.category < FLOATING:
+    category = input._kind.dtype.category
+    if category == FLOATING and dtype is None and ord == 2 and type(ord) in (int, float):
+        return _vector_norm(input, 2.0, normalize_dims(dim, len(input._shape), name), bool(keepdim))
+    if category < FLOATING:
         raise RuntimeError(
             f"{name}(): Expected a floating point or complex tensor as input. Got {input.dtype}; "
             "convert it with .to(tp.float32)"

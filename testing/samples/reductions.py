@@ -263,12 +263,20 @@ _nansum_along = _along(lambda a, dim, keepdim: Sample(a, (dim,) if a.ndim else (
 
 
 RECORDS = [
-    OpRecord("_max_along", _extreme_along, _largest(np.max, np.argmax, None), dtypes=ORDERED, torch=""),
-    OpRecord("_min_along", _extreme_along, _largest(np.min, np.argmin, None), dtypes=ORDERED, torch=""),
+    OpRecord(
+        "_max_along", _extreme_along, _largest(np.max, np.argmax, None), dtypes=ORDERED, torch=""
+    ),
+    OpRecord(
+        "_min_along", _extreme_along, _largest(np.min, np.argmin, None), dtypes=ORDERED, torch=""
+    ),
     OpRecord("_nansum", _nansum_along, _nansum, dtypes=FLOATS, atol=CANCELLATION, torch=""),
     OpRecord(
         "_count_nonzero",
-        lambda make, dtype: [Sample(make(3, 4), (0,)), Sample(make(2, 3, 2), (0, 2)), Sample(make(0, 3), (0,))],
+        lambda make, dtype: [
+            Sample(make(3, 4), (0,)),
+            Sample(make(2, 3, 2), (0, 2)),
+            Sample(make(0, 3), (0,)),
+        ],
         _count,
         gradient=False,
         torch="",

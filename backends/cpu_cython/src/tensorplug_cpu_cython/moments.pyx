@@ -106,3 +106,21 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
                 )
     free(partial)
     return result
+
+
+cdef class Norm:
+    """Norms of vectors; `fallback` serves other orders than 1 and 2, and what :func:`reduce` leaves."""
+
+    cdef object fallback
+
+    def __init__(self, fallback):
+        self.fallback = fallback
+
+    def call(self, input, ord, dim, bint keepdim):
+        """Return the norm of order `ord` over the dimensions `dim`."""
+        found = None
+        if ord == 2:
+            found = reduce(input, TP_NORM2, tuple(dim), 0, keepdim)
+        elif ord == 1:
+            found = reduce(input, TP_NORM1, tuple(dim), 0, keepdim)
+        return self.fallback(input, ord, tuple(dim), keepdim) if found is None else found

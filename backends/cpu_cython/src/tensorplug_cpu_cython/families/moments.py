@@ -28,15 +28,7 @@ def build(table: KernelTable) -> None:
             found = np.sqrt(_variance(input, dim, correction, keepdim))
         return found
 
-    kinds = {1.0: moments.NORM1, 2.0: moments.NORM2}
-
-    @table.kernel(dtypes=FLOATS)
-    def _vector_norm(input: Any, ord: float, dim: Shape, keepdim: bool) -> Any:
-        kind = kinds.get(ord)
-        found = None
-        if kind is not None:
-            found = moments.reduce(input, kind, tuple(dim), 0, keepdim)
-        return _norm(input, ord, tuple(dim), keepdim) if found is None else found
+    table.add("_vector_norm", moments.Norm(_norm).call, dtypes=FLOATS)
 
 
 # For empty arrays, dimensions that are kept between reduced ones, and norms of other orders.

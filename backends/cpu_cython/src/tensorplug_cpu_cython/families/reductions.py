@@ -32,5 +32,9 @@ def build(table: KernelTable) -> None:
     for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
         kernel = reductions.Reduction(kind, shared_kernel(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)
-    table.add("_count_nonzero", reductions.Reduction(reductions.SUM, of_truth=True).count, dtypes=NUMBERED)
-    table.add("_nansum", reductions.Reduction(reductions.NANSUM, shared_kernel("sum")).call, dtypes=FLOATS)
+    table.add(
+        "_count_nonzero", reductions.Reduction(reductions.SUM, of_truth=True).count, dtypes=NUMBERED
+    )
+    table.add(
+        "_nansum", reductions.Reduction(reductions.NANSUM, shared_kernel("sum")).call, dtypes=FLOATS
+    )
