@@ -12,7 +12,6 @@ from .. import sequences
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
 
-
     @table.kernel()
     def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
         return sequences.philox_bits(tuple(shape), seed, offset)
