@@ -18,7 +18,7 @@ optim.adam_step_on_device params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,7 +32,7 @@ from .fused import sgd_update
 
 
 @contextmanager
-def _unless(found_inf: Tensor | None, *lists: list[Tensor]) -> Iterator[None]:
+def _unless(found_inf: Tensor | None, *lists: list[Tensor]) -> Generator[None, None, None]:
     """Undo what happens to tensors within, if `found_inf` is not zero."""
     before = [] if found_inf is None else [[t.clone() for t in tensors] for tensors in lists]
     yield

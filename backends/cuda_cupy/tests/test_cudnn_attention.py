@@ -26,6 +26,11 @@ def arrays(kind):
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_the_front_end_takes_the_graph(kind, is_causal, with_bias):
     cudnn = pytest.importorskip("cudnn", reason="nvidia-cudnn-frontend is not installed")
+    if kind == "forward":  # of which the front end asks the library's version
+        try:
+            cudnn.backend_version()
+        except RuntimeError:
+            pytest.skip("cuDNN's library is not installed")
     given, results = arrays(kind)
     bias = np.zeros((1, HEADS, LENGTH, SOURCE), "f2") if with_bias else None
     handle = 1  # no real one, which would need the library; it serves where a graph is built

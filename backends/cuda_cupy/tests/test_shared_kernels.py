@@ -2,11 +2,13 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import tensorplug.plugin.array_kernels as shared
+import tensorplug_cuda_cupy
 
 cupy = pytest.importorskip(
     "cupy", reason="CuPy is not installed: make test-cuda-compile installs it"
@@ -88,6 +90,18 @@ def test_every_use_is_known_to_cupy(path):
             pytest.fail(f"{where}: CuPy has no such function")
         if call is not None:
             assert takes(function, call), f"{where}: CuPy's takes other arguments"
+
+
+OWN = sorted(Path(tensorplug_cuda_cupy.__file__).parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
+def test_our_own_uses_are_known_to_cupy(path):
+    for name in sorted(set(re.findall(r"\bcp\.([a-zA-Z_][\w.]*)", path.read_text("utf-8")))):
+        try:
+            found_in_cupy(name)
+        except AttributeError:
+            pytest.fail(f"{path.name}: cp.{name}: CuPy has no such thing")
 
 
 def test_the_uses_are_found():
