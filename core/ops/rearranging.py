@@ -122,8 +122,9 @@ def roll(
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
         )
-    if not shape:
-        raise IndexError(f"roll(): Dimension specified as {axes[0]} but tensor has no dimensions")
+    for axis in axes:
+        if not shape:
+            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
     return _roll(input, steps, tuple([normalize_dim(axis, len(shape), "roll") for axis in axes]))
 
 
