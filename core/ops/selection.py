@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
-from ..dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype, uint8
+from ..dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    Number,
+    iinfo,
+    result_dtype,
+    uint8,
+)
 from ..operators import Spec, composite, handle, in_place, primitive
 from ..tensor_base import TensorBase
 from .copying import copy
@@ -166,7 +176,17 @@ def clamp(
         return clamp_max(input, max)
     if max is None:
         return clamp_min(input, min)
-    return _clamp(input, min, max)
+    if input._kind.dtype.category != INTEGER or _fit(input._kind.dtype, min, max):
+        return _clamp(input, min, max)
+    return clamp_max(clamp_min(cast(input, result_dtype((input, min, max))), min), max)
+
+
+def _fit(dtype: DType, min: Any, max: Any) -> bool:
+    """Return whether two bounds are whole numbers that a dtype of integers has."""
+    if type(min) is not int or type(max) is not int:
+        return False
+    limits = iinfo(dtype)
+    return limits.min <= min <= limits.max and limits.min <= max <= limits.max
 
 
 @composite(method=False, elementwise=True)
@@ -193,7 +213,11 @@ def _clamp_(
         return writing.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
     if max is None:
         return writing.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
-    return writing.inplace(_CLAMP, "clamp_", input, (min, max), {})
+    if input._kind.dtype.category != INTEGER or _fit(input._kind.dtype, min, max):
+        return writing.inplace(_CLAMP, "clamp_", input, (min, max), {})
+    result = clamp(input, min, max)
+    writing.check_out("clamp_", input, result._kind.dtype, result._kind)
+    return writing.inplace(_COPY, "clamp_", input, (result,), {})
 
 
 _AND = handle("bitwise_and")

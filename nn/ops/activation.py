@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import where
+from tensorplug.core.ops import cat, where
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -156,6 +156,12 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
 
 @composite(method=False)
+def hardsigmoid_gradient(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`hardsigmoid`."""
+    return where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0)
+
+
+@composite(method=False)
 def hardswish(input: Tensor) -> Tensor:
     """Return x times hardsigmoid(x)."""
     return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
@@ -165,6 +171,21 @@ def hardswish(input: Tensor) -> Tensor:
 def hardswish_gradient(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardswish`."""
     return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
+
+
+@composite(method=False)
+def gated_halves(input: Tensor, dim: int) -> Tensor:
+    """Return the first half along `dim` times the sigmoid of the second."""
+    first, second = input.chunk(2, dim)
+    return first * second.sigmoid()
+
+
+@composite(method=False)
+def gated_halves_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
+    """Return `g` times the derivative of :func:`gated_halves`."""
+    first, second = input.chunk(2, dim)
+    s = second.sigmoid()
+    return cat([g * s, g * first * (s * (1 - s))], dim)
 
 
 @composite(method=False)
@@ -196,10 +217,8 @@ DERIVATIVES = [
         # The result lies between the two where the input does, and is there after a write in place too.
         input=lambda g, result, min_val, max_val: hardtanh_gradient(g, result, min_val, max_val),
     ),
-    derivative(
-        "hardsigmoid",
-        input=lambda g, input: where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0),
-    ),
+    derivative("hardsigmoid", input=lambda g, input: hardsigmoid_gradient(g, input)),
+    derivative("gated_halves", input=lambda g, input, dim: gated_halves_gradient(g, input, dim)),
     derivative("hardswish", input=lambda g, input: hardswish_gradient(g, input)),
     derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import tensorplug.nn  # noqa: F401  registers the ops of gates
 from tensorplug.core.dtypes import FLOATS, DType, float32, float64
 
 from ..records import OpRecord, Sample
@@ -66,6 +67,29 @@ def _logit_slope(g: Any, x: Any, eps: float | None) -> Any:
     return np.where(inside, g / (x * (1 - x)), 0)
 
 
+def _halves_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for dim in (-1, 0):
+        yield Sample(make(4, 6), dim)
+    yield Sample(make(0, 2), 1)
+
+
+def _halves_slope_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(4, 3), make(4, 6), -1)
+    yield Sample(make(2, 6), make(4, 6), 0)
+    yield Sample(make(0, 1), make(0, 2), 1)
+
+
+def _gated(a: Any, dim: int) -> Any:
+    first, second = np.split(a, 2, dim)
+    return first / (1 + np.exp(-second))
+
+
+def _gated_slope(g: Any, a: Any, dim: int) -> Any:
+    first, second = np.split(a, 2, dim)
+    s = 1 / (1 + np.exp(-second))
+    return np.concatenate([g * s, g * first * s * (1 - s)], dim)
+
+
 def _record(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
     options = {"dtypes": FLOATS, "rtol": _STEPS, "atol": _STEPS_ABSOLUTE, **options}
     return OpRecord(op, samples, reference, torch="", **options)
@@ -84,5 +108,7 @@ RECORDS = [
     _record("_hypot", _of(2), np.hypot),
     _record("_lerp", _lerp_samples, lambda a, b, w: a + w * (b - a)),
     _record("_logaddexp", _of(2), np.logaddexp),
+    _record("gated_halves", _halves_samples, _gated),
+    _record("gated_halves_gradient", _halves_slope_samples, _gated_slope),
     _record("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
 ]

@@ -359,6 +359,11 @@ RECORDS = [
         _slope_of(lambda a, low, high: np.clip(a, low, high)),
     ),
     _record(
+        "hardsigmoid_gradient",
+        _gradient_samples(()),
+        _slope_of(lambda a: np.clip(a + 3, 0, 6) / 6),
+    ),
+    _record(
         "hardswish_gradient",
         _gradient_samples(()),
         _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),

@@ -179,3 +179,17 @@ def test_reversed_and_repeated_operands(dtype, length):
     np.testing.assert_array_equal(
         pointwise.cast(array[::-1], np.dtype("f4")), array[::-1].astype(np.float32)
     )
+
+
+@pytest.mark.parametrize("most", [1, 100, 65536, 2.6e8])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_of_every_size_are_exact(name, most):
+    """Blocks of small, middling and huge angles are reduced in different ways."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-most, most, 300_000).astype(np.float32)
+    multiples = np.arange(min(int(most), 40_000)) * (np.pi / 2)  # where a sine or cosine vanishes
+    for angles in (x, multiples.astype(np.float32), x[::3], SPECIAL[np.abs(SPECIAL) <= most]):
+        result = pointwise.Unary(name).call(angles).astype(np.float64)
+        expected = getattr(np, name)(angles.astype(np.float64))
+        unit = np.spacing(np.abs(expected.astype(np.float32))).astype(np.float64)
+        assert np.max(np.abs(result - expected) / unit) <= 4

@@ -92,6 +92,61 @@ def test_hypot_neither_overflows_nor_vanishes():
     np.testing.assert_allclose(tp.hypot(big, other).numpy(), expected, rtol=1e-6)
 
 
+def test_tensors_of_integers_go_along_with_those_of_floats():
+    x, n = tp.tensor([0.5, 1.5, 2.5]), tp.tensor([1, 2, 2])
+    assert tp.addcmul(x, n, n).tolist() == [1.5, 5.5, 6.5]
+    assert tp.addcdiv(x, x, n).tolist() == [1.0, 2.25, 3.75]
+    assert tp.clamp(x, n - 1, n).tolist() == [0.5, 1.5, 2.0]
+
+
+def test_clamp_of_integers():
+    x = tp.tensor([-(2**60), -3, 0, 5, 2**60])
+    assert x.clamp(-3, 4).tolist() == [-3, -3, 0, 4, 4]
+    assert x.clamp(4, -3).tolist() == [-3] * 5
+    assert x.clamp(0.5, 1.5).dtype is tp.float32
+    assert x.clamp(0, 2**70 // 2**60).tolist() == [0, 0, 0, 5, 1024]
+    assert tp.tensor([3, 200], dtype=tp.uint8).clamp(5, 100).tolist() == [5, 100]
+    with pytest.raises(RuntimeError, match="cast"):
+        x.clamp_(0, 1.5)
+    assert x.clamp_(-1, 1).tolist() == [-1, -1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.int8, np.uint8])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_division_of_integers(name, dtype):
+    limits = np.iinfo(dtype)
+    generator = np.random.default_rng(0)
+    edges = [
+        limits.min,
+        limits.min + 1,
+        limits.max,
+        limits.max - 1,
+        limits.max // 2 + 1,
+        1,
+        2,
+        3,
+        7,
+    ]
+    edges += [0] if limits.min == 0 else [0, -1, -2, -3, -7]
+    if dtype is np.int64:
+        edges += [2**50, 2**50 - 1, -(2**50), 2**52 + 1, -(2**53) - 1]
+    x, y = np.array(list(itertools.product(edges, [e for e in edges if e])), dtype).T
+    small = generator.integers(max(limits.min, -100), 100, (2, 3000)).astype(dtype)
+    small[1][small[1] == 0] = 1
+    for a, b in ((x, y), small, (small[0][::2], small[1][1::2]), (small[0], small[1][:1])):
+        a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(a, b)
+        result = getattr(tp, name)(tp.from_numpy(a), tp.from_numpy(b))
+        np.testing.assert_array_equal(result.numpy(), expected)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(tp, name)(tp.from_numpy(small[0].copy()), 0)
+    written = tp.from_numpy(small[0].copy())
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(written, f"{name}_")(0)
+    np.testing.assert_array_equal(written.numpy(), small[0])
+
+
 WRITES = [
     ("clamp_", lambda x, y: x.clamp_(0.7, 1.5), lambda x, y: x.clamp(0.7, 1.5)),
     ("clamp_ tensors", lambda x, y: x.clamp_(y, y + 1), lambda x, y: x.clamp(y, y + 1)),

@@ -41,8 +41,24 @@ cdef extern from *:
     #define tp_pointwise_kernels(level) TP_CHOOSE(tp_pointwise_table, level)
     #define TP_READABLE (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)
     #define tp_flat(array) ((PyArray_FLAGS(array) & TP_READABLE) == TP_READABLE)
+    #define TP_ZEROS(type)                                                            \
+        do {                                                                          \
+            for (Py_ssize_t start = 0; start < n && !found; start += 4096) {          \
+                const Py_ssize_t end = n - start < 4096 ? n : start + 4096;           \
+                for (Py_ssize_t i = start; i < end; i++) found |= !((type *)data)[i]; \
+            }                                                                         \
+        } while (0)
+    static int tp_has_zero(const char *data, int size, Py_ssize_t n) {
+        int found = 0;
+        if (size == 8) TP_ZEROS(const int64_t);
+        else if (size == 4) TP_ZEROS(const int32_t);
+        else if (size == 2) TP_ZEROS(const int16_t);
+        else TP_ZEROS(const int8_t);
+        return found;
+    }
     """
     const tp_pointwise *tp_pointwise_kernels(int)
+    bint tp_has_zero(const char *, int, Py_ssize_t) nogil
     bint tp_flat(np.ndarray)
 
 cdef const tp_pointwise *kernels = tp_pointwise_kernels(simd_level)
@@ -312,6 +328,21 @@ cdef class Unary:
                         run_flat(self.loops[number], data, strides, 2, count, self.parameters, self.grain)
                 return result
         return evaluate((input,), self.loops, -1, out, self.parameters, self.grain, self.fallback)
+
+
+cdef class Division(Binary):
+    """An op of integers, no divisor of which may be zero."""
+
+    def call(self, input, other, out=None):
+        """Return the op's result, or write it into `out`; raise RuntimeError for a divisor of zero."""
+        cdef np.ndarray divisor = plain_array(other)
+        cdef int size = np.PyArray_ITEMSIZE(divisor)
+        if tp_flat(divisor) and type_of(divisor) >= 0:
+            if tp_has_zero(<char *> np.PyArray_DATA(divisor), size, np.PyArray_SIZE(divisor)) and input.size:
+                raise RuntimeError("ZeroDivisionError")
+        elif input.size and not divisor.all():
+            raise RuntimeError("ZeroDivisionError")
+        return Binary.call(self, input, divisor, out)
 
 
 cdef tuple loop_types(tp_loop *loops):

@@ -10,34 +10,22 @@ INLINE float m_exp2_F32(float x) {
     c = c > 129.0f ? 129.0f : c;
     float n = rintf(c);
     float p = 1.0f + reduced_expm1_F32((c - n) * 0.693147181f);
-    int32_t k = (int32_t)n, half = k >> 1;
-    return x != x ? x : p * power_of_two_F32(half) * power_of_two_F32(k - half);
+    return x != x ? x : times_power_of_two_F32(p, (int32_t)n);
 }
 
 /* The logarithm to another base is n times `unit` plus log(1 + f) times `scale`, for which float is too short. */
 INLINE float log_to_base(float x, double unit, double scale) {
-    int small = x < 1.17549435e-38f;
-    bits32 b = {.f = small ? x * 8388608.0f : x};
-    int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
-    b.u -= (uint32_t)k << 23;
-    float f = b.f - 1.0f, s = f * f;
+    float n, f = log_remainder_F32(x, &n), s = f * f;
     float rest = s * (log1p_rest_F32(f) * f - 0.5f);
-    float y = (float)((double)(k - (small ? 23 : 0)) * unit + ((double)f + (double)rest) * scale);
-    y = x == INFINITY ? x : y;
-    y = x == 0.0f ? -INFINITY : y;
-    y = x < 0.0f ? NAN : y;
-    return x != x ? x : y;
+    return log_at_ends_F32(x, (float)((double)n * unit + ((double)f + (double)rest) * scale));
 }
 INLINE float m_log2_F32(float x) { return log_to_base(x, 1.0, 0x1.71547652b82fep0); }
 INLINE float m_log10_F32(float x) { return log_to_base(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2); }
 
 /* Half of exp(a), which overflows later than exp(a) does; a >= 0. */
 INLINE float half_exp_F32(float a) {
-    float c = a > 90.0f ? 90.0f : a;
-    float n = rintf(c * 1.44269504f);
-    float r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
-    int32_t k = (int32_t)n - 1, half = k >> 1;
-    return (1.0f + reduced_expm1_F32(r)) * power_of_two_F32(half) * power_of_two_F32(k - half);
+    float n, r = exp_remainder_F32(a > 90.0f ? 90.0f : a, &n);
+    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), (int32_t)n - 1);
 }
 
 INLINE float m_sinh_F32(float x) {
@@ -107,13 +95,6 @@ INLINE float m_acos_F32(float x) {
     float outer = x < 0.0f ? 3.14159274f - (2.0f * y + 8.74227766e-08f) : 2.0f * y;
     y = a > 0.5f ? outer : 1.57079637f - (y + 4.37113883e-08f);
     return x != x ? x : y;
-}
-
-INLINE float m_tan_F32(float x) {
-    float s, c;
-    int32_t k = sin_and_cos(x, &s, &c);
-    float y = (k & 1 ? -c : s) / (k & 1 ? s : c);
-    return x == 0.0f ? x : y;
 }
 
 /* erfc(a) = exp(-a^2) erfcx(a), with the part of a^2 that float drops. */

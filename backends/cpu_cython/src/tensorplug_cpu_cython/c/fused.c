@@ -140,7 +140,12 @@ FUSED_3(addcdiv, ADDCDIV)
 FUSED_3(clamp_tensors, CLAMP_TENSORS)
 FUSED_3(gated_gradient, GATED_GRADIENT)
 
+/* Of integers. */
+#define WHOLE_BOUNDS(S, T) TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))
+TP_INTEGERS(WHOLE_BOUNDS)
+
 #define ENTRIES(name, arrays, grain, truth)                                                            \
     [TP_FUSED_##name] = {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_F16] = name##_F16,           \
                          [TP_BF16] = name##_BF16},
-const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES)}};
+#define WHOLE_ENTRY(S, T) [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,
+const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};

@@ -105,58 +105,7 @@ HALF_LOOP(power_F16, 2, F16, power_F32, TO_HALF)
 HALF_LOOP(power_BF16, 2, BF16, power_F32, TO_HALF)
 
 BINARY_FLOAT(atan2, m_atan2_F32(x, y), atan2(x, y))
-/* As Python's % and //, of the remainder m that C has: the remainder gets the sign of the divisor. */
-#define FLOORED(S, T)                                                                                  \
-    INLINE T remainder_of_##S(T x, T y, T m) {                                                         \
-        (void)x;                                                                                       \
-        T r = m != 0 && (y < 0) != (m < 0) ? m + y : m;                                                \
-        return r == 0 && y != 0 ? C_##S(copysign)(0, y) : r;                                           \
-    }                                                                                                  \
-    INLINE T floor_divide_of_##S(T x, T y, T m) {                                                      \
-        T d = (x - m) / y, ratio = x / y;                                                              \
-        d = m != 0 && (y < 0) != (m < 0) ? d - 1 : d;                                                  \
-        T whole = C_##S(floor)(d);                                                                     \
-        whole = d - whole > (T)0.5 ? whole + 1 : whole;                                                \
-        whole = d == 0 ? C_##S(copysign)(0, ratio) : whole;                                            \
-        return y == 0 ? ratio : whole;                                                                 \
-    }                                                                                                  \
-    INLINE T fmod_of_##S(T x, T y, T m) {                                                              \
-        (void)x;                                                                                       \
-        (void)y;                                                                                       \
-        return m;                                                                                      \
-    }
-FLOORED(F32, float)
-FLOORED(F64, double)
-
-/* Blocks that hold a huge quotient, an infinity or NaN take C's fmod. */
-#define DIVISION(name)                                                                                 \
-    BINARY_LOOP(name##_near, float, float, name##_of_F32(x, y, near_fmod_F32(x, y)))                   \
-    BINARY_LOOP(name##_far, float, float, name##_of_F32(x, y, fmodf(x, y)))                            \
-    static void name##_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
-        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
-            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
-            char *ends[3];                                                                             \
-            int near = 1;                                                                              \
-            for (int k = 0; k < 3; k++) ends[k] = args[k] + start * s[k];                              \
-            if (s[0] == sizeof(float) && s[1] == sizeof(float)) {                                      \
-                const float *a = (const float *)ends[0], *b = (const float *)ends[1];                  \
-                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], b[i]);                 \
-            } else if (s[0] == sizeof(float) && !s[1]) {                                               \
-                const float *a = (const float *)ends[0], y = *(const float *)ends[1];                  \
-                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], y);                    \
-            } else {                                                                                   \
-                for (ptrdiff_t i = 0; i < count; i++)                                                  \
-                    near &= is_near_F32(AT(float, ends[0], i, s[0]), AT(float, ends[1], i, s[1]));     \
-            }                                                                                          \
-            (near ? name##_near : name##_far)(ends, s, count, p);                                      \
-        }                                                                                              \
-    }                                                                                                  \
-    BINARY_LOOP(name##_F64, double, double, name##_of_F64(x, y, fmod(x, y)))                           \
-    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
-    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
-DIVISION(fmod)
-DIVISION(remainder)
-DIVISION(floor_divide)
+#include "division.h"
 
 #define BITWISE(name, operator)                                                                        \
     INTEGER_BINARY(name, x operator y) BINARY_LOOP(name##_BOOL, uint8_t, uint8_t, (x operator y) & 1)
@@ -204,24 +153,30 @@ UNARY_FLOAT(atanh, m_atanh_F32(x), atanh(x))
 
 /* The reduction of huge angles is C's: blocks that hold one are done again. */
 #define CIRCULAR(name)                                                                                 \
-    UNARY_LOOP(name##_within, float, float, m_##name##_F32(x))                                           \
+    UNARY_LOOP(name##_near, float, float, near_##name##_F32(x))                                        \
+    UNARY_LOOP(name##_within, float, float, m_##name##_F32(x))                                         \
     static void name##_loop_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) { \
         float block[BLOCK];                                                                            \
         for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
             const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
-            const char *from = args[0] + start * s[0];                                                 \
-            float largest = 0;                                                                         \
-            for (ptrdiff_t i = 0; i < count; i++) block[i] = AT(float, from, i, s[0]);                 \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
-                const float a = fabsf(block[i]);                                                       \
-                largest = a > largest ? a : largest;                                                   \
+            const float *from = (const float *)(args[0] + start * s[0]);                               \
+            if (s[0] != sizeof(float)) {                                                               \
+                for (ptrdiff_t i = 0; i < count; i++) block[i] = AT(float, (const char *)from, i, s[0]); \
+                from = block;                                                                          \
             }                                                                                          \
-            char *ends[2] = {(char *)block, args[1] + start * s[1]};                                   \
+            int far = 0, huge = 0; /* a largest one is no sum that can be vectorised */                \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                far |= fabsf(from[i]) > NEAR_LIMIT;                                                    \
+                huge |= fabsf(from[i]) > CIRCULAR_LIMIT;                                               \
+            }                                                                                          \
+            char *ends[2] = {(char *)from, args[1] + start * s[1]};                                    \
             const ptrdiff_t steps[2] = {sizeof(float), s[1]};                                          \
-            if (largest <= CIRCULAR_LIMIT) {                                                           \
+            if (!far) {                                                                                \
+                name##_near(ends, steps, count, p);                                                    \
+            } else if (!huge) {                                                                        \
                 name##_within(ends, steps, count, p);                                                  \
             } else {                                                                                   \
-                for (ptrdiff_t i = 0; i < count; i++) TO(float, ends[1], i, s[1]) = name##f(block[i]); \
+                for (ptrdiff_t i = 0; i < count; i++) TO(float, ends[1], i, s[1]) = name##f(from[i]);  \
             }                                                                                          \
         }                                                                                              \
     }                                                                                                  \
@@ -428,8 +383,8 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
         B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
         B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(power, FLOATING(power)),
-        B(atan2, FLOATING(atan2)), B(fmod, FLOATING(fmod)), B(remainder, FLOATING(remainder)),
-        B(floor_divide, FLOATING(floor_divide)),
+        B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
+        B(floor_divide, REAL(floor_divide)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
         B(bitwise_or, INTEGRAL(bitwise_or), ENTRY(bitwise_or, BOOL)),
         B(bitwise_xor, INTEGRAL(bitwise_xor), ENTRY(bitwise_xor, BOOL)),

@@ -19,6 +19,10 @@ typedef union { double f; int64_t i; uint64_t u; } bits64;
 INLINE float power_of_two_F32(int32_t n) { bits32 b = {.u = ((uint32_t)n + 127u) << 23}; return b.f; }
 INLINE double power_of_two_F64(int64_t n) { bits64 b = {.u = ((uint64_t)n + 1023u) << 52}; return b.f; }
 
+/* Adding 1.5 * 2^52 leaves a whole number in the low bits: there is no vector conversion before AVX-512. */
+#define WHOLE 0x1.8p52
+INLINE int64_t whole_F64(double shifted) { bits64 b = {.f = shifted}, w = {.f = WHOLE}; return (int64_t)(b.u - w.u); }
+
 /* r + r^2 q(r) = exp(r) - 1 for |r| <= ln(2) / 2. */
 INLINE float reduced_expm1_F32(float r) {
     float q = 0.00138145441f;
@@ -44,26 +48,33 @@ INLINE double reduced_expm1_F64(double r) {
     return r + r * r * q;
 }
 
-INLINE float m_exp_F32(float x) {
-    float c = x < -104.0f ? -104.0f : x;
-    c = c > 89.0f ? 89.0f : c;
-    float n = rintf(c * 1.44269504f);
-    float r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
-    int32_t k = (int32_t)n, half = k >> 1;
-    float p = 1.0f + reduced_expm1_F32(r);
+/* Return r of x = n ln(2) + r, |r| <= ln(2) / 2. */
+INLINE float exp_remainder_F32(float x, float *n) {
+    *n = rintf(x * 1.44269504f);
+    return (x - *n * 0.693359375f) - *n * -2.12194440e-4f;
+}
+INLINE double exp_remainder_F64(double x, double *shifted) {
+    *shifted = x * 0x1.71547652b82fep0 + WHOLE;
+    const double n = *shifted - WHOLE;
+    return (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
+}
+/* Times 2^k, of which half may be more than there is, or less. */
+INLINE float times_power_of_two_F32(float p, int32_t k) {
+    int32_t half = k >> 1;
     return p * power_of_two_F32(half) * power_of_two_F32(k - half);
 }
 
-/* Adding 1.5 * 2^52 leaves a whole number in the low bits: there is no vector conversion before AVX-512. */
-#define WHOLE 0x1.8p52
-INLINE int64_t whole_F64(double shifted) { bits64 b = {.f = shifted}, w = {.f = WHOLE}; return (int64_t)(b.u - w.u); }
+INLINE float m_exp_F32(float x) {
+    float c = x < -104.0f ? -104.0f : x, n;
+    c = c > 89.0f ? 89.0f : c;
+    float r = exp_remainder_F32(c, &n);
+    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), (int32_t)n);
+}
 
 INLINE double m_exp_F64(double x) {
     double c = x < -746.0 ? -746.0 : x;
     c = c > 710.0 ? 710.0 : c;
-    double shifted = c * 0x1.71547652b82fep0 + WHOLE;
-    double n = shifted - WHOLE;
-    double r = (c - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
+    double shifted, r = exp_remainder_F64(c, &shifted);
     int64_t k = whole_F64(shifted);
     /* An arithmetic shift of 64 bits is scalar before AVX-512: halve with an offset. */
     int64_t half = (int64_t)((uint64_t)(k + 4096) >> 1) - 2048;
@@ -74,8 +85,7 @@ INLINE double m_exp_F64(double x) {
 INLINE float m_expm1_F32(float x) {
     float c = x < -20.0f ? -20.0f : x;
     c = c > 89.0f ? 89.0f : c;
-    float n = rintf(c * 1.44269504f);
-    float r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
+    float n, r = exp_remainder_F32(c, &n);
     float s = power_of_two_F32((int32_t)(n - 1.0f));
     float y = 2.0f * (s * reduced_expm1_F32(r) + (s - 0.5f));
     y = n == 0.0f ? reduced_expm1_F32(r) : y;
@@ -85,9 +95,7 @@ INLINE float m_expm1_F32(float x) {
 INLINE double m_expm1_F64(double x) {
     double c = x < -40.0 ? -40.0 : x;
     c = c > 710.0 ? 710.0 : c;
-    double shifted = c * 0x1.71547652b82fep0 + WHOLE;
-    double n = shifted - WHOLE;
-    double r = (c - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
+    double shifted, r = exp_remainder_F64(c, &shifted), n = shifted - WHOLE;
     double s = power_of_two_F64(whole_F64(shifted) - 1);
     double m = reduced_expm1_F64(r);
     double y = 2.0 * (s * m + (s - 0.5));
@@ -108,19 +116,28 @@ INLINE float log1p_rest_F32(float f) {
     return q * f + 0.333333135f;
 }
 
-INLINE float m_log_F32(float x) {
+/* Return f of x = 2^n (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)). */
+INLINE float log_remainder_F32(float x, float *n) {
     int small = x < 1.17549435e-38f;
     bits32 b = {.f = small ? x * 8388608.0f : x};
-    /* Take the mantissa from [sqrt(1/2), sqrt(2)). */
     int32_t k = (int32_t)(b.u - 0x3f3504f3u) >> 23;
     b.u -= (uint32_t)k << 23;
-    float n = (float)(k - (small ? 23 : 0)), f = b.f - 1.0f, s = f * f;
-    float y = log1p_rest_F32(f) * s * f + n * -2.12194440e-4f;
-    y = f + (y - 0.5f * s) + n * 0.693359375f;
+    *n = (float)(k - (small ? 23 : 0));
+    return b.f - 1.0f;
+}
+/* The logarithm y of x, unless x is zero, negative, infinite or NaN. */
+INLINE float log_at_ends_F32(float x, float y) {
     y = x == INFINITY ? x : y;
     y = x == 0.0f ? -INFINITY : y;
     y = x < 0.0f ? NAN : y;
     return x != x ? x : y;
+}
+
+INLINE float m_log_F32(float x) {
+    float n, f = log_remainder_F32(x, &n), s = f * f;
+    float y = log1p_rest_F32(f) * s * f + n * -2.12194440e-4f;
+    y = f + (y - 0.5f * s) + n * 0.693359375f;
+    return log_at_ends_F32(x, y);
 }
 
 INLINE double m_log_F64(double x) {
@@ -207,13 +224,9 @@ INLINE float m_erf_F32(float x) {
 }
 INLINE double m_erf_F64(double x) { return erf(x); }
 
-/* Reduce to [-pi/4, pi/4] in double: exact enough up to 2^28, beyond which the caller takes C's own. */
-#define CIRCULAR_LIMIT 268435456.0f
-INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
-    double shifted = (double)x * 0x1.45f306dc9c883p-1 + WHOLE;
-    double n = shifted - WHOLE;
-    double d = ((double)x - n * 0x1.921fb54400000p0) - n * 0x1.0b4611a626331p-34;
-    float r = (float)d, z = r * r;
+/* Of |r| <= pi/4. */
+INLINE void reduced_sin_and_cos(float r, float *sine, float *cosine) {
+    float z = r * r;
     float s = 2.7182723e-06f;
     s = s * z + -0.000198393303f;
     s = s * z + 0.00833332911f;
@@ -224,16 +237,57 @@ INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
     c = c * z + -0.00138888834f;
     c = c * z + 0.0416666679f;
     *cosine = 1.0f - (0.5f * z - z * z * c);
+}
+
+/* Reduce to [-pi/4, pi/4] in double: exact up to 2^20 quarters, beyond which the caller takes C's own. */
+#define CIRCULAR_LIMIT 1.6e6f
+INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
+    double shifted = (double)x * 0x1.45f306dc9c883p-1 + WHOLE;
+    double n = shifted - WHOLE;
+    double d = ((double)x - n * 0x1.921fb54400000p0) - n * 0x1.0b4611a626331p-34;
+    reduced_sin_and_cos((float)d, sine, cosine);
     return (int32_t)n;
 }
-INLINE float sin_of_quadrant(float x, int32_t more) {
-    float s, c;
-    int32_t k = sin_and_cos(x, &s, &c) + more;
-    float y = k & 1 ? c : s;
+
+/* In float, where a product and a sum round once: there pi/2 in three parts leaves what is exact. */
+#ifdef __FP_FAST_FMAF
+#define NEAR_LIMIT 65536.0f
+INLINE int32_t near_sin_and_cos(float x, float *sine, float *cosine) {
+    float n = rintf(x * 0.636619772f);
+    float r = fmaf(n, -0x1.921fb6p0f, x);
+    r = fmaf(n, 0x1.777a5cp-25f, r);
+    r = fmaf(n, 0x1.ee59dap-50f, r);
+    reduced_sin_and_cos(r, sine, cosine);
+    return (int32_t)n;
+}
+#else
+#define NEAR_LIMIT -1.0f
+#define near_sin_and_cos sin_and_cos
+#endif
+
+INLINE float quadrant(int32_t k, float sine, float cosine) {
+    float y = k & 1 ? cosine : sine;
     return k & 2 ? -y : y;
 }
-INLINE float m_sin_F32(float x) { return x == 0.0f ? x : sin_of_quadrant(x, 0); }
-INLINE float m_cos_F32(float x) { return sin_of_quadrant(x, 1); }
+#define CIRCULAR_FUNCTIONS(name, reduced)                                                              \
+    INLINE float name##_sin_F32(float x) {                                                             \
+        float s, c;                                                                                    \
+        int32_t k = reduced(x, &s, &c);                                                                \
+        return x == 0.0f ? x : quadrant(k, s, c);                                                      \
+    }                                                                                                  \
+    INLINE float name##_cos_F32(float x) {                                                             \
+        float s, c;                                                                                    \
+        int32_t k = reduced(x, &s, &c);                                                                \
+        return quadrant(k + 1, s, c);                                                                  \
+    }                                                                                                  \
+    INLINE float name##_tan_F32(float x) {                                                             \
+        float s, c;                                                                                    \
+        int32_t k = reduced(x, &s, &c);                                                                \
+        float y = (k & 1 ? -c : s) / (k & 1 ? s : c);                                                  \
+        return x == 0.0f ? x : y;                                                                      \
+    }
+CIRCULAR_FUNCTIONS(m, sin_and_cos)
+CIRCULAR_FUNCTIONS(near, near_sin_and_cos)
 
 INLINE float m_atan2_F32(float y, float x) {
     float ay = fabsf(y), ax = fabsf(x);

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import KernelTable
 
 from .. import pointwise
 from .._dtypes import FLOATS
+from ..fused import Fused
 
 _PLAIN = ("silu", "log_sigmoid", "mish", "hardsigmoid", "hardswish")
 _WITH_NUMBERS = ("leaky_relu", "elu", "softplus", "hardtanh", "threshold")
@@ -39,12 +42,33 @@ def build(table: KernelTable) -> None:
     table.add(
         "gelu_gradient", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
     )
-    for name in ("silu", "log_sigmoid", "hardswish"):
+    for name in ("silu", "log_sigmoid", "hardsigmoid", "hardswish"):
         gradient = f"{name}_gradient"
         table.add(gradient, pointwise.Binary(gradient).call, dtypes=FLOATS)
     for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
         gradient = f"{name}_gradient"
         table.add(gradient, _slope_with_numbers(gradient), dtypes=FLOATS)
+
+    gated, slope = Fused("gated").call, Fused("gated_gradient").call
+
+    @table.kernel(dtypes=FLOATS)
+    def gated_halves(input: Any, dim: int) -> Any:
+        return gated(_halves(input, dim))
+
+    @table.kernel(dtypes=FLOATS)
+    def gated_halves_gradient(g: Any, input: Any, dim: int) -> Any:
+        result = np.empty(input.shape, input.dtype)
+        to_input, to_gate = _halves(result, dim)
+        values, gates = _halves(input, dim)
+        gated((g, gates), (), to_input)
+        slope((g, values, gates), (), to_gate)
+        return result
+
+
+def _halves(array: Any, dim: int) -> tuple[Any, Any]:
+    before = (slice(None),) * (dim % array.ndim)
+    middle = array.shape[dim] // 2
+    return array[(*before, slice(middle))], array[(*before, slice(middle, None))]
 
 
 _KEPT = 100

@@ -7,14 +7,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import KernelTable, dtype_named
 
-from .._dtypes import FLOATS, NATIVES
+from .._dtypes import FLOATS, NATIVES, NUMBERED
 from ..fused import Fused
 
 _finfo: Any = ml_dtypes.finfo
 _LARGEST = {NATIVES[dtype]: float(_finfo(NATIVES[dtype]).max) for dtype in FLOATS}
 
+_WHOLE = [dtype for dtype in NUMBERED if dtype not in FLOATS and dtype is not dtype_named("bool")]
 _ENDLESS = (-np.inf, np.inf)
 
 
@@ -45,17 +46,21 @@ def build(table: KernelTable) -> None:
 
     @table.kernel("_addcmul", dtypes=FLOATS, out=True)
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
-        return product((input, tensor1, tensor2), (value,), out)
+        return product((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
 
     @table.kernel("_addcdiv", dtypes=FLOATS, out=True)
     def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
-        return quotient((input, tensor1, tensor2), (value,), out)
+        return quotient((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
 
     @table.kernel("_clamp", dtypes=FLOATS, out=True)
     def clamp(input: Any, min: Any, max: Any, out: Any = None) -> Any:
         if _are_numbers(min, max):
             return within((input,), (min, max), out)
-        return between((input, _array(min, input), _array(max, input)), (), out)
+        return between((input, _like(input, min), _like(input, max)), (), out)
+
+    @table.kernel("_clamp", dtypes=_WHOLE, out=True)
+    def clamp_whole(input: Any, min: int, max: int, out: Any = None) -> Any:
+        return between((input, _like(input, min), _like(input, max)), (), out)
 
     @table.kernel("_clamp_gradient", dtypes=FLOATS)
     def clamp_gradient(g: Any, input: Any, min: Any, max: Any) -> Any:
@@ -106,5 +111,6 @@ def _are_numbers(min: Any, max: Any) -> bool:
 _NUMBERS = frozenset({float, int, bool})
 
 
-def _array(bound: Any, like: Any) -> Any:
-    return bound if isinstance(bound, np.ndarray) else np.asarray(bound, like.dtype)
+def _like(input: Any, value: Any) -> Any:
+    """Return an array, which may be of integers, or a number in the dtype of `input`."""
+    return np.asarray(value, input.dtype)

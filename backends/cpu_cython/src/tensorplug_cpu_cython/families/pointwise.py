@@ -17,6 +17,8 @@ _BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activations.NAMES})
 
+_DIVISIONS = frozenset({"floor_divide", "fmod", "remainder"})
+
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
@@ -26,6 +28,11 @@ def build(table: KernelTable) -> None:
                 continue
             kernel: Any = kernel_class(name, getattr(np, name, None))
             dtypes = [NUMBERED[number] for number in pointwise.types_of(sort, name)]
+            if name in _DIVISIONS:
+                whole = [dtype for dtype in dtypes if dtype not in FLOATS]
+                divide = pointwise.Division(name, getattr(np, name))
+                table.add(name, divide.call, dtypes=whole, out=True)
+                dtypes = list(FLOATS)
             table.add(name, kernel.call, dtypes=dtypes, out=True)
     table.add("_relu_gradient", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
     table.add("choose", pointwise.choose, dtypes=NUMBERED)
