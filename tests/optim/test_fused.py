@@ -94,7 +94,7 @@ def test_one_op_ends_where_single_updates_end(name, options, strided):
     together, single = made(tp, tp.float64, strided), made(tp, tp.float64, strided)
     first = steps(tp, name, together, **options)
     second = steps(tp, name, single, foreach=False, **options)
-    # Where a gradient and the decay of its weight cancel, what is left is rounding, which these divide by itself.
+    # Where a gradient and the decay of its weight cancel, rounding is left, which these divide by itself.
     rel = 1e-10 if options.get("weight_decay") else 1e-12
     assert flat(together) == pytest.approx(flat(single), rel=rel, abs=1e-14)
     remembered = [[state for state in o.state.values() if state] for o in (first, second)]
