@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tensorplug_cpu_cython import copies, indices
+pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
+from tensorplug_cpu_cython import copies, indices  # noqa: E402
 
 LAYOUTS = {
     "rows": lambda a: a,
