@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import copies, indices  # noqa: E402
+from tensorplug_cpu_cython import copies, indices
 
 LAYOUTS = {
     "rows": lambda a: a,
