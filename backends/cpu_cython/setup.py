@@ -15,6 +15,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
+from setuptools.modified import newer_group
 
 PACKAGE = "tensorplug_cpu_cython"
 SOURCE = Path("src", PACKAGE)
@@ -98,7 +99,10 @@ class BuildLevels(build_ext):
             )
 
     def build_extension(self, extension: Extension) -> None:
-        """Compile the levelled files, then the module."""
+        """Compile the levelled files, then the module, unless it is newer than all of them."""
+        made_of = [*extension.sources, *extension.depends]
+        if not (self.force or newer_group(made_of, self.get_ext_fullpath(extension.name))):
+            return
 
         def compiled(level: str) -> list[str]:
             march = LEVELS.get(level)
