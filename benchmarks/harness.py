@@ -181,7 +181,10 @@ def largest_difference(ours: Function, theirs: Function) -> float:
 def _arrays(value: Any) -> list[np.ndarray]:
     if isinstance(value, (list, tuple)):
         return [array for item in value for array in _arrays(item)]
-    return [value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)]
+    if not hasattr(value, "detach"):
+        return [np.asarray(value)]
+    value = value.detach().cpu()
+    return [(value.float() if str(value.dtype).endswith("bfloat16") else value).numpy()]
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> float:

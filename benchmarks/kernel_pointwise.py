@@ -13,6 +13,7 @@ from .kernel_work import (
     flat,
     inside,
     learned,
+    normal,
     positive,
     square,
     truths,
@@ -63,7 +64,10 @@ def pointwise() -> Iterator[Work]:
     yield Work("addcmul", flat, lambda lib, x, y: lib.addcmul(x, x, y, value=0.5), 4, 2)
     yield Work("lerp tensor", flat, lambda lib, x, y: lib.lerp(x, y, y), 3, 2)
     yield Work("lerp_", flat, lambda lib, x, y: x.lerp_(y, 0.1), 3, 2)
-    yield Work("addcdiv", flat, lambda lib, x, y: lib.addcdiv(x, x, y, value=0.5), 4, 2)
+    positives = (normal, positive)  # to divide by
+    yield Work(
+        "addcdiv", flat, lambda lib, x, y: lib.addcdiv(x, x, y, value=0.5), 4, 2, values=positives
+    )
     yield Work("addcmul_", flat, lambda lib, x, y: x.mul_(0.5).addcmul_(y, y, value=0.5), 6, 2)
     yield Work("where number", flat, lambda lib, x: lib.where(x > 0, x, 0.0), 3.5)
     yield Work("masked_fill", flat, lambda lib, x, y: x.masked_fill(y > 0, 0.5), 4.5, 2)
@@ -213,8 +217,10 @@ def gradients() -> Iterator[Work]:
 
     for name in ("tanh", "sigmoid", "exp", "log1p", "expm1", "sqrt", "rsqrt", "square", "abs"):
         yield learned(name, lambda lib, x, n=name: getattr(lib, n)(x.abs() + 0.5), flat, 9)
-    for name in ("sin", "cos", "neg", "reciprocal", "frac", "erf", "sign"):
+    for name in ("sin", "cos", "neg", "frac", "erf", "sign"):
         yield learned(name, lambda lib, x, n=name: getattr(lib, n)(x), flat, 5)
+    # Of numbers that may be zero the results may be none.
+    yield learned("reciprocal", lambda lib, x: 1 / (x * x + 1), flat, 11)
     yield learned("pow 2", lambda lib, x: x**2, flat, 5)
     yield learned("pow 3", lambda lib, x: x**3, flat, 5)
     yield learned("clamp", lambda lib, x: x.clamp(-0.5, 0.5), flat, 5)
@@ -226,8 +232,8 @@ def gradients() -> Iterator[Work]:
     yield learned("maximum", with_halves(lambda lib, x, y: lib.maximum(x, -y)), flat, 8)
     yield learned("lerp", with_halves(lambda lib, x, y: lib.lerp(x, y, 0.3)), flat, 7)
     yield learned("addcmul", with_halves(lambda lib, x, y: lib.addcmul(x, x, y)), flat, 9)
-    yield learned("addcdiv", with_halves(lambda lib, x, y: lib.addcdiv(x, x, y)), flat, 9)
+    yield learned("addcdiv", with_halves(lambda lib, x, y: lib.addcdiv(x, x, y * y + 1)), flat, 13)
     yield learned("add alpha", with_halves(lambda lib, x, y: lib.add(x, y, alpha=0.5)), flat, 7)
-    yield learned("hypot", with_halves(lambda lib, x, y: lib.hypot(x, y)), flat, 7)
+    yield learned("hypot", with_halves(lambda lib, x, y: lib.hypot(x, y * y + 1)), flat, 11)
     yield learned("atan2", with_halves(lambda lib, x, y: lib.atan2(x, y)), flat, 7)
     yield learned("logit", lambda lib, x: lib.logit(x.sigmoid()), flat, 9)
