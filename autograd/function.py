@@ -251,7 +251,7 @@ class Function:
         if _contexts is not None:
             _contexts.append(ctx)
         tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
-        recorded = any(tracked) and (not current.paused or recording.enabled)
+        recorded = any(tracked) and (not current.paused or recording.on())
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
         with gradient_off():
             if cls.setup_context is Function.setup_context:

@@ -42,7 +42,7 @@ class Recorder(GradientLayer):
 
     def enabled(self) -> bool:
         """Return whether this thread records."""
-        return recording.enabled
+        return recording.on()
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one tensor."""
@@ -227,7 +227,7 @@ class Recorder(GradientLayer):
                 f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
                 "allowed. You can make a clone to get a normal tensor before doing inplace update."
             )
-        if current.paused and not recording.enabled:
+        if current.paused and not recording.on():
             return None
         own = requires_grad(target)
         view = None if target._extra is None else target._extra.view
@@ -285,7 +285,7 @@ class Recorder(GradientLayer):
 
     def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
         """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
-        if (not current.paused or recording.enabled) and requires_grad(target):
+        if (not current.paused or recording.on()) and requires_grad(target):
             if target._node is None:
                 raise RuntimeError(
                     f"{name}(): a leaf Variable that requires grad is being used in an in-place "

@@ -17,11 +17,13 @@ class _Mode:
     """A context manager that decorates functions too, and generator functions."""
 
     enabled = True
-    inference = False
+    inference: bool | None = None  # as it is
 
     def __enter__(self) -> None:
         self.previous = recording.enabled, recording.inference
-        recording.enabled, recording.inference = self.enabled, self.inference
+        recording.enabled = self.enabled
+        if self.inference is not None:
+            recording.inference = self.inference
         current.add_paused(1)
 
     def __exit__(self, *exc: object) -> None:
@@ -96,7 +98,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Record again within a :class:`no_grad` block.
+    """Record again within a :class:`no_grad` block; in :class:`inference_mode` nothing is, even so.
 
     Examples
     --------
@@ -127,7 +129,6 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
-        self.inference = recording.inference
         self.previous = recording.enabled, recording.inference
         recording.enabled = self.enabled
         # The call alone may leave a thread that does not record: look at it from now on.

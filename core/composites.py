@@ -175,16 +175,19 @@ def _run_kernel_or_body(
     if current.verify:
         _verify_composite(op, kind, results, args, kwargs)
     if len(op.outputs) == 1:
-        results = kind.as_array(results) if type(results) is not kind.array_type else results
-        return wrap(results, kind.with_dtype(kind.runtime.dtype(results)))
+        return _wrapped(kind, (results,))[0]
     return _wrapped(kind, results)
 
 
 def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
-    """Return the tensors of what a kernel with several outputs returned."""
+    """Return the tensors of what a kernel returned."""
     runtime = kind.runtime
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
-    return tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
+    outputs = tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
+    if current.paused:
+        for output in outputs:
+            current.gradient.note_unrecorded(output)
+    return outputs
 
 
 def _verify_composite(

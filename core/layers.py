@@ -176,6 +176,10 @@ class Recording(threading.local):
     enabled: bool = True
     inference: bool = False
 
+    def on(self) -> bool:
+        """Return whether calls are recorded: in inference mode none is."""
+        return self.enabled and not self.inference
+
 
 recording = Recording()
 

@@ -114,6 +114,40 @@ def test_inference_tensors() -> None:
     assert not y.clone().is_inference()
 
 
+def test_inference_goes_on_within_other_modes() -> None:
+    x = tp.ones(2, requires_grad=True)
+    with tp.inference_mode():
+        total = tp.zeros(2)
+        with tp.no_grad():
+            assert tp.is_inference_mode_enabled()
+            total.add_(1)
+        with tp.enable_grad():
+            assert tp.is_inference_mode_enabled()
+            assert tp.is_grad_enabled()
+            for y in (x * 2, x.sum(), tp.lerp(x, x, 0.5), x[0], x.view(2)):
+                assert y.is_inference()
+                assert not y.requires_grad
+        with tp.inference_mode(False):
+            assert not tp.is_inference_mode_enabled()
+            assert (x * 2).requires_grad
+    assert total.is_inference()
+
+
+def test_each_call_in_inference_mode_makes_inference_tensors() -> None:
+    x = tp.tensor([[1.0, -2.0], [0.5, 3.0]])
+    with tp.inference_mode():
+        for _ in range(3):  # by the rule, then by what is remembered
+            made = [
+                tp.lerp(x, x * 2, 0.25),
+                tp.nn.functional.layer_norm(x, (2,)),
+                *x.max(1),
+                *tp.var_mean(x),
+                tp.cat([x, x]),
+                x.index_select(0, tp.tensor([1])),
+            ]
+            assert all(tensor.is_inference() for tensor in made)
+
+
 def test_inference_mode_off() -> None:
     with tp.inference_mode(), tp.inference_mode(False):
         assert (leaf() * 2).requires_grad
