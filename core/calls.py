@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import operators
-from .composites import call_overridden
+from .composites import call_overridden, run_overridden
 from .current import current
 from .dispatch import general
 from .execution import call_kernel, contract, execute, verify
@@ -130,6 +130,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     memory = Memory()
+    forgetful = "seed" in parameters  # which differs from call to call
 
     if op.sort == "composite":
 
@@ -141,12 +142,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
             if current.interposed or "out" in kwargs:
                 return general(op, args, kwargs)
             if op.overridden:
+                if forgetful:
+                    return run_overridden(op, args, kwargs)
                 return call_overridden(op, memory, args, kwargs)
             return op.function(*args, **kwargs)
 
         return call_composite
 
-    forgetful = op.view  # whether memory can be shown in a shape depends on more than shapes
+    # Whether memory can be shown in a shape depends on more than shapes.
+    forgetful = forgetful or op.view
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:
