@@ -130,7 +130,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     memory = Memory()
-    forgetful = "seed" in parameters  # which differs from call to call
+    seeded = "seed" in parameters  # a seed differs from call to call: nothing is to be remembered
 
     if op.sort == "composite":
 
@@ -142,7 +142,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
             if current.interposed or "out" in kwargs:
                 return general(op, args, kwargs)
             if op.overridden:
-                if forgetful:
+                if seeded:
                     return run_overridden(op, args, kwargs)
                 return call_overridden(op, memory, args, kwargs)
             return op.function(*args, **kwargs)
@@ -150,7 +150,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_composite
 
     # Whether memory can be shown in a shape depends on more than shapes.
-    forgetful = forgetful or op.view
+    forgetful = seeded or op.view
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:

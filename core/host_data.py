@@ -39,9 +39,8 @@ def from_data(data: Any, dtype: DType | None, name: str) -> tuple[Array, DType]:
     """
     kind = type(data)
     if kind in _LEAVES:
-        return _fill([data], (), dtype or _number_dtype({kind}), name), dtype or _number_dtype(
-            {kind}
-        )
+        chosen = dtype or _number_dtype({kind})
+        return _fill([data], (), chosen, name), chosen
     if isinstance(data, (list, tuple)):
         flat = _flatten(data, name)
         if flat is not None:

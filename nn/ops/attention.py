@@ -35,6 +35,10 @@ def _wide(tensors: Sequence[Any]) -> list[Any]:
     return [tensor.to(float32) for tensor in tensors]
 
 
+def _wide_mask(mask: Any) -> Any:
+    return mask if mask is None or mask.dtype is bool_ else mask.to(float32)
+
+
 @composite(method=False, outputs="output, logsumexp")
 def attention(
     inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
@@ -67,8 +71,7 @@ def attention(
     query, key, value = inputs
     dtype = query.dtype
     if dtype is float16 or dtype is bfloat16:
-        added = mask if mask is None or mask.dtype is bool_ else mask.to(float32)
-        output, total = attention(_wide(inputs), added, is_causal, scale)
+        output, total = attention(_wide(inputs), _wide_mask(mask), is_causal, scale)
         return output.to(dtype), total.to(dtype)
     scores = _scores(query, key, mask, is_causal, scale)
     logsumexp = scores.logsumexp(-1)
@@ -95,10 +98,9 @@ def attention_gradient(
     query, key, value = inputs
     dtype = query.dtype
     if dtype is float16 or dtype is bfloat16:
-        added = mask if mask is None or mask.dtype is bool_ else mask.to(float32)
         g, g_total, result, total = _wide((g_output, g_logsumexp, output, logsumexp))
         gradients = attention_gradient(
-            g, g_total, _wide(inputs), added, result, total, is_causal, scale
+            g, g_total, _wide(inputs), _wide_mask(mask), result, total, is_causal, scale
         )
         return gradients[0].to(dtype), gradients[1].to(dtype), gradients[2].to(dtype)
     weights = _weights(_scores(query, key, mask, is_causal, scale), logsumexp)
@@ -144,10 +146,6 @@ def _mask_gradient(
 
 
 # --- half precision -------------------------------------------------------------------------------
-
-
-def _wide_mask(mask: Any) -> Any:
-    return mask if mask is None or mask.dtype is bool_ else mask.to(float32)
 
 
 @composite(method=False, mixed=True, outputs="output, logsumexp")
