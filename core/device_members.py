@@ -26,7 +26,7 @@ def add(device_type: str) -> None:
             where = Device(device_type, device)
         else:
             where = Device(device)
-        return self.to(where, memory_format=memory_format)
+        return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
     is_there.__doc__ = f"Whether the tensor is on a {device_type!r} device."
     move.__doc__ = f"Return the tensor on a {device_type!r} device, by default the current one."

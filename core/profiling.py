@@ -163,10 +163,10 @@ def _timed(choice: Choice, kind: Kind, function: Callable[..., Any]) -> Callable
     return run
 
 
-def _timed_transfer(array: Any, source: Kind, target: Kind) -> Any:
+def _timed_transfer(array: Any, source: Kind, target: Kind, non_blocking: bool = False) -> Any:
     begin = perf_counter_ns()
     try:
-        return copying.across(array, source, target)
+        return copying.across(array, source, target, non_blocking)
     finally:
         recording = current
         if recording is not None:

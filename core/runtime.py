@@ -143,6 +143,23 @@ class DeviceRuntime:
         """Return a device array that shares the memory of a NumPy array, or None if impossible."""
         return None
 
+    def queue_from_host(self, array: Any, dtype: DType, index: int) -> Any | None:
+        """Return what :meth:`from_host` does, of a NumPy array that may be read after the return.
+
+        Asked for by ``non_blocking=True``: the user leaves the contents as they are until the device is
+        synchronized; that the memory outlasts the copy is the runtime's care. None to copy as always.
+        """
+        return None
+
+    def queue_to_host(self, array: Any, target: Any | None = None) -> Any | None:
+        """Return a NumPy array into which the contents are copied, which may be after the return.
+
+        Asked for by ``non_blocking=True``: the user reads it when the device is synchronized; that the
+        memory outlasts the copy is the runtime's care. `target` is a NumPy array of the same shape and
+        dtype to copy into. None to copy as always.
+        """
+        return None
+
     def copy_from(self, array: Any, source: DeviceRuntime, index: int) -> Any | None:
         """Return a copy of another device's array, or None to let it go through the host."""
         return None
@@ -281,6 +298,7 @@ class RefusingRuntime(DeviceRuntime):
 
     dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
     copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
+    queue_from_host = queue_to_host = refuse
     synchronize = quiet = share = shared_handle = from_shared_handle = refuse
 
 

@@ -506,7 +506,9 @@ class Tensor(Conversions):
 
         ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``,
         ``copy`` and ``memory_format``. The tensor itself is returned if nothing changes and `copy` is
-        False.
+        False. With ``non_blocking=True`` a copy between the host and a device may be under way at the
+        return: synchronize the device before the host reads the result, or writes over a source in pinned
+        memory.
         """
         if "memory_format" in kwargs:
             chosen = kwargs.pop("memory_format")
@@ -514,14 +516,14 @@ class Tensor(Conversions):
                 from .ops.copying import to_format
 
                 return to_format(self, chosen, *_parse_to(args, kwargs))
-        device, dtype, copy = _parse_to(args, kwargs)
+        device, dtype, copy, non_blocking = _parse_to(args, kwargs)
         result = self
         if dtype is not None and dtype is not self._kind.dtype:
             result = CAST.call(result, dtype)
         if device is not None:
             target = canonical_device(device)
             if target is not result._kind.device:
-                result = TO_DEVICE.call(result, target)
+                result = TO_DEVICE.call(result, target, *((True,) if non_blocking else ()))
         return result.clone() if copy and result is self else result
 
     def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:
@@ -547,7 +549,7 @@ class Tensor(Conversions):
         if dtype is None:
             return type_name(self)
         chosen, device = type_named(dtype)
-        return self.to(device=device, dtype=chosen)
+        return self.to(device=device, dtype=chosen, non_blocking=non_blocking)
 
     def type_as(self, tensor: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
@@ -636,13 +638,13 @@ class Tensor(Conversions):
 
 def _parse_to(
     args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Device | None, DType | None, bool]:
-    """Return (device, dtype, copy) of a call of ``Tensor.to``."""
+) -> tuple[Device | None, DType | None, bool, bool]:
+    """Return (device, dtype, copy, non_blocking) of a call of ``Tensor.to``."""
     device: Any = kwargs.pop("device", None)
     dtype: Any = kwargs.pop("dtype", None)
     other: Any = kwargs.pop("other", None)
     copy = kwargs.pop("copy", False)
-    kwargs.pop("non_blocking", None)
+    non_blocking = kwargs.pop("non_blocking", False)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
     flags = []
@@ -659,6 +661,8 @@ def _parse_to(
             raise TypeError(
                 f"to(): expected a device, a dtype or a tensor, got {arg!r} of type {type(arg).__name__}"
             )
+    if flags:
+        non_blocking = flags[0]
     if len(flags) > 1:
         copy = flags[1]
     if other is not None:
@@ -667,6 +671,7 @@ def _parse_to(
         None if device is None else Device(device),
         None if dtype is None else as_dtype(dtype),
         bool(copy),
+        bool(non_blocking),
     )
 
 

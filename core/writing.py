@@ -147,6 +147,8 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if not kwargs and (op.pointwise or op.elementwise) and _inplace_plain(op, target, args):
         return target
+    if op is COPY and _copy_queued(target, *args, **kwargs):
+        return target
     if kwargs and op.scaled is not None and len(args) == 1:
         factor = factor_of(op, target, args[0], kwargs)
         if factor is not None:
@@ -174,6 +176,15 @@ def run_inplace(
     if recorded is not None:
         current.gradient.record_inplace(op, target, recorded, version)
     return target
+
+
+def _copy_queued(target: Any, src: Any = None, non_blocking: bool = False) -> bool:
+    """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
+    if not non_blocking:
+        return False
+    from .ops.copying import queued_into
+
+    return not overlaps(target) and queued_into(target, src)
 
 
 def _is_tracked_view(target: Any) -> bool:

@@ -10,8 +10,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .. import operators
+from ..composites import any_tracked
 from ..current import current
-from ..devices import Device
+from ..devices import CPU, Device
 from ..dtypes import DType
 from ..execution import show
 from ..formats import (
@@ -26,7 +27,7 @@ from ..formats import (
 from ..kinds import Kind, kind_of
 from ..operators import Spec, composite, primitive
 from ..shapes import Shape, broadcast_shapes, contiguous_strides
-from ..tensor_base import TensorBase, new_tensor
+from ..tensor_base import TensorBase, bump_version, new_tensor
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     check_tensor(input, "copy_")
     if isinstance(src, TensorBase):
         if src._kind.device is not input._kind.device:
-            src = to_device(src, input._kind.device)
+            # What goes to the host is read there at once, so it is waited for; see `queued_into`.
+            src = to_device(src, input._kind.device, non_blocking and input._kind.device is not CPU)
         if src._kind.dtype is not input._kind.dtype:
             src = cast(src, input._kind.dtype)
         if broadcast_shapes(input._shape, src._shape) != input._shape:
@@ -192,11 +194,11 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
 
 
 @composite(method=False)
-def to_device(input: Tensor, device: Device) -> Tensor:
+def to_device(input: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of `input` on another device.
 
     No kernel does this: the runtimes of both devices take part, see ``DeviceRuntime.copy_from``,
-    ``to_host`` and ``from_host``.
+    ``to_host`` and ``from_host``; with `non_blocking`, ``queue_from_host`` and ``queue_to_host``.
 
     Examples
     --------
@@ -208,19 +210,55 @@ def to_device(input: Tensor, device: Device) -> Tensor:
     target = kind_of(device, kind.dtype)
     stride = strides_like(input, None, "to")
     if stride is None or "views" not in target.runtime.capabilities:
-        return new_tensor(transfer(input._array, kind, target), target, input._shape)
+        return new_tensor(transfer(input._array, kind, target, non_blocking), target, input._shape)
     rows = show_in_order(input, stride)
-    moved = new_tensor(transfer(rows._array, kind, target), target, rows._shape)
+    moved = new_tensor(transfer(rows._array, kind, target, non_blocking), target, rows._shape)
     return laid_out(moved, input._shape, stride)
 
 
-def across(array: Any, source: Kind, target: Kind) -> Any:
+def across(array: Any, source: Kind, target: Kind, non_blocking: bool = False) -> Any:
     """Return a copy of an array of one device on another."""
     index = target.device.index or 0
     copy = target.runtime.copy_from(array, source.runtime, index)
+    if copy is None and non_blocking:
+        copy = _queued(array, source, target)
     if copy is None:
         copy = target.runtime.from_host(source.runtime.to_host(array), source.dtype, index)
     return copy
+
+
+def _queued(array: Any, source: Kind, target: Kind) -> Any | None:
+    """Return a copy between the host and a device that may be under way; None to copy as always."""
+    if source.device is CPU:
+        host = source.runtime.to_host(array)
+        return target.runtime.queue_from_host(host, source.dtype, target.device.index or 0)
+    if target.device is CPU:
+        host = source.runtime.queue_to_host(array)
+        return None if host is None else target.runtime.wrap_host(host)
+    return None
+
+
+def queued_into(target: Any, src: Any) -> bool:
+    """Queue a copy of a device's tensor into one of the host; return False if it has to be made at once.
+
+    So it has where something is converted, broadcast or recorded.
+    """
+    if not (
+        isinstance(target, TensorBase)
+        and isinstance(src, TensorBase)
+        and target._kind.device is CPU
+        and src._kind.device is not CPU
+        and src._kind.dtype is target._kind.dtype
+        and src._shape == target._shape
+    ):
+        return False
+    if any_tracked((target, src)) and (not current.paused or current.gradient.enabled()):
+        return False
+    host = target._kind.runtime.to_host(target._array)
+    if src._kind.runtime.queue_to_host(src._array, host) is None:
+        return False
+    bump_version(target)
+    return True
 
 
 #: What ``to_device`` calls; a profiler puts a timer around it.
@@ -263,7 +301,12 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
 
 
 def to_format(
-    input: Tensor, memory_format: Any, device: Device | None, dtype: DType | None, copy: bool
+    input: Tensor,
+    memory_format: Any,
+    device: Device | None,
+    dtype: DType | None,
+    copy: bool,
+    non_blocking: bool,
 ) -> Tensor:
     """Return what ``Tensor.to`` does where it is given a memory format."""
     check_format(memory_format, "to")
@@ -272,7 +315,9 @@ def to_format(
     rows = contiguous_strides(shape)
     if not kept:
         format_strides(shape, memory_format, "to")  # raises before anything is copied
-    result = input.to(device=device, dtype=dtype)
+    # What comes to the host may be copied once more there, for which it has to have arrived.
+    waits = not non_blocking or (device is not None and device.type == CPU.type)
+    result = input.to(device=device, dtype=dtype, non_blocking=not waits)
     if (
         result is input
         and not copy

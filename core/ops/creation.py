@@ -119,8 +119,10 @@ def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
     return check_sizes(as_shape(sizes, name), name)
 
 
-def made(result: Any, requires_grad: bool) -> Tensor:
-    """Return a new tensor, made to require grad if that is asked for."""
+def made(result: Any, requires_grad: bool, pin_memory: bool = False) -> Tensor:
+    """Return a new tensor, in locked memory and made to require grad if that is asked for."""
+    if pin_memory:
+        result = result.pin_memory()
     if requires_grad:
         result.requires_grad_()
     return result
@@ -148,8 +150,11 @@ def zeros(
         By default the default device.
     requires_grad : bool
         Whether operations on the result are recorded.
-    layout, pin_memory
-        Accepted for compatibility: tensors are dense, and memory is not pinned.
+    layout
+        Accepted for compatibility: tensors are dense.
+    pin_memory : bool
+        Whether the result is in host memory that is locked for fast copies to a device, where a loaded
+        device offers that; see :meth:`Tensor.pin_memory`.
 
     Raises
     ------
@@ -164,7 +169,9 @@ def zeros(
             [0., 0., 0.]])
     """
     chosen, where = options(dtype, device)
-    return made(fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad)
+    return made(
+        fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad, pin_memory
+    )
 
 
 @composite(method=False)
@@ -186,7 +193,9 @@ def ones(
     tensor([1, 1])
     """
     chosen, where = options(dtype, device)
-    return made(fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad)
+    return made(
+        fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad, pin_memory
+    )
 
 
 @composite(method=False)
@@ -213,11 +222,11 @@ def empty(
     chosen, where = options(dtype, device)
     shape = sizes_of(sizes, size, "empty")
     if memory_format is None:
-        return made(memory_of(shape, chosen, where), requires_grad)
+        return made(memory_of(shape, chosen, where), requires_grad, pin_memory)
     kind = kind_of(where, chosen)
     stride = strides_of(shape, memory_format, kind, "empty")
     memory = in_strides(shape, stride, kind, lambda size: memory_of(size, chosen, where))
-    return made(memory, requires_grad)
+    return made(memory, requires_grad, pin_memory)
 
 
 def memory_of(shape: Shape, dtype: DType, device: Device) -> Any:
@@ -267,7 +276,9 @@ def full(
         )
     value = number(fill_value, "full", "fill_value")
     chosen, where = options(dtype, device, scalar_dtype(value))
-    return made(fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad)
+    return made(
+        fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad, pin_memory
+    )
 
 
 @composite(method=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.plugin import generator_of
 
-from . import graphs, streams
+from . import graphs, streams, waits
 from ._cupy import cp
 
 #: The architectures that the sources are compiled for in tests; on a device, for its own.
@@ -80,4 +80,6 @@ NAMES: Mapping[str, Any] = {
     "is_tf32_supported": is_tf32_supported,
     "set_stream": streams.set_stream,
     "stream": streams.stream,
+    "get_sync_debug_mode": waits.mode,
+    "set_sync_debug_mode": waits.set_mode,
 }

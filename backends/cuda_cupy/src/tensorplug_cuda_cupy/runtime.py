@@ -18,12 +18,17 @@ from tensorplug.plugin import (
     wrap_integer,
 )
 
-from . import presence, streams
+from . import copies, presence, streams
 from ._cupy import cp
 from .dtypes import BFLOAT16, DTYPES, NATIVES
 from .kernels.views import storage_offset
 from .memory import DeviceMemory, OutOfMemoryError, summary
 from .names import NAMES
+
+
+def _in_rows(array: Any, dtype: DType) -> Any:
+    """Return a NumPy array, or a copy, whose elements lie row by row."""
+    return np.asarray(array, NATIVES[dtype], order="C")
 
 
 class NoArray:
@@ -42,6 +47,7 @@ class CudaRuntime(DeviceRuntime):
 
     def __init__(self) -> None:
         self._memory = DeviceMemory()
+        self._copies = copies.Copies(self._memory.uses)
         self.namespace: Mapping[str, Any] = {
             **NAMES,
             "OutOfMemoryError": OutOfMemoryError,
@@ -159,18 +165,32 @@ class CudaRuntime(DeviceRuntime):
     # --- host and other devices ---
 
     def from_host(self, array: Any, dtype: DType, index: int) -> Any:
-        """Return a copy of a host array. CuPy queues it, through page-locked memory."""
-        bits = np.ascontiguousarray(array, NATIVES[dtype]).reshape(np.shape(array))
+        """Return a copy of a host array, queued through page-locked memory."""
+        if not array.shape:
+            return self.scalar(array.item(), dtype, index)
         with self._on(index):
-            if bits.dtype == BFLOAT16:
-                return cp.array(bits.view(np.uint16), order="C").view(BFLOAT16)
-            return cp.array(bits, order="C")
+            return self._copies.send(_in_rows(array, dtype), straight=False)
 
     def to_host(self, array: Any) -> Any:
         """Return a copy on the host; waits for what computes the array."""
-        if array.dtype == BFLOAT16:
-            return cp.asnumpy(array.view(np.uint16)).view(BFLOAT16)
-        return cp.asnumpy(array)
+        with array.device:
+            return self._copies.fetch(array)
+
+    def queue_from_host(self, array: Any, dtype: DType, index: int) -> Any | None:
+        """Return a copy of a host array, read where it lies if that is page-locked memory."""
+        rows = _in_rows(array, dtype)
+        with self._on(index):
+            return self._copies.send(rows, straight=copies.is_pinned(rows))
+
+    def queue_to_host(self, array: Any, target: Any | None = None) -> Any | None:
+        """Return page-locked memory of the host into which a copy is queued."""
+        with array.device:
+            if target is None:
+                target = self._copies.pinned(np.empty(array.shape, array.dtype))
+            elif not (copies.is_pinned(target) and target.flags.c_contiguous):
+                return None
+            self._copies.fetch_into(array, target)
+            return target
 
     def copy_from(self, array: Any, source: DeviceRuntime, index: int) -> Any | None:
         """Return a copy of another GPU's array, sent from GPU to GPU."""
@@ -197,23 +217,15 @@ class CudaRuntime(DeviceRuntime):
         """Return the contents in page-locked memory of the host."""
         if self._reason is not None:
             return None
-        if self.is_pinned(array):
+        if copies.is_pinned(array):
             return array
-        memory = cp.cuda.alloc_pinned_memory(max(array.nbytes, 1))
-        pinned = np.ndarray(array.shape, array.dtype, memory)
+        pinned = self._copies.pinned(array)
         pinned[...] = array
         return pinned
 
     def is_pinned(self, array: Any) -> bool:
         """Return whether a NumPy array is in memory that :meth:`pin` returned."""
-        if self._reason is not None:
-            return False
-        base: Any = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        if isinstance(base, memoryview):
-            base = base.obj
-        return isinstance(base, cp.cuda.PinnedMemoryPointer)
+        return self._reason is None and copies.is_pinned(array)
 
     # --- time and memory ---
 

@@ -1,4 +1,4 @@
-"""Memory that other streams than its own still use: it is given back when they have come past it.
+"""Memory that streams still use, on the device or the host: it is given back when they have come past it.
 
 A freed block serves the stream again on which it was allocated, at once. So an array that was handed to
 another stream has to tell: when the last of it goes, a mark is put behind what that stream has queued, and
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import deque
 from typing import Any
 
 from ._cupy import cp
@@ -20,7 +21,8 @@ class Uses:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # an array may go while another's entry is made
         self._streams: dict[int, list[Any]] = {}  # by the id of the array that owns the memory
-        self._held: list[tuple[Any, list[Any]]] = []  # pointers, and the marks they wait for
+        self._held: list[tuple[Any, list[Any]]] = []  # memory, and the marks it waits for
+        self._copied: deque[tuple[Any, Any]] = deque()  # a mark, and memory of the host
 
     def record(self, array: Any, stream: Any) -> None:
         """Note that a stream uses an array."""
@@ -43,8 +45,19 @@ class Uses:
                 marks.append(mark)
             self._held.append((pointer, marks))
 
+    def hold(self, memory: Any, stream: Any) -> None:
+        """Keep memory of the host until a stream has come past what is queued on it now."""
+        mark = cp.cuda.Event(disable_timing=True)
+        mark.record(stream)
+        with self._lock:
+            self._copied.append((mark, memory))
+
     def release(self) -> None:
         """Let go of what no stream uses any more."""
+        if self._copied:
+            with self._lock:  # in their order, as there may be many
+                while self._copied and self._copied[0][0].done:
+                    self._copied.popleft()
         if self._held:
             with self._lock:
                 self._held = [

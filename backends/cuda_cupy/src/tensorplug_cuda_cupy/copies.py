@@ -1,0 +1,78 @@
+"""Copies between the host and the current device, in the order of the current stream.
+
+The GPU reads and writes memory of the host by itself where it is page-locked. So a copy that is queued holds
+that memory until the stream has come past: until then the pool must not hand it out again. A copy from other
+memory goes through a block of page-locked memory, and may be forgotten by the caller at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import waits
+from ._cupy import cp
+from .uses import Uses
+
+
+class Copies:
+    """Copies, which hold what they need.
+
+    Parameters
+    ----------
+    uses : Uses
+        Keeps memory until marks in streams are reached.
+    """
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+
+    def pinned(self, like: Any) -> Any:
+        """Return a new array in page-locked memory, of an array's shape, dtype and order of dimensions."""
+        self._uses.release()
+        memory = cp.cuda.alloc_pinned_memory(max(like.nbytes, 1))
+        order = sorted(range(like.ndim), key=lambda dim: (-abs(like.strides[dim]), dim))
+        rows = np.ndarray([like.shape[dim] for dim in order], like.dtype, memory)
+        return rows.transpose(np.argsort(order)) if order else rows
+
+    def send(self, array: Any, straight: bool) -> Any:
+        """Return an array of the device into which a host array, row by row, is copied.
+
+        With `straight` the GPU reads it where it lies: page-locked memory that stays as it is until then.
+        """
+        made = cp.empty(array.shape, array.dtype)
+        if array.nbytes:
+            if not straight:
+                staged = self.pinned(array)
+                staged[...] = array
+                array = staged
+            made.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+            self._uses.hold(array, cp.cuda.get_current_stream())
+        return made
+
+    def fetch(self, array: Any) -> Any:
+        """Return a copy on the host; waits for what computes the array."""
+        waits.note()
+        target = np.empty(array.shape, array.dtype)
+        if array.nbytes:
+            stream = cp.cuda.get_current_stream()
+            cp.ascontiguousarray(array).data.copy_to_host_async(target.ctypes.data, array.nbytes)
+            stream.synchronize()
+        return target
+
+    def fetch_into(self, array: Any, target: Any) -> None:
+        """Queue a copy into a host array, row by row in page-locked memory."""
+        if array.nbytes:
+            cp.ascontiguousarray(array).data.copy_to_host_async(target.ctypes.data, array.nbytes)
+            self._uses.hold(target, cp.cuda.get_current_stream())
+
+
+def is_pinned(array: Any) -> bool:
+    """Return whether a NumPy array lies in memory of CuPy's page-locked pool."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return isinstance(base, cp.cuda.PinnedMemoryPointer)
