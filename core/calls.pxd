@@ -3,7 +3,7 @@ cimport cython
 from .composites cimport call_overridden, run_overridden
 from .current cimport Current
 from .dispatch cimport general
-from .execution cimport call_kernel, execute
+from .execution cimport call_known, execute
 from .kinds cimport Kind
 from .known cimport Known, Memory, key_of, remember
 from .op cimport Op, Spec, first_tensor
@@ -14,7 +14,6 @@ cdef Current current
 
 
 @cython.locals(
-    key=tuple, known=Known, tensor=TensorBase, result=Kind, raw=list, state=int,
-    number=Py_ssize_t, position=Py_ssize_t, place=Py_ssize_t, kind=Kind, output=TensorBase, spec=Spec,
+    key=tuple, known=Known, tensor=TensorBase, result=Kind, state=int, position=Py_ssize_t, output=TensorBase, spec=Spec,
 )
 cpdef call_primitive(Op op, Memory memory, tuple args, dict kwargs)

@@ -10,7 +10,7 @@ from . import operators
 from .composites import call_overridden, run_overridden
 from .current import current
 from .dispatch import general
-from .execution import call_kernel, contract, execute, verify
+from .execution import call_known, contract, execute, verify
 from .known import Memory, key_of, remember
 from .op import Op, Spec, first_tensor
 from .pointwise import binary, factor_of, unary
@@ -45,24 +45,18 @@ def call_primitive(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[s
         spec.kind = known.kind
         spec.outputs = known.outputs
         return execute(op, spec)
-    raw = known.raw.copy()
-    state = 0
-    for number, place in enumerate(known.places):
-        tensor = args[known.positions[number]]
-        raw[place] = tensor._array
-        state |= tensor._state
-    kind = known.kind
-    try:
-        array = kind.kernels[op.index](*raw)
-    except Warning:  # where warnings are errors
-        array = call_kernel(op, kind, raw)
+    array = call_known(op, known, args)
     if current.verify:
-        verify(op, kind, array, known.outputs)
+        verify(op, known.kind, array, known.outputs)
     if type(array) is not result.array_type:
         array = result.as_array(array)
     if array.shape != known.shape:
-        raise contract(op, kind, f"shape {list(array.shape)}", f"{list(known.shape or ())}")
+        raise contract(op, known.kind, f"shape {list(array.shape)}", f"{list(known.shape or ())}")
     output = new_tensor(array, result, known.shape or ())
+    state = 0
+    for position in known.positions:
+        tensor = args[position]
+        state |= tensor._state
     if state and (not current.paused or current.gradient.enabled()):
         current.gradient.record_known(op, known, args, output)
     if current.paused:

@@ -1,7 +1,7 @@
 cimport cython
 
 from .current cimport Current
-from .execution cimport call_kernel, kernel_of, overlaps, unwrap
+from .execution cimport call_kernel, call_known, kernel_of, overlaps, unwrap
 from .kinds cimport Kind
 from .known cimport Known, Memory, keep, key_of, remember, zeros
 from .op cimport Op, Spec, first_tensor
@@ -11,14 +11,13 @@ cdef Current current
 cdef int TRACKED
 
 @cython.locals(
-    known=Known, tracked=bint, several=bint, position=Py_ssize_t, tensor=TensorBase, state=int, raw=list, number=Py_ssize_t,
-    place=Py_ssize_t, kind=Kind, result=Kind, index=Py_ssize_t, output=TensorBase,
+    known=Known, tracked=bint, several=bint, position=Py_ssize_t, tensor=TensorBase, state=int, kind=Kind, result=Kind, output=TensorBase,
 )
 cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
 
 @cython.locals(
-    known=Known, recorded=bint, tensor=TensorBase, tensors=list, arrays=list, parts=list, raw=list, kind=Kind,
-    result=Kind, index=Py_ssize_t, output=TensorBase, key=tuple,
+    known=Known, recorded=bint, tensor=TensorBase, tensors=list, parts=list, kind=Kind, result=Kind, output=TensorBase,
+    key=tuple,
 )
 cdef _call_of_list(Op op, Memory memory, tuple args, dict kwargs)
 

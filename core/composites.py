@@ -6,7 +6,7 @@ from typing import Any
 
 from .current import current
 from .dtypes import FLOATING
-from .execution import call_kernel, kernel_of, overlaps, unwrap
+from .execution import call_kernel, call_known, kernel_of, overlaps, unwrap
 from .kinds import Kind
 from .known import Known, Memory, keep, key_of, remember, zeros
 from .op import Op, Spec, first_tensor
@@ -37,15 +37,8 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     several = len(op.outputs) != 1
     if not known.native or current.verify or (tracked and (several or op.rule is None)):
         return run_overridden(op, args, kwargs)
-    raw = known.raw.copy()
-    for number, place in enumerate(known.places):
-        tensor = args[known.positions[number]]
-        raw[place] = tensor._array
+    array = call_known(op, known, args)
     kind = known.kind
-    try:
-        array = kind.kernels[op.index](*raw)
-    except Warning:  # where warnings are errors
-        array = call_kernel(op, kind, raw)
     if several:
         return _wrapped(kind, array)
     result = known.result
@@ -66,7 +59,6 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
 def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite of a list of tensors and of plain values: unless recorded, by what is known."""
     recorded = not current.paused or current.gradient.enabled()
-    arrays = []
     parts: list[Any] = []
     tensors: list[Any] = args[0]
     for tensor in tensors:
@@ -76,7 +68,6 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
             and (tensor._state == TRACKED or current.gradient.requires_grad(tensor))
         ):
             return run_overridden(op, args, kwargs)
-        arrays.append(tensor._array)
         parts.append(tensor._kind)
     key = (*parts, *key_of(args[1:], kwargs))
     try:
@@ -88,13 +79,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         return run_overridden(op, args, kwargs)
     if not known.native or current.verify:
         return run_overridden(op, args, kwargs)
-    raw = known.raw.copy()
-    raw[0] = arrays
+    array = call_known(op, known, args)
     kind = known.kind
-    try:
-        array = kind.kernels[op.index](*raw)
-    except Warning:  # where warnings are errors
-        array = call_kernel(op, kind, raw)
     if len(op.outputs) != 1:
         return _wrapped(kind, array)
     if type(array) is not kind.array_type:
@@ -118,6 +104,7 @@ def _note_list(
     spec = Spec.__new__(Spec)
     spec.values, spec.kind, spec.outputs = (None, *rest), kind, ()
     known = keep(memory, key, Known(op, spec, (), ()))
+    known.listed = True
     known.native = (
         not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
     )

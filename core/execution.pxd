@@ -2,6 +2,7 @@ cimport cython
 
 from .current cimport Current
 from .kinds cimport Kind
+from .known cimport Known
 from .op cimport Op, Spec
 from .tensor_base cimport TensorBase, new_tensor, storage_of
 
@@ -19,6 +20,9 @@ cdef _show(Op op, Kind kind, object input, tuple values, object shape)
 cpdef execute(Op op, Spec spec)
 
 cpdef call_kernel(Op op, Kind kind, list raw)
+
+@cython.locals(raw=list, number=Py_ssize_t, place=Py_ssize_t, position=Py_ssize_t, tensor=TensorBase, kind=Kind)
+cpdef call_known(Op op, Known known, tuple args)
 
 @cython.locals(raw=list, state=int, numbers=bint, tensor=TensorBase, found=bint, arrays=list)
 cpdef tuple unwrap(Op op, tuple values, Kind kind)

@@ -13,6 +13,7 @@ from .current import current
 from .dtypes import DType
 from .errors import KernelContractError
 from .kinds import Kind
+from .known import Known
 from .op import Op, Spec
 from .runtime import RefusingRuntime
 from .shapes import Shape
@@ -96,6 +97,22 @@ def call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:
     except Warning:  # where warnings are errors; what an array library warns of is none to tensors
         with kind.runtime.quiet():
             return kernel(*raw)
+
+
+def call_known(op: Op, known: Known, args: tuple[Any, ...]) -> Any:
+    """Return what the kernel makes of a call like one that is known."""
+    raw = known.raw.copy()
+    if known.listed:
+        raw[0] = [tensor._array for tensor in args[0]]
+    else:
+        for number, place in enumerate(known.places):
+            tensor = args[known.positions[number]]
+            raw[place] = tensor._array
+    kind = known.kind
+    try:
+        return kind.kernels[op.index](*raw)
+    except Warning:  # where warnings are errors
+        return call_kernel(op, kind, raw)
 
 
 def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]:

@@ -9,7 +9,7 @@ cdef class Known:
     cdef public list template, raw
     cdef public tuple places, positions, outputs
     cdef public Kind kind, result
-    cdef public bint native
+    cdef public bint listed, native
     cdef public dict recordings
     cdef public object shape
 

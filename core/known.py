@@ -21,6 +21,8 @@ class Known:
         The arguments of the op and those of its kernel, None in place of tensors.
     places, positions : tuple of int
         Where the tensors go in the template, and where they stand among the call's arguments.
+    listed : bool
+        Whether the tensors are instead the items of the first argument, a list.
     kind, outputs : Kind, tuple
         As in the spec.
     result, shape : Kind or None, tuple of int or None
@@ -32,8 +34,8 @@ class Known:
     """
 
     __slots__ = (
-        "kind", "native", "outputs", "places", "positions", "raw", "recordings", "result", "shape",
-        "template",
+        "kind", "listed", "native", "outputs", "places", "positions", "raw", "recordings", "result",
+        "shape", "template",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +54,7 @@ class Known:
         self.positions = positions
         self.recordings: dict[int, Any] = {}
         self.native = False
+        self.listed = False
         self.kind = spec.kind
         self.outputs = spec.outputs
         self.result: Kind | None = None
