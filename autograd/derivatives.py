@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from tensorplug.core import operators, resolution
+from tensorplug.core import operators, registry
 from tensorplug.core.errors import RegistrationError
 from tensorplug.core.op import Op
 from tensorplug.core.plugins import manager
@@ -343,7 +343,7 @@ def _remove(derivatives: Iterable[Any]) -> None:
 def _select(op: Op) -> None:
     rules = _RULES.get(op.name)
     op.rule = max(rules, key=lambda rule: rule.priority) if rules else None
-    resolution.refresh_overridden(op)
+    registry.refresh_overridden(op)
 
 
 _RULES: dict[str, list[Rule]] = {}

@@ -21,10 +21,10 @@ from tensorplug.core.ops.copying import clone_strided
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_tensor
 
-from . import backward_ranges, saving
+from . import backward_ranges, hooking, saving
 from .arithmetic import add, normal
 from .evaluation import evaluate, evaluate_all
-from .nodes import FREED, MultiNode, Node, OpNode, OutputNode
+from .nodes import FREED, MultiNode, Node, OpNode
 
 ADD = operators.handle("add")
 CLONE = operators.handle("clone")
@@ -337,7 +337,7 @@ class Pass:
         state.gradient = None
         extra = node.extra
         if extra is not None and gradient is not None:
-            gradient = self._tensor_hooks(node, extra, gradient)
+            gradient = hooking.call_tensor_hooks(self, node, extra, gradient)
         targets = self.targets
         if targets is not None and node in targets:
             self.captured[node] = gradient
@@ -351,10 +351,12 @@ class Pass:
                     self._deliver(edge, None, False, ready)
             return
         hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
-        results = self._hooked(node, gradient) if hooked else node.apply(gradient, self.raw)
+        results = (
+            hooking.apply_hooked(self, node, gradient) if hooked else node.apply(gradient, self.raw)
+        )
         del gradient
         if saving.anomaly:
-            self._check_nan(node, results)
+            hooking.check_nan(self, node, results)
         if not self.retain_graph:
             node.release()
         for position, edge in enumerate(edges):
@@ -416,7 +418,7 @@ class Pass:
             for hook in list(extra.backward_hooks.values()):
                 replaced = hook(tensor)
                 if replaced is not None:
-                    check_replacement(tensor, replaced)
+                    hooking.check_replacement(tensor, replaced)
                     tensor = replaced
         if self.targets is not None:
             if leaf in self.targets:
@@ -443,86 +445,6 @@ class Pass:
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
                 hook(leaf)
-
-    # --- hooks ---
-
-    def _tensor(self, gradient: Any, kind: Kind) -> Any:
-        if not self.raw or gradient is None:
-            return gradient
-        array = normal(gradient, kind)
-        return new_tensor(array, kind, array.shape)
-
-    def _value(self, tensor: Any) -> Any:
-        return tensor._array if self.raw and tensor is not None else tensor
-
-    def _tensor_hooks(self, node: Node, extra: Any, gradient: Any) -> Any:
-        if not extra.tensor_hooks and extra.retains is None:
-            return gradient
-        tensor = self._tensor(gradient, node.kind)
-        for hook in list(extra.tensor_hooks.values()):
-            replaced = hook(tensor)
-            if replaced is not None:
-                check_replacement(tensor, replaced)
-                tensor = replaced
-        owner = None if extra.retains is None else extra.retains()
-        if owner is not None:
-            self.accumulate(owner, tensor, False)
-        return self._value(tensor)
-
-    def _hooked(self, node: Node, gradient: Any) -> list[tuple[Any, bool]]:
-        """Run a node between its own hooks."""
-        extra = node.extra
-        assert extra is not None
-        if isinstance(node, MultiNode):
-            outputs = tuple(
-                [
-                    self._tensor(gradient.get(number), kind)
-                    for number, (kind, _) in enumerate(node.outputs)
-                ]
-            )
-        else:
-            outputs = (self._tensor(gradient, node.kind),)
-        for hook in list(extra.pre_hooks.values()):
-            replaced = hook(outputs)
-            if replaced is not None:
-                outputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        if isinstance(node, MultiNode):
-            gradient = {n: self._value(t) for n, t in enumerate(outputs) if t is not None}
-        else:
-            gradient = self._value(outputs[0])
-        results = node.apply(gradient, self.raw)
-        if not extra.post_hooks:
-            return results
-        inputs = tuple(
-            [
-                self._tensor(value, edge._kind if isinstance(edge, Tensor) else edge.kind)
-                if edge is not None and not isinstance(node, OutputNode)
-                else value
-                for (value, _), edge in zip(results, node.edges, strict=True)
-            ]
-        )
-        for hook in list(extra.post_hooks.values()):
-            replaced = hook(inputs, outputs)
-            if replaced is not None:
-                inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-                if len(inputs) != len(results):
-                    raise RuntimeError(
-                        f"a hook of {node.name()} returned {len(inputs)} gradients, expected {len(results)}"
-                    )
-        return [(self._value(tensor), False) for tensor in inputs]
-
-    def _check_nan(self, node: Node, results: list[tuple[Any, bool]]) -> None:
-        if isinstance(node, OutputNode):
-            return
-        for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
-            if value is None or edge is None:
-                continue
-            tensor = self._tensor(value, edge._kind if isinstance(edge, Tensor) else edge.kind)
-            if bool((tensor != tensor).any()):
-                trace = "" if node.extra is None else f"\n{node.extra.forward_trace or ''}"
-                raise RuntimeError(
-                    f"Function '{node.name()}' returned nan values in its {position}th output.{trace}"
-                )
 
 
 ACCUMULATE = object()
@@ -559,14 +481,3 @@ def _added(known: Any, tensor: Any) -> bool:
     writer(known._array, tensor._array, out=known._array)
     bump_version(known)
     return True
-
-
-def check_replacement(tensor: Any, replaced: Any) -> None:
-    """Refuse what a hook returned if it cannot stand for the gradient."""
-    if not isinstance(replaced, TensorBase):
-        raise TypeError(f"a hook must return a Tensor or None, got {type(replaced).__name__}")
-    if replaced._shape != tensor._shape or replaced._kind is not tensor._kind:
-        raise RuntimeError(
-            f"a hook changed the gradient from {list(tensor._shape)} of {tensor._kind} to "
-            f"{list(replaced._shape)} of {replaced._kind}"
-        )

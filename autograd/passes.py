@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core.tensor_base import TensorBase, new_tensor
 
-from . import arithmetic
+from . import arithmetic, hooking
 from .arithmetic import normal
 from .engine import ACCUMULATE, Pass
 from .nodes import MultiNode, Node
@@ -142,7 +142,7 @@ def backward(
         if tensor._extra is not None and tensor._extra.retains_grad:
             continue  # it has its gradient already
         if isinstance(edge, Node) and edge in pass_.captured:
-            gradient = pass_._tensor(pass_.captured[edge], edge.kind)
+            gradient = hooking.as_tensor(pass_, pass_.captured[edge], edge.kind)
             if gradient is not None:
                 pass_.accumulate(tensor, gradient, False)
 
@@ -229,7 +229,7 @@ def grad(
         elif isinstance(edge, Node):
             if isinstance(edge, MultiNode):
                 value = value.get(0)
-            value = pass_._tensor(value, edge.kind)
+            value = hooking.as_tensor(pass_, value, edge.kind)
         results.append(value)
     return tuple(results)
 

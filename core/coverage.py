@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from . import kinds, operators, resolution
+from . import kinds, operators, registry, resolution
 from .devices import META
 from .dtypes import ALL_DTYPES, DType
 from .op import Op, Sort
@@ -78,7 +78,7 @@ def coverage(
         dtypes = list((taken or {}).get(op.name, ALL_DTYPES))
         computed = {dtype: _computed_in(op, dtype) for dtype in dtypes}
         for plugin, device in places:
-            own = [k for k in resolution.kernels_for(op.name, device) if k.plugin == plugin]
+            own = [k for k in registry.kernels_for(op.name, device) if k.plugin == plugin]
             for dtype in dtypes:
                 found = computed[dtype]
                 if found is None:

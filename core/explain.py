@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from . import fallback, kinds, operators, resolution
+from . import fallback, kinds, operators, registry, resolution
 from .devices import META, Device
 from .dtypes import DType, as_dtype, get_default_dtype
 from .kinds import Kind
 from .operators import Op
-from .resolution import Choice, Kernel
+from .registry import Kernel
+from .resolution import Choice
 
 
 def explain(
@@ -145,9 +146,9 @@ def near(op: str, device: str, dtype: DType) -> str:
     from .plugins import plugin_label
 
     lines = []
-    here = resolution.kernels_for(op, device)
+    here = registry.kernels_for(op, device)
     lines += [f"  on {device!r} for {_dtypes(k)}: {plugin_label(k.plugin)}" for k in here]
-    elsewhere = [k for k in resolution.all_kernels() if k.op == op and k.device != device]
+    elsewhere = [k for k in registry.all_kernels() if k.op == op and k.device != device]
     lines += [f"  on {k.device!r}: {plugin_label(k.plugin)}" for k in elsewhere if k.serves(dtype)]
     text = ["Registered near it:", *lines] if lines else ["No plugin that is loaded has one."]
     return "\n".join([*text, *_advice(op, device, dtype)])
@@ -157,7 +158,7 @@ def _advice(op: str, device: str, dtype: DType) -> list[str]:
     """Return the ways out, the best first."""
     from .plugins import discovery, manager
 
-    here = resolution.kernels_for(op, device)
+    here = registry.kernels_for(op, device)
     ways = []
     if here:
         ways.append(f"convert to a dtype named above, if {dtype.name} is not needed")

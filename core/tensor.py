@@ -1,4 +1,4 @@
-"""The Tensor class: attributes, operators, conversion.
+"""The Tensor class; what concerns autograd, and other devices and libraries, is in its bases.
 
 The methods that are ops (``sum``, ``reshape``, ``add_`` …) come from the declarations in :mod:`.ops`; for
 type checkers and editors they are listed in :mod:`.tensor_methods`.
@@ -12,43 +12,28 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from . import execution, operators, pointwise, tensor_base, tensor_operators
-from .conversions import Conversions
-from .current import current
 from .devices import Device
-from .dtypes import DType, as_dtype
+from .dtypes import DType
+from .exchange import Exchange
 from .formats import check_format, contiguous_format, in_format
-from .kinds import canonical_device
 from .pointwise import is_operand
 from .shapes import Size, as_shape
-from .tensor_base import (
-    TRACKED,
-    TensorBase,
-    bare_tensor,
-    extra_of,
-    new_tensor,
-    storage_of,
-    version_of,
-)
+from .tensor_base import TensorBase
 
 T = TypeVar("T")
 
 _handle = operators.handle
 ADJOINT = _handle("adjoint")
-CAST = _handle("cast")
 MATRIX_H = _handle("matrix_H")
 REAL = _handle("real")
 IMAG = _handle("imag")
 PERMUTE = _handle("permute")
-TO_DEVICE = _handle("to_device")
 TRANSPOSE = _handle("transpose")
 VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
 
-# Set by the facade: the namespace of the array API standard lies above this package.
-find_array_namespace: Callable[[str | None], Any]
 
-
-class Tensor(Conversions):
+class Tensor(Exchange):
     """A multi-dimensional array on a device that records operations for differentiation.
 
     Tensors are made by ``tp.tensor``, ``tp.zeros`` and the like, or as results of ops.
@@ -278,145 +263,6 @@ class Tensor(Conversions):
     def imag(self, value: Any) -> None:
         self.imag.copy_(value)
 
-    # --- differentiation ---
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether operations on the tensor are recorded for differentiation."""
-        state = self._state
-        return current.gradient.requires_grad(self) if state > TRACKED else bool(state)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Make a leaf require grad or not; return the tensor."""
-        current.gradient.set_requires_grad(self, bool(requires_grad))
-        return self
-
-    @property
-    def grad_fn(self) -> Any:
-        """The node of the graph that made this tensor, or None for a leaf."""
-        return current.gradient.grad_fn(self)
-
-    @property
-    def output_nr(self) -> int:
-        """Which output of its ``grad_fn`` this tensor is."""
-        return 0 if self._extra is None else self._extra.output_nr
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether the tensor was made by the user rather than by a recorded operation."""
-        return not self.requires_grad or self.grad_fn is None
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient that ``backward`` accumulated, or None."""
-        return None if self._extra is None else self._extra.grad
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
-            if value is self:
-                raise RuntimeError("can't assign a Variable as its own grad")
-            if value._shape != self._shape:
-                raise RuntimeError(
-                    f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
-                )
-            if value._kind is not self._kind:
-                raise RuntimeError(
-                    f"assigned grad is {value.dtype} on {value.device}, the tensor {self.dtype} on "
-                    f"{self.device}"
-                )
-        elif self._extra is None:
-            return
-        extra_of(self).grad = value
-
-    @grad.deleter
-    def grad(self) -> None:
-        self.grad = None
-
-    def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Add the derivatives of this tensor to the ``grad`` of the leaves it was computed from.
-
-        Parameters
-        ----------
-        gradient : Tensor, optional
-            The derivative of some scalar with respect to this tensor; may be left out for one element.
-        retain_graph : bool, optional
-            Keep what the graph saved, for another backward; by default the value of `create_graph`.
-        create_graph : bool
-            Record the backward computation itself, for higher derivatives.
-        inputs : sequence of Tensor, optional
-            Accumulate into these only.
-        """
-        current.gradient.backward(self, gradient, retain_graph, create_graph, inputs)
-
-    def retain_grad(self) -> None:
-        """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
-        current.gradient.retain_grad(self)
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether a non-leaf tensor keeps its gradient."""
-        return self._extra is not None and self._extra.retains_grad
-
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call `hook(grad)` when the gradient is known; what it returns replaces the gradient."""
-        return current.gradient.register_hook(self, hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
-        """Call `hook(tensor)` after the gradient of a leaf was accumulated."""
-        return current.gradient.register_post_accumulate_grad_hook(self, hook)
-
-    def detach(self) -> Tensor:
-        """Return a tensor over the same memory that requires no grad."""
-        detached: Tensor = new_tensor(self._array, self._kind, self._shape)
-        detached._storage = storage_of(self)
-        return detached
-
-    def detach_(self) -> Self:
-        """Take the tensor out of the graph that made it; return it."""
-        current.gradient.detach_(self)
-        return self
-
-    @property
-    def data(self) -> Tensor:
-        """The same memory without gradient, and with a version counter of its own.
-
-        Writing to it is not noticed by autograd; ``detach()`` is the safer way.
-        """
-        return new_tensor(self._array, self._kind, self._shape)
-
-    @data.setter
-    def data(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
-        if self._state and not value.dtype.is_floating_point and not value.dtype.is_complex:
-            raise RuntimeError(
-                "data set to a tensor that requires gradients must be floating point or complex, "
-                f"got {value.dtype}"
-            )
-        self._array, self._kind, self._shape = value._array, value._kind, value._shape
-
-    @property
-    def _version(self) -> int:
-        """How often the memory was written to in place."""
-        return version_of(self)
-
-    def is_inference(self) -> bool:
-        """Return whether the tensor was made in inference mode."""
-        return self._extra is not None and self._extra.inference
-
     # --- container ---
 
     def __len__(self) -> int:
@@ -498,181 +344,6 @@ class Tensor(Conversions):
         if not self._shape and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
-
-    # --- conversion ---
-
-    def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Return the tensor on another device and/or with another dtype.
-
-        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``,
-        ``copy`` and ``memory_format``. The tensor itself is returned if nothing changes and `copy` is
-        False. With ``non_blocking=True`` a copy between the host and a device may be under way at the
-        return: synchronize the device before the host reads the result, or writes over a source in pinned
-        memory.
-        """
-        if "memory_format" in kwargs:
-            chosen = kwargs.pop("memory_format")
-            if chosen is not None:
-                from .ops.copying import to_format
-
-                return to_format(self, chosen, *_parse_to(args, kwargs))
-        device, dtype, copy, non_blocking = _parse_to(args, kwargs)
-        result = self
-        if dtype is not None and dtype is not self._kind.dtype:
-            result = CAST.call(result, dtype)
-        if device is not None:
-            target = canonical_device(device)
-            if target is not result._kind.device:
-                result = TO_DEVICE.call(result, target, *((True,) if non_blocking else ()))
-        return result.clone() if copy and result is self else result
-
-    def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:
-        """Return the tensor on another device, as the array API standard spells it.
-
-        Raises
-        ------
-        ValueError
-            If a `stream` is named; the current one of the device is used.
-        """
-        if stream is not None:
-            raise ValueError(f"to_device(): stream must be None, got {stream!r}")
-        return self.to(device)
-
-    def cpu(self, memory_format: Any = None) -> Tensor:
-        """Return the tensor on the "cpu" device."""
-        return self.to("cpu", memory_format=memory_format)
-
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """Return the name of the tensor's type, or the tensor converted to `dtype`."""
-        from .creation import type_name, type_named
-
-        if dtype is None:
-            return type_name(self)
-        chosen, device = type_named(dtype)
-        return self.to(device=device, dtype=chosen, non_blocking=non_blocking)
-
-    def type_as(self, tensor: Tensor) -> Tensor:
-        """Return the tensor with the dtype and on the device of another."""
-        return self.to(tensor)
-
-    def numpy(self, *, force: bool = False) -> Any:
-        """Return a NumPy array that shares the tensor's memory.
-
-        Parameters
-        ----------
-        force : bool
-            Detach and copy to the host first, so that any tensor can be converted.
-        """
-        from .host import to_numpy
-
-        return to_numpy(self, force=force)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        from .host import to_array
-
-        return to_array(self, dtype, copy)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[Any, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        from .host import to_dlpack
-
-        options = {
-            "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
-        }  # fmt: skip
-        return to_dlpack(self, {name: v for name, v in options.items() if v is not None})
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._kind.runtime.dlpack_device(self._array)
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return find_array_namespace(api_version)
-
-    def as_subclass(self, cls: Any) -> Any:
-        """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
-        if not issubclass(cls, Tensor):
-            raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
-        result = bare_tensor(cls)
-        for name in TensorBase.__slots__:
-            setattr(result, name, getattr(self, name))
-        return result
-
-    # --- copies ---
-
-    def __copy__(self) -> Tensor:
-        result = self.as_subclass(type(self))
-        result._storage = storage_of(self)
-        result.__dict__.update(self.__dict__)
-        return result
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment; use .detach().clone()"
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        from copy import deepcopy
-
-        clone = self.detach().clone()
-        result: Tensor = clone if type(self) is Tensor else clone.as_subclass(type(self))
-        memo[id(self)] = result
-        if self.requires_grad:
-            result._state = TRACKED
-        if self.grad is not None:
-            extra_of(result).grad = deepcopy(self.grad, memo)
-        result.__dict__.update(deepcopy(self.__dict__, memo))
-        return result
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        from .host_memory import reduce_tensor
-
-        return reduce_tensor(self)
-
-
-def _parse_to(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Device | None, DType | None, bool, bool]:
-    """Return (device, dtype, copy, non_blocking) of a call of ``Tensor.to``."""
-    device: Any = kwargs.pop("device", None)
-    dtype: Any = kwargs.pop("dtype", None)
-    other: Any = kwargs.pop("other", None)
-    copy = kwargs.pop("copy", False)
-    non_blocking = kwargs.pop("non_blocking", False)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    flags = []
-    for arg in args:
-        if isinstance(arg, Tensor):
-            other = arg
-        elif isinstance(arg, bool):
-            flags.append(arg)
-        elif isinstance(arg, (Device, str)):
-            device = arg
-        elif isinstance(arg, DType) or arg in (bool, int, float, complex):
-            dtype = arg
-        elif arg is not None:
-            raise TypeError(
-                f"to(): expected a device, a dtype or a tensor, got {arg!r} of type {type(arg).__name__}"
-            )
-    if flags:
-        non_blocking = flags[0]
-    if len(flags) > 1:
-        copy = flags[1]
-    if other is not None:
-        device, dtype = other.device, other.dtype
-    return (
-        None if device is None else Device(device),
-        None if dtype is None else as_dtype(dtype),
-        bool(copy),
-        bool(non_blocking),
-    )
 
 
 def _add_method(name: str, function: Callable[..., Any]) -> bool:

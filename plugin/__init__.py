@@ -36,7 +36,7 @@ from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, pr
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
-from tensorplug.core.resolution import Kernel
+from tensorplug.core.registry import Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
     Shape,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from tensorplug.core.dtypes import DType
-from tensorplug.core.resolution import Kernel
+from tensorplug.core.registry import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -18,7 +18,7 @@ from tensorplug.core.dtypes import ALL_DTYPES, DType, can_cast, float32, int64
 from tensorplug.core.generator import Generator
 from tensorplug.core.host import from_dlpack
 from tensorplug.core.operators import get_op
-from tensorplug.core.resolution import kernels_for
+from tensorplug.core.registry import kernels_for
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime
 from tensorplug.core.tensor import Tensor
 

@@ -9,7 +9,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from tensorplug.core import coverage, operators, resolution
+from tensorplug.core import coverage, operators, registry
 from tensorplug.core.coverage import Entry, family_of
 from tensorplug.core.dtypes import ALL_DTYPES, DType
 from tensorplug.core.operators import Op
@@ -141,7 +141,7 @@ def primitives_page() -> str:
 
 
 def _has_kernel(op: Op) -> bool:
-    return any(k.op == op.name and _is_ours(k.plugin) for k in resolution.all_kernels())
+    return any(k.op == op.name and _is_ours(k.plugin) for k in registry.all_kernels())
 
 
 def _is_ours(plugin: str) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..autocast_policies import AutocastPolicy
     from ..layers import Layer
     from ..operators import Op
-    from ..resolution import Kernel
+    from ..registry import Kernel
     from ..runtime import DeviceRuntime, RuntimeExtension
 
 PROJECT = "tensorplug"

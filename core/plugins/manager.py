@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from .. import autocast_policies, kinds, operators, resolution
+from .. import autocast_policies, kinds, operators, registry
 from ..autocast_policies import AutocastPolicy
 from ..errors import PluginError, RegistrationError
 from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
 from ..operators import Op
-from ..resolution import Kernel
+from ..registry import Kernel
 from ..runtime import DeviceRuntime, RuntimeExtension
 from . import hookspecs
 
@@ -192,10 +192,10 @@ def _register_parts(record: PluginRecord) -> None:
         op = validation.check_op(item, record)
         operators.register_op(op, record.name)
         record.ops.append(op)
-        resolution.refresh_overridden(op)
+        registry.refresh_overridden(op)
     kernels = [validation.check_kernel(k, record) for k in _collect(record, "tensorplug_kernels")]
     if kernels:
-        resolution.add_kernels(kernels)
+        registry.add_kernels(kernels)
         record.kernels = kernels
     derivatives = _collect(record, "tensorplug_derivatives")
     if derivatives:
@@ -276,7 +276,7 @@ def _withdraw(record: PluginRecord) -> None:
     if record.derivatives and remove_derivatives is not None:
         remove_derivatives(record.derivatives)
     if record.kernels:
-        resolution.remove_kernels(record.name)
+        registry.remove_kernels(record.name)
     for op in record.ops:
         operators.unregister_op(op)
     for extension in record.extensions:

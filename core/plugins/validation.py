@@ -12,7 +12,7 @@ from ..dtypes import DType
 from ..errors import RegistrationError
 from ..layers import Layer
 from ..operators import Op
-from ..resolution import Kernel
+from ..registry import Kernel
 from ..runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 
 if TYPE_CHECKING:

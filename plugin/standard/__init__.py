@@ -11,7 +11,7 @@ import numpy as np
 from tensorplug.core import operators
 from tensorplug.core.dtypes import DType, bfloat16, bool_, float16, float32, int64
 from tensorplug.core.plugins import hookimpl
-from tensorplug.core.resolution import Kernel
+from tensorplug.core.registry import Kernel
 from tensorplug.core.runtime import DeviceRuntime
 from tensorplug.core.shapes import Shape
 

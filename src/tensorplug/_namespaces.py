@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from tensorplug.core import Tensor, creation, operators, plugins, tensor
+from tensorplug.core import Tensor, creation, exchange, operators, plugins
 
 from ._devices import DeviceModule, is_device_type
 
@@ -102,7 +102,7 @@ def find_array_namespace(api_version: str | None) -> Any:
     return importlib.import_module("tensorplug.array_api").of_version(api_version)
 
 
-tensor.find_array_namespace = find_array_namespace
+exchange.find_array_namespace = find_array_namespace
 
 
 class OpNamespace:

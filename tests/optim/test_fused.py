@@ -4,7 +4,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.core.operators import get_op
-from tensorplug.core.resolution import kernels_for
+from tensorplug.core.registry import kernels_for
 from tensorplug.optim.fused import FUSED
 
 OPTIONS = {

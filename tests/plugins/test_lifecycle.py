@@ -6,7 +6,8 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import kinds, resolution
+from tensorplug.core import kinds
+from tensorplug.core.registry import kernels_for
 from tensorplug.plugin import DeviceNotAvailableError, Kernel, PluginError
 
 from .conftest import FLOAT32, TOP, Plugin, ToyRuntime, toy_plugin
@@ -239,4 +240,4 @@ def test_two_threads_that_register_and_resolve_do_not_lock_each_other(registry, 
             tp.plugins.load_all()
 
     run_threads(register, resolve, resolve)
-    assert len(resolution.kernels_for("sub", "toy")) == 30
+    assert len(kernels_for("sub", "toy")) == 30

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import operators, resolution
+from tensorplug.core import operators
+from tensorplug.core.registry import all_kernels, kernels_for
 from tensorplug.plugin import (
     DeviceRuntime,
     Kernel,
@@ -199,7 +200,7 @@ def state(registry):
         sorted(registry.runtimes()),
         sorted(registry.layers()),
         sorted(op.name for op in operators.all_ops()),
-        len(list(resolution.all_kernels())),
+        len(list(all_kernels())),
         sorted(name for name in dir(tp.Tensor)),
         registry.manager._manager.list_name_plugin(),
     )
@@ -290,7 +291,7 @@ def test_a_hook_that_raises_is_named(registry):
     ) as caught:
         registry.register(Raising())
     assert isinstance(caught.value.__cause__, OSError)
-    assert resolution.kernels_for("mul", "cpu")[-1].priority != 77
+    assert kernels_for("mul", "cpu")[-1].priority != 77
 
 
 def test_a_device_whose_kernels_are_refused_is_not_there(registry):

@@ -6,10 +6,11 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import contracts, resolution
+from tensorplug.core import contracts
 from tensorplug.core.errors import FallbackWarning
 from tensorplug.core.explain import explain
 from tensorplug.core.plugins import plugin_label
+from tensorplug.core.registry import kernels_for
 from tensorplug.plugin import Kernel, KernelContractError, KernelNotFoundError, composite
 
 from .conftest import FLOAT32, FLOAT64, INT64, TOP, Plugin, ToyArray, toy_add, toy_fill_new, toy_mul
@@ -336,7 +337,7 @@ def test_explain_names_the_winner_and_every_loser(registry):
     (name,) = [name for name in reasons if name.startswith("cpu_numpy (tensorplug ")]
     assert reasons.pop(name) == "takes any dtype, fast names float32"
     assert all(re.fullmatch(r"priority \d+ is below 1007", why) for why in reasons.values())
-    assert len(rest) == len(resolution.kernels_for("mul", "cpu"))  # the head of the list, no winner
+    assert len(rest) == len(kernels_for("mul", "cpu"))  # the head of the list, no winner
     with tp.prefer("slow"):
         assert "fast is" not in str(explain("mul"))
         assert "slow is preferred here" in str(explain("mul"))
@@ -411,16 +412,14 @@ def test_the_log_tells_each_choice_once(caplog):
 
 
 def test_kernels_say_where_they_come_from():
-    assert (
-        resolution.Kernel("add", "cpu", toy_add).source().rpartition(":")[0].endswith("conftest.py")
-    )
+    assert Kernel("add", "cpu", toy_add).source().rpartition(":")[0].endswith("conftest.py")
     import functools
 
     partial = functools.partial(toy_add, 1)
-    assert "conftest.py" in resolution.Kernel("add", "cpu", partial).source()
+    assert "conftest.py" in Kernel("add", "cpu", partial).source()
     import numpy as np
 
-    assert resolution.Kernel("add", "cpu", np.add).source() == "numpy.add (compiled)"
+    assert Kernel("add", "cpu", np.add).source() == "numpy.add (compiled)"
 
 
 # --- several devices of one type --------------------------------------------------------------

@@ -9,7 +9,8 @@ import tensorplug
 from tensorplug.core import devices, dtypes
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import record_of
-from tensorplug.core.resolution import Choice, Kernel
+from tensorplug.core.registry import Kernel
+from tensorplug.core.resolution import Choice
 
 from .output import complain, print_json
 
