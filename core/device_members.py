@@ -32,7 +32,7 @@ def add(device_type: str) -> None:
     move.__doc__ = f"Return the tensor on a {device_type!r} device, by default the current one."
     move.__name__ = move.__qualname__ = device_type
     setattr(Tensor, f"is_{device_type}", property(is_there))
-    if device_type not in Tensor.__dict__:
+    if not hasattr(Tensor, device_type):
         setattr(Tensor, device_type, move)
 
 

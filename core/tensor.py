@@ -348,7 +348,7 @@ class Tensor(Exchange):
 
 def _add_method(name: str, function: Callable[..., Any]) -> bool:
     """Add a method; return False if there is one of that name, such as a hand-written form."""
-    if name in Tensor.__dict__:
+    if hasattr(Tensor, name):
         return False
     setattr(Tensor, name, function)
     return True

@@ -50,6 +50,12 @@ def sum(input):
     return input
 
 
+@composite(name="test.half")
+def half(input):
+    """Return the input; its method would hide one of a base of Tensor."""
+    return input
+
+
 def named(name):
     layer = Layer()
     layer.name = name
@@ -100,6 +106,7 @@ REFUSED = {
     "ops: taken": ({"ops": [second_add]}, "op 'add' is already registered by tensorplug"),
     "ops: twice": ({"ops": [unused, unused]}, "'test.unused' is already registered by refused"),
     "ops: the method is taken": ({"ops": [sum]}, "Tensor.sum, which exists already.*method=False"),
+    "ops: a base's method is taken": ({"ops": [half]}, "Tensor.half, which exists already"),
     "kernels: no kernel": ({"kernels": [one]}, "must return Kernel objects"),
     "kernels: unknown op": (
         {"kernels": [Kernel("ad", "cpu", two)]},

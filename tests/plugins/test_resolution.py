@@ -123,21 +123,21 @@ def test_prefer_refuses_a_name_that_nobody_has():
 
 
 def test_a_kernel_stands_in_for_a_composite(registry):
-    @composite(name="test.double")
-    def double(input):
+    @composite(name="test.twice")
+    def twice(input):
         """Return twice the input."""
         return input + input
 
-    registry.register(Plugin("op", ops=[double]))
-    assert double(tp.ones(1)).item() == 2
-    fused = Kernel("test.double", "cpu", lambda input: input * 20, {FLOAT32})
+    registry.register(Plugin("op", ops=[twice]))
+    assert twice(tp.ones(1)).item() == 2
+    fused = Kernel("test.twice", "cpu", lambda input: input * 20, {FLOAT32})
     registry.register(Plugin("fused", kernels=[fused]))
-    assert double(tp.ones(1)).item() == 20
-    assert double(tp.ones(1, dtype=FLOAT64)).item() == 2
+    assert twice(tp.ones(1)).item() == 20
+    assert twice(tp.ones(1, dtype=FLOAT64)).item() == 2
     tracked = tp.ones(1, requires_grad=True)
-    assert double(tracked).item() == 2, "without a derivative of its own the body is recorded"
+    assert twice(tracked).item() == 2, "without a derivative of its own the body is recorded"
     registry.unregister("fused")
-    assert double(tp.ones(1)).item() == 2
+    assert twice(tp.ones(1)).item() == 2
 
 
 # --- fallback ---------------------------------------------------------------------------------
