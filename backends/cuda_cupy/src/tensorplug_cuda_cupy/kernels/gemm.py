@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorplug.plugin import COMPLEXES, FLOATS, KernelTable, broadcast_shapes
 
+from .. import cublaslt
 from .._cupy import LazyModule, cp
 from ..dtypes import name_of
 
@@ -29,6 +30,8 @@ _COMPUTE_32F, _COMPUTE_64F, _COMPUTE_32F_TF32 = 68, 70, 77
 _DEFAULT_ALGORITHM = -1
 _PLAIN, _TRANSPOSED = 0, 1
 _INT_MAX = 2**31 - 1
+#: Whose products cuBLASLt documents with a bias.
+_WITH_BIAS = ("float32", "float16", "bfloat16")
 
 
 def build(table: KernelTable) -> None:
@@ -105,6 +108,33 @@ def product(a: Any, b: Any) -> Any:
         zero, output.data.ptr, kind, n, m * n, count, _compute_type(name), _DEFAULT_ALGORITHM,
     )  # fmt: skip
     return output
+
+
+def product_with_bias(a: Any, b: Any, bias: Any) -> Any | None:
+    """Return (m, k) @ (k, n) + (n,) in one kernel of cuBLASLt, or None where that does not serve."""
+    name = name_of(a)
+    m, k, n = *a.shape, b.shape[1]
+    if (
+        name not in _WITH_BIAS
+        or not (m and k and n)
+        or max(m, k, n) > _INT_MAX
+        or bias.shape != (n,)
+        or bias.strides[0] != bias.itemsize
+    ):
+        return None
+    output = cp.empty((m, n), a.dtype)
+    left, turned_left, step_left = _operand(a[None])
+    right, turned_right, step_right = _operand(b[None])
+    # The library goes by columns, in which the result has n rows, and the bias goes along them.
+    served = cublaslt.product_with_bias(
+        _CUDA_TYPES[name],
+        _compute_type(name),
+        (turned_right, turned_left),
+        (n, m, k),
+        (step_right, step_left),
+        (right.data.ptr, left.data.ptr, bias.data.ptr, output.data.ptr),
+    )
+    return output if served else None
 
 
 def _compute_type(name: str) -> int:

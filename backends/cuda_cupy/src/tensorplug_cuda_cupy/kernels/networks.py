@@ -12,7 +12,7 @@ from tensorplug.plugin import COMPLEXES, FLOATS, KernelTable, Shape
 from .. import sources
 from .._cupy import cp
 from ..dtypes import name_of
-from .gemm import matmul
+from .gemm import matmul, product_with_bias
 
 
 def build(table: KernelTable) -> None:
@@ -27,6 +27,11 @@ def build(table: KernelTable) -> None:
 
 def linear(input: Any, weight: Any, bias: Any | None) -> Any:
     """Return ``input @ weight.T + bias``."""
+    if bias is not None and bias.ndim == 1 and weight.ndim == 2 and input.ndim:
+        rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+        fused = product_with_bias(rows, weight.T, bias)
+        if fused is not None:
+            return fused.reshape(*input.shape[:-1], weight.shape[0])
     output = matmul(input, weight.T)
     if bias is None:
         return output

@@ -1,0 +1,147 @@
+// Follows the documentation of cuBLASLt, over memory of the host: https://docs.nvidia.com/cuda/cublas/
+// Objects that are used after they were destroyed, wrong sizes and alignments that were not announced are errors.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+namespace {
+const int SUCCESS = 0, INVALID_VALUE = 7, NOT_SUPPORTED = 15;
+
+struct Product { int compute, scale, turn_a, turn_b; uint32_t epilogue; const void* bias; };
+struct Layout { int type; uint64_t rows, columns; int64_t step; };
+struct Preference { uint64_t workspace; uint32_t alignment[4]; };
+struct Algorithm { uint64_t data[8]; };
+struct Heuristic { Algorithm algorithm; size_t workspace; int state; float waves; int reserved[4]; };
+
+std::set<const void*> alive;
+int refused = SUCCESS;  // what the next call answers
+
+template <typename Object> int made(Object** place, Object object) {
+    *place = new Object(object);
+    alive.insert(*place);
+    return SUCCESS;
+}
+
+template <typename Object> int destroyed(Object* object) {
+    if (!alive.erase(object)) return INVALID_VALUE;
+    delete object;
+    return SUCCESS;
+}
+
+int copied(void* place, size_t expected, const void* value, size_t size) {
+    if (size != expected) return INVALID_VALUE;
+    std::memcpy(place, value, size);
+    return SUCCESS;
+}
+
+size_t width(int type) { return type == 0 ? 4 : 2; }
+
+float number(const void* memory, int type, int64_t i) {
+    float result;
+    if (type == 0) return ((const float*)memory)[i];
+    if (type == 2) return (float)((const _Float16*)memory)[i];
+    uint32_t bits = (uint32_t)((const uint16_t*)memory)[i] << 16;
+    std::memcpy(&result, &bits, 4);
+    return result;
+}
+
+void put(void* memory, int type, int64_t i, float value) {
+    if (type == 0) { ((float*)memory)[i] = value; return; }
+    if (type == 2) { ((_Float16*)memory)[i] = (_Float16)value; return; }
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    ((uint16_t*)memory)[i] = (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+}  // namespace
+
+extern "C" {
+int last_compute, last_turns;  // what was asked for last
+int64_t living() { return (int64_t)alive.size(); }
+void refuse(int status) { refused = status; }
+
+int cublasLtMatmulDescCreate(Product** place, int compute, int scale) {
+    return made(place, Product{compute, scale, 0, 0, 1, nullptr});
+}
+int cublasLtMatmulDescDestroy(Product* object) { return destroyed(object); }
+int cublasLtMatmulDescSetAttribute(Product* p, int attribute, const void* value, size_t size) {
+    if (!alive.count(p)) return INVALID_VALUE;
+    switch (attribute) {
+        case 3: return copied(&p->turn_a, 4, value, size);
+        case 4: return copied(&p->turn_b, 4, value, size);
+        case 7: return copied(&p->epilogue, 4, value, size);
+        case 8: return copied(&p->bias, 8, value, size);
+    }
+    return INVALID_VALUE;
+}
+
+int cublasLtMatrixLayoutCreate(Layout** place, int type, uint64_t rows, uint64_t columns, int64_t step) {
+    return made(place, Layout{type, rows, columns, step});
+}
+int cublasLtMatrixLayoutDestroy(Layout* object) { return destroyed(object); }
+
+int cublasLtMatmulPreferenceCreate(Preference** place) {
+    return made(place, Preference{0, {256, 256, 256, 256}});
+}
+int cublasLtMatmulPreferenceDestroy(Preference* object) { return destroyed(object); }
+int cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const void* value, size_t size) {
+    if (!alive.count(p)) return INVALID_VALUE;
+    if (attribute == 1) return copied(&p->workspace, 8, value, size);
+    if (attribute >= 5 && attribute <= 8) return copied(&p->alignment[attribute - 5], 4, value, size);
+    return INVALID_VALUE;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(
+    void* handle, Product* p, Layout* a, Layout* b, Layout* c, Layout* d, Preference* preference, int asked,
+    Heuristic* found, int* count) {
+    if (!handle || asked < 1 || !preference->workspace || p->scale != 0) return INVALID_VALUE;
+    for (const void* object : {(void*)p, (void*)a, (void*)b, (void*)c, (void*)d, (void*)preference})
+        if (!alive.count(object)) return INVALID_VALUE;
+    *count = 0;
+    if (a->columns == 13) return NOT_SUPPORTED;
+    uint64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
+    uint64_t k2 = p->turn_b ? b->columns : b->rows, n = p->turn_b ? b->rows : b->columns;
+    if (k != k2 || d->rows != m || d->columns != n) return INVALID_VALUE;
+    for (Layout* layout : {a, b, c, d})
+        if (layout->step < (int64_t)layout->rows || layout->type != d->type) return INVALID_VALUE;
+    *found = Heuristic{};
+    // The algorithm relies on what was said, and needs a byte for each row.
+    for (int i = 0; i < 4; ++i) found->algorithm.data[i] = preference->alignment[i];
+    uint64_t bias = (uint64_t)p->bias;
+    found->algorithm.data[4] = bias & -bias;
+    found->algorithm.data[5] = 77;
+    found->workspace = m;
+    *count = 1;
+    return SUCCESS;
+}
+
+int cublasLtMatmul(
+    void* handle, Product* p, const void* alpha, const void* a, Layout* layout_a, const void* b,
+    Layout* layout_b, const void* beta, const void* c, Layout* layout_c, void* d, Layout* layout_d,
+    const Algorithm* algorithm, void* workspace, size_t size, void* stream) {
+    if (refused) { int status = refused; refused = SUCCESS; return status; }
+    if (!handle || !stream || *(const float*)alpha != 1 || *(const float*)beta != 0) return INVALID_VALUE;
+    if (algorithm->data[5] != 77 || size != layout_d->rows || p->epilogue != 4 || !p->bias) return INVALID_VALUE;
+    const void* places[] = {a, b, c, d};
+    for (int i = 0; i < 4; ++i)
+        if ((uint64_t)places[i] % algorithm->data[i]) return INVALID_VALUE;
+    uint64_t aligned = algorithm->data[4] < 256 ? algorithm->data[4] : 256;
+    if ((uint64_t)p->bias % aligned) return INVALID_VALUE;
+    std::memset(workspace, 1, size);
+    int64_t m = layout_d->rows, n = layout_d->columns, k = p->turn_a ? layout_a->rows : layout_a->columns;
+    for (int64_t row = 0; row < m; ++row)
+        for (int64_t column = 0; column < n; ++column) {
+            float total = 0;
+            for (int64_t i = 0; i < k; ++i) {
+                int64_t at = p->turn_a ? row * layout_a->step + i : i * layout_a->step + row;
+                int64_t bt = p->turn_b ? i * layout_b->step + column : column * layout_b->step + i;
+                total += number(a, layout_a->type, at) * number(b, layout_b->type, bt);
+            }
+            total += number(p->bias, layout_d->type, row);
+            put(d, layout_d->type, column * layout_d->step + row, total);
+        }
+    last_compute = p->compute;
+    last_turns = p->turn_a + 2 * p->turn_b;
+    return SUCCESS;
+}
+}
