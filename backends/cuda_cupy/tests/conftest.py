@@ -21,6 +21,7 @@ def on_host(monkeypatch):
     from tensorplug_cuda_cupy import sources
     from tensorplug_cuda_cupy.kernels import (
         activations,
+        adafactor,
         amp,
         attention,
         batchnorm,
@@ -42,8 +43,8 @@ def on_host(monkeypatch):
 
     host.compiler()
     for module in (
-        activations, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses, networks,
-        optimizers, positions, random, recurrent, rownorm, softmaxes,
+        activations, adafactor, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses,
+        networks, optimizers, positions, random, recurrent, rownorm, softmaxes,
     ):  # fmt: skip
         monkeypatch.setattr(module, "cp", np)
     for module in (more_optimizers, optimizers, positions):

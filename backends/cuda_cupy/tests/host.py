@@ -38,7 +38,6 @@ VARIANTS = {
     ],
     "rows": [(name, ()) for name in ("uint8", "uint16", "uint32", "uint64")],
     "philox": [("", ())],
-    "optimizers": [(dtype, ()) for dtype in ("float32", "float64")],
     "accumulate": [
         (dtype, (("PARTS", parts), ("WAY", way)))
         for dtype in sources.TYPES
@@ -48,7 +47,7 @@ VARIANTS = {
 }
 # Whose kernels do not loop over what is left: each block has its part.
 _STRIDED = ("cells",)  # is told how far rows lie apart
-_EXACT = ("amp", "batchnorm", "optimizers", "rownorm")
+_EXACT = ("adafactor", "amp", "batchnorm", "optimizers", "rownorm")
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What cuBLASLt is asked for is a linear layer: a library that follows its documentation is called by ctypes."""
+"""What cuBLASLt is asked for is a linear layer: ctypes calls a library that follows its documentation."""
 
 import ctypes
 import gc

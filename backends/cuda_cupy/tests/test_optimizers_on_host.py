@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from test_kernels_on_host import FLOATS, as_tensor, randoms
+from test_kernels_on_host import FLOATS, NATIVE, as_tensor, randoms
 from test_networks_on_host import close
 
 import tensorplug as tp
 import tensorplug.amp
 import tensorplug.optim
-from tensorplug_cuda_cupy.kernels import amp, more_optimizers
+from tensorplug_cuda_cupy.kernels import adafactor, amp, more_optimizers, optimizers
 
 pytestmark = [
     pytest.mark.usefixtures("on_host"),
@@ -43,21 +43,107 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def as_wide(arrays):
+    """Return copies as tensors; halves as float32, in which the kernels compute with them."""
+    return [
+        tp.from_numpy(a.astype(np.float64 if a.dtype == np.float64 else np.float32)) for a in arrays
+    ]
+
+
+def agree(given, expected, dtype):
+    for found, right in zip(given, expected, strict=True):
+        for one, other in zip(found, right, strict=True):
+            assert one.dtype == NATIVE[dtype] or one.shape == ()
+            rounded = {"float16": 1e-3, "bfloat16": 8e-3}.get(dtype)
+            tolerance = {} if rounded is None else {"rtol": rounded, "atol": rounded}
+            tp.testing.assert_close(as_wide([one])[0], other, **tolerance)
+
+
+@FLOATS
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_of_further_optimizers(dtype, name):
     count, options = STEPS[name]
     options = [NUMBERS.get(o, o) if isinstance(o, str) else o for o in options]
     given = [*lists(dtype, 2), *lists(dtype, count, positive=True)]
-    expected = [[tp.from_numpy(a.copy()) for a in arrays] for arrays in given]
+    expected = [as_wide(arrays) for arrays in given]
     getattr(more_optimizers, name)(*given, *options)
     getattr(tp.ops.optim, name)(*expected, *options)
+    agree(given, expected, dtype)
+
+
+HALVES_STEPS = {
+    "sgd_step": (1, (0.1, 0.9, 0.1, 0.1, True, False, False)),
+    "adam_step": (3, ("steps", 0.1, 0.9, 0.99, 0.1, 1e-8, True, False, True)),
+    "adagrad_step": (1, ("steps", 0.1, 0.1, 0.1, 1e-8, False)),
+    "rmsprop_step": (3, (0.1, 0.9, 1e-8, 0.1, 0.5, True, False)),
+}
+
+
+@FLOATS
+@pytest.mark.parametrize("name", HALVES_STEPS)
+def test_steps_of_halves_are_rounded_once(dtype, name):
+    count, options = HALVES_STEPS[name]
+    options = [NUMBERS.get(o, o) if isinstance(o, str) else o for o in options]
+    given = [*lists(dtype, 2), *lists(dtype, count, positive=True)]
+    if name == "rmsprop_step":
+        given[3] = [
+            np.asarray(a * given[3][0].dtype.type(0.01)) for a in given[3]
+        ]  # means below their squares
+    expected = [as_wide(arrays) for arrays in given]
+    getattr(optimizers, name)(*given, *options)
+    getattr(tp.ops.optim, name)(*expected, *options)
+    agree(given, expected, dtype)
+
+
+MATRICES = [(3, 4), (40, 70), (2, 3, 5, 4), (1, 1), (0, 3), (300, 2)]
+
+
+@FLOATS
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("clip", [1.0, 1e-3])
+def test_adafactor(dtype, maximize, clip):
+    options = (0.1, -0.8, 1e-7, 1e-3, clip, 0.1, maximize)
+    for flat in (False, True):
+        shapes = SHAPES if flat else MATRICES
+        params, grads = (
+            [np.asarray(randoms(s, dtype, 10 * n + i)) for i, s in enumerate(shapes)]
+            for n in (0, 1)
+        )
+        states = [
+            [],
+            [],
+            [np.asarray(np.abs(randoms(s, dtype, 5)) + 1).astype(NATIVE[dtype]) for s in SHAPES],
+        ]
+        if not flat:
+            states = [
+                [np.abs(randoms((*s[:-1], 1), dtype, 7)) for s in shapes],
+                [np.abs(randoms((*s[:-2], 1, s[-1]), dtype, 8)) for s in shapes],
+                [],
+            ]
+        given = [params, grads, *states]
+        expected = [as_wide(arrays) for arrays in given]
+        # A first step would make variances of single elements that float16 cannot hold.
+        first = 1.0 if dtype != "float16" else 2.0
+        steps = [first, 2.0, 3.0, 9.0, 30.0, 4.0][: len(shapes)]
+        adafactor.adafactor_step(*given, steps, *options)
+        tp.ops.optim.adafactor_step(*expected, steps, *options)
+        agree(given, expected, dtype)
+
+
+def test_adafactor_of_what_is_not_in_rows():
+    params, grads = [randoms((4, 3)).T], [randoms((3, 4), seed=1)]
+    rows, columns = [np.abs(randoms((6, 1)))[::2]], [np.abs(randoms((1, 4)))]
+    given = [params, grads, rows, columns, []]
+    expected = [as_wide([np.ascontiguousarray(a) for a in arrays]) for arrays in given]
+    options = ([2.0], 0.1, -0.8, 1e-7, 1e-3, 1.0, 0.0, False)
+    adafactor.adafactor_step(*given, *options)
+    tp.ops.optim.adafactor_step(*expected, *options)
     for found, right in zip(given, expected, strict=True):
         for one, other in zip(found, right, strict=True):
-            tp.testing.assert_close(tp.from_numpy(one), other)
+            tp.testing.assert_close(tp.from_numpy(np.ascontiguousarray(one)), other)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("found", [None, 0.0, 1.0])
 @pytest.mark.parametrize("rate", [None, 0.25])
 def test_steps_on_the_device(dtype, found, rate):
@@ -65,16 +151,14 @@ def test_steps_on_the_device(dtype, found, rate):
     other = [None if a is None else tp.from_numpy(a.copy()) for a in one]
     given = [*lists(dtype, 2), *lists(dtype, 3, positive=True)]
     given.append([np.array(n, np.float32) for n in (0, 1, 2, 9, 5)])
-    expected = [[tp.from_numpy(a.copy()) for a in arrays] for arrays in given]
+    expected = [as_wide(arrays) for arrays in given]
     options = (0.1, 0.9, 0.99, 0.1, 1e-8, True, False, True)
     more_optimizers.adam_step_on_device(*given, *one, *options)
     tp.ops.optim.adam_step_on_device(*expected, *other, *options)
     options = (0.1, 0.9, 0.1, 0.1, False, True, False)
     more_optimizers.sgd_step_on_device(*given[:3], *one, *options)
     tp.ops.optim.sgd_step_on_device(*expected[:3], *other, *options)
-    for mine, right in zip(given, expected, strict=True):
-        for array, tensor in zip(mine, right, strict=True):
-            tp.testing.assert_close(tp.from_numpy(array), tensor)
+    agree(given, expected, dtype)
 
 
 @FLOATS

@@ -10,6 +10,7 @@ SOURCES += [
     (name, dtype, {})
     for name in (
         "activations",
+        "adafactor",
         "amp",
         "cells",
         "cross_entropy",
@@ -17,6 +18,7 @@ SOURCES += [
         "embedding",
         "losses",
         "normalization",
+        "optimizers",
         "rownorm",
         "softmax",
     )
@@ -31,7 +33,6 @@ SOURCES += [
     for narrow in (0, *[1] * (dtype in HALVES))
 ]
 SOURCES += [("rows", dtype, {}) for dtype in ("uint8", "uint16", "uint32", "uint64")]
-SOURCES += [("optimizers", dtype, {}) for dtype in ("float32", "float64")]
 SOURCES += [("accumulate", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
 SOURCES += [
     ("accumulate", dtype, {"WAY": way, "PARTS": 1})

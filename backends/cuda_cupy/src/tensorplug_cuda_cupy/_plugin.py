@@ -56,11 +56,12 @@ class CudaOptimizersPlugin:
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels; they import CuPy when they run."""
-        from .kernels import more_optimizers, optimizers
+        from .kernels import adafactor, more_optimizers, optimizers
 
         table = KernelTable("cuda")
         optimizers.build(table)
         more_optimizers.build(table)
+        adafactor.build(table)
         return table
 
 

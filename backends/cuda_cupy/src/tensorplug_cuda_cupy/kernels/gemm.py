@@ -113,7 +113,7 @@ def product(a: Any, b: Any) -> Any:
 def product_with_bias(a: Any, b: Any, bias: Any) -> Any | None:
     """Return (m, k) @ (k, n) + (n,) in one kernel of cuBLASLt, or None where that does not serve."""
     name = name_of(a)
-    m, k, n = *a.shape, b.shape[1]
+    (m, k), n = a.shape, b.shape[1]
     if (
         name not in _WITH_BIAS
         or not (m and k and n)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import FLOATS, KernelTable
 
 from .. import sources
 from .._cupy import address
-from ..dtypes import SINGLE_AND_DOUBLE, name_of
+from ..dtypes import name_of
 from .optimizers import batches, flags, numbers, take_step
 
 
 def build(table: KernelTable) -> None:
-    """Add the kernels to `table`; Adafactor, which looks at norms in between, is left to its body."""
+    """Add the kernels to `table`."""
     for step in (
         adadelta_step, adamax_step, asgd_step, nadam_step, radam_step, rprop_step, sgd_step_on_device,
         adam_step_on_device,
     ):  # fmt: skip
-        table.add(f"optim.{step.__name__}", step, dtypes=SINGLE_AND_DOUBLE)
+        table.add(f"optim.{step.__name__}", step, dtypes=FLOATS)
 
 
 def adadelta_step(

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import FLOATS, KernelTable
 
 from .. import sources
 from .._cupy import address, cp
-from ..dtypes import SINGLE_AND_DOUBLE, name_of
+from ..dtypes import name_of
 
 # As in sources/batches.cuh.
 _TENSORS, _BLOCKS, _CHUNK, _LISTS = 30, 320, 16384, 5
@@ -31,9 +31,9 @@ BATCH = np.dtype(
 
 
 def build(table: KernelTable) -> None:
-    """Add the kernels to `table`; half precision is left to the bodies, which round as torch does."""
+    """Add the kernels to `table`; those of halves compute in float32 and round what they write."""
     for step in (sgd_step, adam_step, adagrad_step, rmsprop_step):
-        table.add(f"optim.{step.__name__}", step, dtypes=SINGLE_AND_DOUBLE)
+        table.add(f"optim.{step.__name__}", step, dtypes=FLOATS)
 
 
 def batches(
