@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd.derivatives import derivative, not_differentiable
+from tensorplug.autograd.function import Function, once_differentiable
+from tensorplug.autograd.passes import grad
 from tensorplug.autograd.tangents import holomorphic, linear, tangent
+from tensorplug.autograd.trees import tree_flatten, tree_unflatten
 from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
@@ -69,6 +72,7 @@ __all__ = [
     "DType",
     "DeviceNotAvailableError",
     "DeviceRuntime",
+    "Function",
     "Kernel",
     "KernelContractError",
     "KernelNotFoundError",
@@ -96,6 +100,7 @@ __all__ = [
     "elementwise",
     "generator_of",
     "get_op",
+    "grad",
     "holomorphic",
     "hookimpl",
     "host_kernels",
@@ -105,10 +110,13 @@ __all__ = [
     "normalize_dim",
     "normalize_dims",
     "not_differentiable",
+    "once_differentiable",
     "primitive",
     "primitive_tuple",
     "reduced_shape",
     "tangent",
+    "tree_flatten",
+    "tree_unflatten",
     "view_kernels",
     "view_layout",
     "vmap_rule",

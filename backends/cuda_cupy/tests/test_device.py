@@ -170,6 +170,39 @@ def test_a_training_step_in_a_graph_follows_the_one_without(name):
         tp.testing.assert_close(one, other)
 
 
+def test_graphed_callables_follow_the_plain_module():
+    losses = []
+    for graphed in (False, True):
+        tp.manual_seed(0)
+        model = tp.nn.Sequential(tp.nn.Linear(20, 30), tp.nn.GELU(), tp.nn.Linear(30, 5)).to("cuda")
+        x = tp.randn(8, 20, device="cuda")
+        if graphed:
+            model = tp.cuda.make_graphed_callables(model, (x.clone(),))
+        optimizer = tp.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss = model(x + step).square().mean()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_what_waits_is_said():
+    x = tp.ones(3, device="cuda")
+    tp.cuda.set_sync_debug_mode("error")
+    try:
+        y = (x * 2).sum()
+        late = y.to("cpu", non_blocking=True)
+        for wait in (y.item, y.cpu, lambda: x.nonzero()):
+            with pytest.raises(RuntimeError, match="synchronizing CUDA operation"):
+                wait()
+    finally:
+        tp.cuda.set_sync_debug_mode("default")
+    tp.cuda.synchronize()
+    assert late.item() == 6
+
+
 @pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
 def test_mixed_precision_does_not_wait(dtype):
     model = tp.nn.Sequential(tp.nn.Linear(512, 2048), tp.nn.ReLU(), tp.nn.Linear(2048, 512))
@@ -253,7 +286,42 @@ def test_pinned_memory():
     assert pinned.is_pinned()
     assert not x.is_pinned()
     assert pinned.pin_memory("cuda") is pinned
-    assert tp.equal(pinned.to("cuda", non_blocking=True).cpu(), x)
+    there = pinned.to("cuda", non_blocking=True)
+    assert tp.equal(there.cpu(), x)
+    back, target = there.to("cpu", non_blocking=True), tp.empty(1000, pin_memory=True)
+    target.copy_(there, non_blocking=True)
+    tp.cuda.synchronize()
+    assert back.is_pinned()
+    assert tp.equal(back, x)
+    assert tp.equal(target, x)
+
+
+def test_copies_of_pinned_memory_do_not_wait():
+    big = tp.randn(8192, 8192, device="cuda")
+    pinned = tp.ones(1 << 20).pin_memory("cuda")
+    big @ big
+    tp.cuda.synchronize()
+    for _ in range(20):
+        big @ big
+    there = pinned.to("cuda", non_blocking=True)
+    back = there.to("cpu", non_blocking=True)
+    assert not tp.cuda.current_stream().query()
+    tp.cuda.synchronize()
+    assert tp.equal(back, pinned)
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float16, tp.bfloat16])
+def test_linear_with_bias(dtype):
+    for shape in ((33, 17), (2, 3, 40), (17,)):
+        inner = shape[-1]
+        x, weight, bias = (
+            tp.randn(*shape).to(dtype),
+            tp.randn(24, inner).to(dtype),
+            tp.randn(24).to(dtype),
+        )
+        expected = tp.nn.functional.linear(x.float(), weight.float(), bias.float())
+        found = tp.nn.functional.linear(x.to("cuda"), weight.to("cuda"), bias.to("cuda"))
+        tp.testing.assert_close(found.cpu().float(), expected, rtol=2e-2, atol=2e-1)
 
 
 # --- our own kernels ----------------------------------------------------------------------------

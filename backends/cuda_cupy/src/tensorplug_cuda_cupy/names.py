@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.plugin import generator_of
 
-from . import graphs, streams, waits
+from . import graphed, graphs, streams, waits
 from ._cupy import cp
 
 #: The architectures that the sources are compiled for in tests; on a device, for its own.
@@ -74,12 +74,13 @@ NAMES: Mapping[str, Any] = {
     "get_stream_from_external": streams.get_stream_from_external,
     "graph": graphs.graph,
     "graph_pool_handle": graphs.graph_pool_handle,
+    "get_sync_debug_mode": waits.mode,
     "has_half": True,
     "ipc_collect": ipc_collect,
     "is_current_stream_capturing": is_current_stream_capturing,
     "is_tf32_supported": is_tf32_supported,
+    "make_graphed_callables": graphed.make_graphed_callables,
     "set_stream": streams.set_stream,
-    "stream": streams.stream,
-    "get_sync_debug_mode": waits.mode,
     "set_sync_debug_mode": waits.set_mode,
+    "stream": streams.stream,
 }
