@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-onednn = pytest.importorskip("tensorplug_cpu_cython.onednn", reason="oneDNN is not installed")
+products = pytest.importorskip("tensorplug_cpu_cython.products", reason="oneDNN is not installed")
 
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)
@@ -46,7 +46,7 @@ def test_matmul(left, right, turned):
     if turned:
         a = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) if a.ndim > 1 else a[::-1]
         b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2) if b.ndim > 1 else b
-    close(np.asarray(onednn.half_matmul(a, b)), a.astype(np.float64) @ b.astype(np.float64))
+    close(np.asarray(products.half_matmul(a, b)), a.astype(np.float64) @ b.astype(np.float64))
 
 
 @pytest.mark.parametrize("shape", [(40,), (9, 40), (2, 9, 40), (0, 40)])
@@ -57,4 +57,4 @@ def test_linear(shape, bias):
     expected = a.astype(np.float64) @ weight.astype(np.float64).T
     if b is not None:
         expected = expected + b.astype(np.float64)
-    close(np.asarray(onednn.half_linear(a, weight, b)), expected)
+    close(np.asarray(products.half_linear(a, weight, b)), expected)

@@ -1,4 +1,4 @@
-"""oneDNN's convolutions: each primitive is made once for a problem, and kept."""
+"""oneDNN's primitives, each made once for a problem and kept; and convolutions by them."""
 
 import numpy
 
@@ -8,40 +8,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .layouts cimport ROWS, dense, laid_out, lies_channels_last
-from . import pointwise, products
-
-from .machine cimport TP_BF16, TP_F32, descriptors, new_array, plain_array, threads_for, type_of
+from .machine cimport TP_BF16, new_array, threads_for, type_of
 
 np.import_array()
-
-cdef extern from "c/onednn.h":
-    enum:
-        TP_CONVOLUTION, TP_CONVOLUTION_INPUT, TP_CONVOLUTION_WEIGHT, TP_MATMUL
-        TP_DNN_F32, TP_DNN_BF16, TP_DNN_DIMS, TP_DNN_ARRAYS
-    ctypedef struct tp_dnn_array:
-        int64_t dims
-        int64_t shape[6]
-        int64_t strides[6]
-        int64_t kept
-    ctypedef struct tp_dnn_problem:
-        int64_t sort, type, threads, groups, spatial, has_bias
-        int64_t stride[3]
-        int64_t dilation[3]
-        int64_t before[3]
-        int64_t after[3]
-        tp_dnn_array arrays[4]
-    ctypedef struct tp_dnn_operation:
-        pass
-    ctypedef struct tp_dnn_call:
-        pass
-    int tp_dnn_make(tp_dnn_operation **, const tp_dnn_problem *)
-    void tp_dnn_free(tp_dnn_operation *)
-    size_t tp_dnn_workspace(const tp_dnn_operation *)
-    const char *tp_dnn_implementation(const tp_dnn_operation *)
-    tp_dnn_call *tp_dnn_call_new(const tp_dnn_operation *)
-    void tp_dnn_call_free(tp_dnn_call *)
-    int tp_dnn_run(const tp_dnn_operation *, tp_dnn_call *, void **, void *, int) noexcept nogil
-    bint tp_dnn_has_bf16()
 
 cdef enum:
     KEPT = 1024  # operations before the older half is dropped
@@ -64,11 +33,6 @@ cdef int all_threads() noexcept:
 
 cdef class Operation:
     """A primitive with its reorders, and what calls of it need at a time."""
-
-    cdef tp_dnn_operation *operation
-    cdef tp_dnn_call *spare[8]
-    cdef int spares
-    cdef size_t workspace
 
     def __dealloc__(self):
         cdef int i
@@ -294,107 +258,3 @@ def convolution_weight(input, gradient, tuple kernel, tuple stride, tuple paddin
     if convolve(TP_CONVOLUTION_WEIGHT, x, w, g, None, stride, padding, dilation, groups):
         return w
     return fallbacks["convolution_weight"](x.dtype)(input, gradient, kernel, stride, padding, dilation, groups)
-
-
-# --- bfloat16 --------------------------------------------------------------------------------------
-
-
-cdef bint describe_matrices(tp_dnn_array *d, np.ndarray array) noexcept:
-    """Describe a matrix, or a batch of them; return whether oneDNN takes the strides."""
-    cdef int i, dims = np.PyArray_NDIM(array)
-    cdef Py_ssize_t item = np.PyArray_ITEMSIZE(array), stride
-    d.dims = dims
-    d.kept = 1
-    for i in range(dims):
-        stride = np.PyArray_STRIDE(array, i)
-        if stride <= 0 or stride % item:
-            return False
-        d.shape[i] = np.PyArray_DIM(array, i)
-        d.strides[i] = stride // item
-    return d.strides[dims - 1] == 1 or d.strides[dims - 2] == 1
-
-
-cdef object half_product(np.ndarray a, np.ndarray b, np.ndarray bias=None):
-    """Return the product of bfloat16 matrices, plus the bias in each row, summed in float32.
-
-    None if oneDNN has no kernel for it.
-    """
-    cdef tp_dnn_problem p
-    cdef np.npy_intp shape[3]
-    cdef void *data[4]
-    cdef int dims = np.PyArray_NDIM(a), i
-    cdef np.ndarray c
-    cdef Operation operation
-    memset(&p, 0, sizeof(p))
-    p.sort = TP_MATMUL
-    p.type = TP_DNN_BF16
-    if not describe_matrices(&p.arrays[0], a):
-        a = numpy.ascontiguousarray(a)
-        describe_matrices(&p.arrays[0], a)
-    if not describe_matrices(&p.arrays[1], b):
-        b = numpy.ascontiguousarray(b)
-        describe_matrices(&p.arrays[1], b)
-    for i in range(dims - 1):
-        shape[i] = np.PyArray_DIM(a, i)
-    shape[dims - 1] = np.PyArray_DIM(b, dims - 1)
-    c = new_array(<np.dtype> descriptors[TP_BF16], dims, shape, NULL)
-    if not np.PyArray_SIZE(c):
-        return c
-    describe_matrices(&p.arrays[2], c)
-    if bias is not None:
-        p.has_bias = 1
-        describe_matrices(&p.arrays[3], bias)
-        data[3] = np.PyArray_DATA(bias)
-    p.threads = all_threads() if <double> np.PyArray_SIZE(c) * np.PyArray_DIM(a, dims - 1) > SERIAL else 1
-    operation = find(&p)
-    if operation is None:
-        return None
-    data[0] = np.PyArray_DATA(a)
-    data[1] = np.PyArray_DATA(b)
-    data[2] = np.PyArray_DATA(c)
-    operation.run(data, p.threads)
-    return c
-
-
-cdef np.ndarray a_rows(np.ndarray array):
-    """Return (..., k) as a matrix."""
-    return array.reshape((-1, np.PyArray_DIM(array, np.PyArray_NDIM(array) - 1)))
-
-
-def half_matmul(input, other):
-    """Return the matrix product of two bfloat16 arrays, summed in float32."""
-    cdef np.ndarray a = plain_array(input), b = plain_array(other), wide
-    cdef int left = np.PyArray_NDIM(a), right = np.PyArray_NDIM(b)
-    found = None
-    if has_bf16 and np.PyArray_SIZE(a) and np.PyArray_SIZE(b):
-        if right == 2 and left == 2:
-            found = half_product(a, b)
-        elif right == 2 and left > 2 and np.PyArray_IS_C_CONTIGUOUS(a):
-            found = half_product(a_rows(a), b)
-            if found is not None:
-                found = found.reshape((<object> a).shape[: left - 1] + (<object> b).shape[1:])
-        elif right == 3 and left == 3 and np.PyArray_DIM(a, 0) == np.PyArray_DIM(b, 0):
-            found = half_product(a, b)
-    if found is None:
-        wide = plain_array(products.matmul(
-            pointwise.cast(a, descriptors[TP_F32]), pointwise.cast(b, descriptors[TP_F32])
-        ))
-        found = pointwise.cast(wide, descriptors[TP_BF16])
-    return found
-
-
-def half_linear(input, weight, bias):
-    """Return ``input @ weight.T + bias`` of bfloat16 arrays, summed in float32."""
-    cdef np.ndarray a = plain_array(input), b = plain_array(weight), row = None
-    cdef int dims = np.PyArray_NDIM(a)
-    found = None
-    if has_bf16 and np.PyArray_NDIM(b) == 2 and np.PyArray_SIZE(a) and np.PyArray_SIZE(b) and dims:
-        if bias is not None:
-            row = numpy.ascontiguousarray(numpy.broadcast_to(bias, (1, np.PyArray_DIM(b, 0))))
-        found = half_product(a if dims == 2 else a_rows(a), b.T, row)
-        if found is not None and dims != 2:
-            found = found.reshape((<object> a).shape[: dims - 1] + (<object> b).shape[:1])
-    if found is None:
-        wide = [None if x is None else pointwise.cast(x, descriptors[TP_F32]) for x in (a, b, bias)]
-        found = pointwise.cast(products.linear(*wide), descriptors[TP_BF16])
-    return found

@@ -25,7 +25,7 @@ def build(table: KernelTable) -> None:
     from .. import attention, convolutions, products
 
     table.add("linear", products.linear, dtypes=single)
-    table.add("linear", onednn.half_linear, dtypes=half)
+    table.add("linear", products.half_linear, dtypes=half)
     for name in _CONVOLUTIONS:
         onednn.fallbacks[name] = _below(name)
         table.add(name, getattr(convolutions, name), dtypes=single)

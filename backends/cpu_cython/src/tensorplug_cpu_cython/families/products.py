@@ -13,4 +13,4 @@ def build(table: KernelTable) -> None:
         from .. import products
 
         table.add("matmul", products.matmul, dtypes=[dtype_named("float32")])
-        table.add("matmul", onednn.half_matmul, dtypes=[dtype_named("bfloat16")])
+        table.add("matmul", products.half_matmul, dtypes=[dtype_named("bfloat16")])
