@@ -73,7 +73,7 @@ def pointwise() -> Iterator[Work]:
     yield Work("masked_fill", flat, lambda lib, x, y: x.masked_fill(y > 0, 0.5), 4.5, 2)
     yield Work("masked_fill_", flat, lambda lib, x, y: x.masked_fill_(y > 0, 0.5), 4.5, 2)
     yield Work("nan_to_num", flat, lambda lib, x: lib.nan_to_num(x), 2)
-    for name in ("hypot", "logaddexp", "logical_and", "logical_or", "logical_xor"):
+    for name in ("hypot", "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor"):
         yield binary(name)
     yield binary("xlogy", values=positive)
     yield unary("logical_not", 1.25)
@@ -102,6 +102,16 @@ def pointwise() -> Iterator[Work]:
     yield unary("acosh", values=above)
     for name in ("logit", "digamma", "lgamma", "erfinv"):
         yield unary(name, values=uniform, tolerance=1e-3)
+    for name in ("ndtr", "entr"):
+        yield Work(
+            f"special.{name}",
+            flat,
+            lambda lib, x, n=name: getattr(lib.special, n)(x),
+            2,
+            values=uniform,
+        )
+    yield Work("xlog1py", flat, lambda lib, x, y: lib.special.xlog1py(x, y), 3, 2, values=positive)
+    yield Work("nextafter", flat, lambda lib, x, y: lib.nextafter(x, y), 3, 2)
     for name in ("sinc", "deg2rad", "signbit", "sgn", "positive"):
         yield unary(name)
     for name in ("isnan", "isfinite", "isinf"):
@@ -175,13 +185,47 @@ def other_dtypes() -> Iterator[Work]:
             values=double,
             tolerance=1,
         )
-    for name in ("sqrt", "log", "sigmoid", "tanh", "sin", "erf"):
+    for name in (
+        "sqrt",
+        "log",
+        "log2",
+        "log10",
+        "sigmoid",
+        "tanh",
+        "sin",
+        "cos",
+        "tan",
+        "atan",
+        "erf",
+    ):
         yield Work(
             f"{name} float64",
             flat,
             lambda lib, x, n=name: getattr(lib, n)(x.abs()),
             8,
             values=double,
+        )
+    for name in ("exp2", "sinh", "cosh", "erfc"):
+        yield Work(
+            f"{name} float64", flat, lambda lib, x, n=name: getattr(lib, n)(x), 4, values=double
+        )
+    for name in ("asin", "acos", "atanh", "erfinv"):
+        yield Work(
+            f"{name} float64",
+            flat,
+            lambda lib, x, n=name: getattr(lib, n)(x),
+            4,
+            values=lambda generator, shape: uniform(generator, shape).astype(np.float64),
+        )
+    for name in ("atan2", "hypot", "fmod", "remainder"):
+        yield Work(
+            f"{name} float64",
+            flat,
+            lambda lib, x, y, n=name: getattr(lib, n)(x, y),
+            6,
+            2,
+            values=double,
+            tolerance=5,
         )
     for name in ("bfloat16", "float16"):
         yield Work(

@@ -24,29 +24,31 @@ FLOORED(F32, float)
 FLOORED(F64, double)
 
 /* Blocks that hold a huge quotient, an infinity or NaN take C's fmod. */
-#define DIVISION(name)                                                                                 \
-    BINARY_LOOP(name##_near, float, float, name##_of_F32(x, y, near_fmod_F32(x, y)))                   \
-    BINARY_LOOP(name##_far, float, float, name##_of_F32(x, y, fmodf(x, y)))                            \
-    static void name##_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
+#define DIVISION_BLOCKS(name, S, T)                                                                    \
+    BINARY_LOOP(name##_near_##S, T, T, name##_of_##S(x, y, near_fmod_##S(x, y)))                       \
+    BINARY_LOOP(name##_far_##S, T, T, name##_of_##S(x, y, C_##S(fmod)(x, y)))                          \
+    static void name##_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
         for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
             const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
             char *ends[3];                                                                             \
             int near = 1;                                                                              \
             for (int k = 0; k < 3; k++) ends[k] = args[k] + start * s[k];                              \
-            if (s[0] == sizeof(float) && s[1] == sizeof(float)) {                                      \
-                const float *a = (const float *)ends[0], *b = (const float *)ends[1];                  \
-                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], b[i]);                 \
-            } else if (s[0] == sizeof(float) && !s[1]) {                                               \
-                const float *a = (const float *)ends[0], y = *(const float *)ends[1];                  \
-                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_F32(a[i], y);                    \
+            if (s[0] == sizeof(T) && s[1] == sizeof(T)) {                                              \
+                const T *a = (const T *)ends[0], *b = (const T *)ends[1];                              \
+                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_##S(a[i], b[i]);                 \
+            } else if (s[0] == sizeof(T) && !s[1]) {                                                   \
+                const T *a = (const T *)ends[0], y = *(const T *)ends[1];                              \
+                for (ptrdiff_t i = 0; i < count; i++) near &= is_near_##S(a[i], y);                    \
             } else {                                                                                   \
                 for (ptrdiff_t i = 0; i < count; i++)                                                  \
-                    near &= is_near_F32(AT(float, ends[0], i, s[0]), AT(float, ends[1], i, s[1]));     \
+                    near &= is_near_##S(AT(T, ends[0], i, s[0]), AT(T, ends[1], i, s[1]));             \
             }                                                                                          \
-            (near ? name##_near : name##_far)(ends, s, count, p);                                      \
+            (near ? name##_near_##S : name##_far_##S)(ends, s, count, p);                              \
         }                                                                                              \
-    }                                                                                                  \
-    BINARY_LOOP(name##_F64, double, double, name##_of_F64(x, y, fmod(x, y)))                           \
+    }
+#define DIVISION(name)                                                                                 \
+    DIVISION_BLOCKS(name, F32, float)                                                                  \
+    DIVISION_BLOCKS(name, F64, double)                                                                 \
     HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
     HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
 DIVISION(fmod)

@@ -140,7 +140,6 @@ INLINE float m_coarse_erf_F32(float x) {
     float y = c >= 3.92f ? 1.0f : c * p / q;
     return c <= -3.92f ? -1.0f : y;
 }
-INLINE double m_coarse_erf_F64(double x) { return erf(x); }
 
 /* In double, so that the product of exponent and logarithm keeps float's bits; with no more of its own bits than
    that takes: the logarithm is exact to 2^-45, the exponential to 2^-34. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "loops.h"
-#include "vmath.h"
+#include "special.h"
 
 /* A second or third array may be one element, or one of a row, repeated. */
 #define TERNARY_LOOP(name, T, expression)                                                              \
@@ -44,8 +44,6 @@
         }                                                                                              \
     }
 
-#define C_F32(name) name##f
-#define C_F64(name) name
 #define P(k, T) ((T)p[k])
 
 #define HALVES(name, arrays, result)                                                                   \
@@ -87,6 +85,13 @@ REPLACED(F64, double)
 /* Both bounds, which are infinite where there are none. */
 #define LOGIT(S, T) m_log_##S(BELOW(P(1, T), ABOVE(P(0, T), x)) / ((T)1 - BELOW(P(1, T), ABOVE(P(0, T), x))))
 #define LOGIT_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x / (y * ((T)1 - y)) : (T)0)
+#define SINC(S, T) m_sinc_##S(x)
+/* NaN wins, and then zero. */
+#define TIMES_LOG(S, T, x, y, log) ((y) != (y) ? (y) : (x) == 0 ? (T)0 : (x) * (log))
+#define XLOGY(S, T) TIMES_LOG(S, T, x, y, m_log_##S(y))
+#define XLOG1PY(S, T) TIMES_LOG(S, T, x, y, m_log1p_##S(y))
+#define ENTR(S, T) (x < 0 ? -(T)INFINITY : TIMES_LOG(S, T, -x, x, m_log_##S(x)))
+#define NDTR(S, T) ((T)0.5 * m_erfc_##S(x * (T)-0.70710678118654752440))
 #define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
 #define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
 #define ADD_SCALED(S, T) (x + P(0, T) * y)
@@ -115,22 +120,31 @@ INLINE float hypot_of_F32(float x, float y) {
     const float root = (float)sqrt(a * a + b * b);
     return fabsf(x) == INFINITY || fabsf(y) == INFINITY ? INFINITY : root;
 }
-INLINE double hypot_of_F64(double x, double y) { return hypot(x, y); }
+INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 #define HYPOT(S, T) hypot_of_##S(x, y)
 #define LOGADDEXP(S, T)                                                                                \
     (x == y ? x + (T)0.69314718055994530942                                                            \
             : ABOVE(x, y) + m_log1p_##S(m_exp_##S(-C_##S(fabs)(x - y))))
+#define LOGADDEXP2(S, T)                                                                               \
+    (x == y ? x + (T)1                                                                                 \
+            : ABOVE(x, y) + m_log1p_##S(m_exp2_##S(-C_##S(fabs)(x - y))) * (T)1.44269504088896340736)
 
 FUSED_1(frac, FRAC)
 FUSED_1(nan_to_num, NAN_TO_NUM)
 FUSED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)
+FUSED_1(sinc, SINC)
+FUSED_1(entr, ENTR)
+FUSED_1(ndtr, NDTR)
 FUSED_TRUTH(isinf, ISINF)
 FUSED_TRUTH(isfinite, ISFINITE)
 FUSED_2(add_scaled, ADD_SCALED)
 FUSED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
 FUSED_2(logaddexp, LOGADDEXP)
+FUSED_2(logaddexp2, LOGADDEXP2)
+FUSED_2(xlogy, XLOGY)
+FUSED_2(xlog1py, XLOG1PY)
 FUSED_2(gated, GATED)
 FUSED_2(clamp_gradient, CLAMP_GRADIENT)
 FUSED_2(logit_gradient, LOGIT_GRADIENT)

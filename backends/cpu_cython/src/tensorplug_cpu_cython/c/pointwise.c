@@ -4,14 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "elementary.h"
 #include "loops.h"
+#include "special.h"
 
 /* --- ops --------------------------------------------------------------------------------------------- */
-
-/* C's function of each type. */
-#define C_F32(name) name##f
-#define C_F64(name) name
 
 #define UNARY_FLOAT(name, expression32, expression64)                                                  \
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
@@ -73,6 +69,8 @@ COMPARISON(gt, >)
 COMPARISON(ge, >=)
 
 BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
+BINARY_LOOP(nextafter_F32, float, float, m_nextafter_F32(x, y))
+BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
 
 /* Exponents that need no logarithm. The square root of C has -0 and -infinity otherwise. */
 #define POWERS(S, T, of_two)                                                                           \
@@ -104,7 +102,7 @@ POWERS(F64, double, pow(x, y))
 HALF_LOOP(power_F16, 2, F16, power_F32, TO_HALF)
 HALF_LOOP(power_BF16, 2, BF16, power_F32, TO_HALF)
 
-BINARY_FLOAT(atan2, m_atan2_F32(x, y), atan2(x, y))
+BINARY_FLOAT(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))
 #include "division.h"
 
 #define BITWISE(name, operator)                                                                        \
@@ -124,11 +122,11 @@ INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
 UNARY_FLOAT(sqrt, sqrtf(x), sqrt(x))
 UNARY_FLOAT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
 UNARY_FLOAT(exp, m_exp_F32(x), m_exp_F64(x))
-UNARY_FLOAT(exp2, m_exp2_F32(x), exp2(x))
+UNARY_FLOAT(exp2, m_exp2_F32(x), m_exp2_F64(x))
 UNARY_FLOAT(expm1, m_expm1_F32(x), m_expm1_F64(x))
 UNARY_FLOAT(log, m_log_F32(x), m_log_F64(x))
-UNARY_FLOAT(log2, m_log2_F32(x), log2(x))
-UNARY_FLOAT(log10, m_log10_F32(x), log10(x))
+UNARY_FLOAT(log2, m_log2_F32(x), m_log2_F64(x))
+UNARY_FLOAT(log10, m_log10_F32(x), m_log10_F64(x))
 UNARY_FLOAT(log1p, m_log1p_F32(x), m_log1p_F64(x))
 UNARY_FLOAT(tanh, m_tanh_F32(x), m_tanh_F64(x))
 UNARY_FLOAT(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
@@ -141,51 +139,21 @@ UNARY_FLOAT(rint, rintf(x), rint(x))
 UNARY_FLOAT(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
 INTEGER_UNARY(sign, (x > 0) - (x < 0))
 UNARY_FLOAT(erf, m_erf_F32(x), m_erf_F64(x))
-UNARY_FLOAT(erfc, m_erfc_F32(x), erfc(x))
-UNARY_FLOAT(asin, m_asin_F32(x), asin(x))
-UNARY_FLOAT(acos, m_acos_F32(x), acos(x))
-UNARY_FLOAT(atan, m_atan_F32(x), atan(x))
-UNARY_FLOAT(sinh, m_sinh_F32(x), sinh(x))
-UNARY_FLOAT(cosh, m_cosh_F32(x), cosh(x))
+UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
+UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
+UNARY_LOOP(lgamma_F32, float, float, m_lgamma_F32(x))
+HALF_LOOP(lgamma_F16, 1, F16, lgamma_F32, TO_HALF)
+HALF_LOOP(lgamma_BF16, 1, BF16, lgamma_F32, TO_HALF)
+UNARY_FLOAT(asin, m_asin_F32(x), m_asin_F64(x))
+UNARY_FLOAT(acos, m_acos_F32(x), m_acos_F64(x))
+UNARY_FLOAT(atan, m_atan_F32(x), m_atan_F64(x))
+UNARY_FLOAT(sinh, m_sinh_F32(x), m_sinh_F64(x))
+UNARY_FLOAT(cosh, m_cosh_F32(x), m_cosh_F64(x))
 UNARY_FLOAT(asinh, m_asinh_F32(x), asinh(x))
 UNARY_FLOAT(acosh, m_acosh_F32(x), acosh(x))
-UNARY_FLOAT(atanh, m_atanh_F32(x), atanh(x))
+UNARY_FLOAT(atanh, m_atanh_F32(x), m_atanh_F64(x))
 
-/* The reduction of huge angles is C's: blocks that hold one are done again. */
-#define CIRCULAR(name)                                                                                 \
-    UNARY_LOOP(name##_near, float, float, near_##name##_F32(x))                                        \
-    UNARY_LOOP(name##_within, float, float, m_##name##_F32(x))                                         \
-    static void name##_loop_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) { \
-        float block[BLOCK];                                                                            \
-        for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
-            const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
-            const float *from = (const float *)(args[0] + start * s[0]);                               \
-            if (s[0] != sizeof(float)) {                                                               \
-                for (ptrdiff_t i = 0; i < count; i++) block[i] = AT(float, (const char *)from, i, s[0]); \
-                from = block;                                                                          \
-            }                                                                                          \
-            int far = 0, huge = 0; /* a largest one is no sum that can be vectorised */                \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
-                far |= fabsf(from[i]) > NEAR_LIMIT;                                                    \
-                huge |= fabsf(from[i]) > CIRCULAR_LIMIT;                                               \
-            }                                                                                          \
-            char *ends[2] = {(char *)from, args[1] + start * s[1]};                                    \
-            const ptrdiff_t steps[2] = {sizeof(float), s[1]};                                          \
-            if (!far) {                                                                                \
-                name##_near(ends, steps, count, p);                                                    \
-            } else if (!huge) {                                                                        \
-                name##_within(ends, steps, count, p);                                                  \
-            } else {                                                                                   \
-                for (ptrdiff_t i = 0; i < count; i++) TO(float, ends[1], i, s[1]) = name##f(from[i]);  \
-            }                                                                                          \
-        }                                                                                              \
-    }                                                                                                  \
-    UNARY_LOOP(name##_loop_F64, double, double, name(x))                                               \
-    HALF_LOOP(name##_loop_F16, 1, F16, name##_loop_F32, TO_HALF)                                       \
-    HALF_LOOP(name##_loop_BF16, 1, BF16, name##_loop_F32, TO_HALF)
-CIRCULAR(sin)
-CIRCULAR(cos)
-CIRCULAR(tan)
+#include "circular.h"
 
 /* --- activations, and the products of a gradient x with their derivatives at y -------------------------- */
 
@@ -382,7 +350,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(maximum, REAL(maximum), TRUE_BYTES(maximum)), B(minimum, REAL(minimum), TRUE_BYTES(minimum)),
         B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
         B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
-        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(power, FLOATING(power)),
+        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(power, FLOATING(power)),
         B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
         B(floor_divide, REAL(floor_divide)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
@@ -408,6 +376,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(tanh, FLOATING(tanh)), B(sigmoid, FLOATING(sigmoid)), B(relu, REAL(relu)),
         B(floor, FLOATING(floor)), B(ceil, FLOATING(ceil)), B(trunc, FLOATING(trunc)),
         B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),
+        B(erfinv, FLOATING(erfinv)), B(lgamma, ENTRY(lgamma, F32), ENTRY(lgamma, F16), ENTRY(lgamma, BF16)),
         B(asin, FLOATING(asin)), B(acos, FLOATING(acos)), B(atan, FLOATING(atan)), B(sinh, FLOATING(sinh)),
         B(cosh, FLOATING(cosh)), B(asinh, FLOATING(asinh)), B(acosh, FLOATING(acosh)),
         B(atanh, FLOATING(atanh)), B(bitwise_not, INTEGRAL(bitwise_not), ENTRY(bitwise_not, BOOL)),

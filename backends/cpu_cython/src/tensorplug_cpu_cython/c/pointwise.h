@@ -11,7 +11,7 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
 #define TP_BINARY(X)                                                                                   \
     X(add, 32) X(sub, 32) X(mul, 32) X(true_divide, 32) X(maximum, 32) X(minimum, 32)                  \
     X(clamp_min, 32) X(clamp_max, 32) X(eq, 32) X(ne, 32) X(lt, 32) X(le, 32) X(gt, 32) X(ge, 32)      \
-    X(copysign, 32) X(power, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16)              \
+    X(copysign, 32) X(nextafter, 32) X(power, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16)              \
     X(bitwise_and, 32) X(bitwise_or, 32) X(bitwise_xor, 32)                                            \
     X(relu_gradient, 32) X(sigmoid_gradient, 32) X(tanh_gradient, 32) X(silu_gradient, 16)              \
     X(gelu_gradient, 16) X(gelu_tanh_gradient, 16) X(leaky_relu_gradient, 32) X(elu_gradient, 16)         \
@@ -23,7 +23,7 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
     X(neg, 32) X(abs, 32) X(square, 32) X(sqrt, 32) X(rsqrt, 32) X(exp, 16) X(exp2, 16) X(expm1, 16)      \
     X(log, 16) X(log2, 16) X(log10, 16) X(log1p, 16) X(sin, 16) X(cos, 16) X(tan, 16) X(tanh, 16)              \
     X(sigmoid, 16) X(relu, 32) X(floor, 32) X(ceil, 32) X(trunc, 32) X(rint, 32) X(sign, 32)            \
-    X(erf, 16) X(erfc, 16) X(asin, 16) X(acos, 16) X(atan, 16) X(sinh, 16) X(cosh, 16) X(asinh, 16)            \
+    X(erf, 16) X(erfc, 16) X(erfinv, 8) X(lgamma, 8) X(asin, 16) X(acos, 16) X(atan, 16) X(sinh, 16) X(cosh, 16) X(asinh, 16)            \
     X(acosh, 16) X(atanh, 16) X(bitwise_not, 32) X(clone, 32)                                            \
     X(leaky_relu, 32) X(elu, 16) X(gelu, 16) X(gelu_tanh, 16) X(silu, 16) X(softplus, 16)                   \
     X(log_sigmoid, 16) X(mish, 16) X(hardtanh, 32) X(hardsigmoid, 32) X(hardswish, 32) X(threshold, 32)

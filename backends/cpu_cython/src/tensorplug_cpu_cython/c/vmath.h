@@ -11,6 +11,10 @@
 #include <math.h>
 #include <stdint.h>
 
+/* C's function of each type. */
+#define C_F32(name) name##f
+#define C_F64(name) name
+
 #define INLINE static inline __attribute__((always_inline))
 
 typedef union { float f; int32_t i; uint32_t u; } bits32;
@@ -64,6 +68,12 @@ INLINE float times_power_of_two_F32(float p, int32_t k) {
     return p * power_of_two_F32(half) * power_of_two_F32(k - half);
 }
 
+/* An arithmetic shift of 64 bits is scalar before AVX-512: halve with an offset. */
+INLINE double times_power_of_two_F64(double p, int64_t k) {
+    int64_t half = (int64_t)((uint64_t)(k + 4096) >> 1) - 2048;
+    return p * power_of_two_F64(half) * power_of_two_F64(k - half);
+}
+
 INLINE float m_exp_F32(float x) {
     float c = x < -104.0f ? -104.0f : x, n;
     c = c > 89.0f ? 89.0f : c;
@@ -75,11 +85,7 @@ INLINE double m_exp_F64(double x) {
     double c = x < -746.0 ? -746.0 : x;
     c = c > 710.0 ? 710.0 : c;
     double shifted, r = exp_remainder_F64(c, &shifted);
-    int64_t k = whole_F64(shifted);
-    /* An arithmetic shift of 64 bits is scalar before AVX-512: halve with an offset. */
-    int64_t half = (int64_t)((uint64_t)(k + 4096) >> 1) - 2048;
-    double p = 1.0 + reduced_expm1_F64(r);
-    return p * power_of_two_F64(half) * power_of_two_F64(k - half);
+    return times_power_of_two_F64(1.0 + reduced_expm1_F64(r), whole_F64(shifted));
 }
 
 INLINE float m_expm1_F32(float x) {
@@ -140,7 +146,7 @@ INLINE float m_log_F32(float x) {
     return log_at_ends_F32(x, y);
 }
 
-INLINE double m_log_F64(double x) {
+INLINE double log_remainder_F64(double x, double *n) {
     int64_t small = x < 2.2250738585072014e-308;
     bits64 b = {.f = small ? x * 18014398509481984.0 : x};
     /* As a whole number of positive sign the exponent needs no arithmetic shift. */
@@ -148,8 +154,11 @@ INLINE double m_log_F64(double x) {
     uint64_t k = above >> 52;
     b.u -= (k - 2048) << 52;
     bits64 shifted = {.u = k + 0x4330000000000000ULL}; /* 2^52 + k */
-    double n = (shifted.f - 0x1p52) - (small ? 2102.0 : 2048.0);
-    double f = b.f - 1.0, s = f / (2.0 + f), z = s * s;
+    *n = (shifted.f - 0x1p52) - (small ? 2102.0 : 2048.0);
+    return b.f - 1.0;
+}
+/* log(1 + f) = f - s (f - rest(s^2)) of s = f / (2 + f): the leading f is exact. */
+INLINE double log_rest_F64(double z) {
     double q = 0x1.0f6abe1c3c3d1p-3;
     q = q * z + 0x1.0f5bf1972fed7p-3;
     q = q * z + 0x1.3b20b5182d592p-3;
@@ -158,13 +167,19 @@ INLINE double m_log_F64(double x) {
     q = q * z + 0x1.249249242aa95p-2;
     q = q * z + 0x1.9999999999e07p-2;
     q = q * z + 0x1.5555555555555p-1;
-    /* log(1 + f) = f - s (f - z q): the leading f is exact. */
-    double y = f - (s * (f - z * q) - n * 0x1.a39ef35793c76p-33);
-    y = y + n * 0x1.62e42fee00000p-1;
+    return z * q;
+}
+INLINE double log_at_ends_F64(double x, double y) {
     y = x == (double)INFINITY ? x : y;
     y = x == 0.0 ? -(double)INFINITY : y;
     y = x < 0.0 ? (double)NAN : y;
     return x != x ? x : y;
+}
+
+INLINE double m_log_F64(double x) {
+    double n, f = log_remainder_F64(x, &n), s = f / (2.0 + f);
+    double y = f - (s * (f - log_rest_F64(s * s)) - n * 0x1.a39ef35793c76p-33);
+    return log_at_ends_F64(x, y + n * 0x1.62e42fee00000p-1);
 }
 
 #define LOG1P(S, T)                                                                                    \
@@ -222,7 +237,6 @@ INLINE float m_erf_F32(float x) {
     large = a < 1.0f ? small : large;
     return x != x ? x : large;
 }
-INLINE double m_erf_F64(double x) { return erf(x); }
 
 /* Of |r| <= pi/4. */
 INLINE void reduced_sin_and_cos(float r, float *sine, float *cosine) {

@@ -25,6 +25,14 @@ def build(table: KernelTable) -> None:
         table.add(op, _of_two(name), dtypes=FLOATS, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
+    for op, name in (("sinc", "sinc"), ("special_entr", "entr"), ("special_ndtr", "ndtr")):
+        table.add(op, _of_one(name), dtypes=FLOATS)
+    for op, name in (
+        ("logaddexp2", "logaddexp2"),
+        ("xlogy", "xlogy"),
+        ("special_xlog1py", "xlog1py"),
+    ):
+        table.add(op, _of_two_or_a_number(name), dtypes=FLOATS)
     scaled, nearer = Fused("add_scaled").call, Fused("lerp").call
     interpolated = Fused("lerp_tensor").call
     product, quotient = Fused("addcmul").call, Fused("addcdiv").call
@@ -101,6 +109,17 @@ def _of_one(name: str) -> Any:
 def _of_two(name: str) -> Any:
     call = Fused(name).call
     return lambda input, other, out=None: call((input, other), (), out)
+
+
+def _of_two_or_a_number(name: str) -> Any:
+    call = Fused(name).call
+
+    def kernel(input: Any, other: Any) -> Any:
+        if not isinstance(input, np.ndarray):
+            return call((_like(other, input), other))
+        return call((input, _like(input, other)))
+
+    return kernel
 
 
 def _are_numbers(min: Any, max: Any) -> bool:

@@ -1,0 +1,285 @@
+/* The functions of elementary.h for double, and erf and erfc. At most 2 units in the last place off; 3 are hypot's,
+   tan's and the arc functions', 4 atanh's and erfc's. */
+#ifndef TENSORPLUG_ELEMENTARY64_H
+#define TENSORPLUG_ELEMENTARY64_H
+
+#include "vmath.h"
+
+INLINE double m_exp2_F64(double x) {
+    double c = x < -1077.0 ? -1077.0 : x;
+    c = c > 1025.0 ? 1025.0 : c;
+    double shifted = c + WHOLE;
+    double r = (c - (shifted - WHOLE)) * 0x1.62e42fefa39efp-1;
+    return times_power_of_two_F64(1.0 + reduced_expm1_F64(r), whole_F64(shifted));
+}
+
+/* log(1 + f) and the two factors in two parts each, the first of which have exact products. */
+INLINE double log_to_base_F64(double x, double unit, double unit_rest, double scale, double scale_rest) {
+    double n, f = log_remainder_F64(x, &n), s = f / (2.0 + f), half_square = 0.5 * f * f;
+    bits64 high = {.f = f - half_square};
+    high.u &= 0xffffffff00000000ULL;
+    double low = (f - high.f) - half_square + s * (half_square + log_rest_F64(s * s));
+    double whole = n * unit, part = high.f * scale, y = whole + part;
+    return log_at_ends_F64(x, y + ((whole - y) + part + n * unit_rest + (low + high.f) * scale_rest + low * scale));
+}
+INLINE double m_log2_F64(double x) { return log_to_base_F64(x, 1.0, 0.0, 0x1.715476p0, 0x1.4ae0bf85ddf44p-26); }
+INLINE double m_log10_F64(double x) {
+    return log_to_base_F64(x, 0x1.34413509e0000p-2, 0x1.79fef311f12b3p-38, 0x1.bcb7b1p-2, 0x1.49b9438ca9aaep-28);
+}
+
+/* Half of exp(a), which overflows later than exp(a) does; a >= 0. */
+INLINE double half_exp_F64(double a) {
+    double shifted, r = exp_remainder_F64(a > 712.0 ? 712.0 : a, &shifted);
+    return times_power_of_two_F64(1.0 + reduced_expm1_F64(r), whole_F64(shifted) - 1);
+}
+
+INLINE double m_sinh_F64(double x) {
+    double a = fabs(x), z = x * x, h = half_exp_F64(a);
+    double q = 0x1.b40fc20e3bb82p-41;
+    q = q * z + 0x1.611cba82ad8adp-33;
+    q = q * z + 0x1.ae6460ea6fefdp-26;
+    q = q * z + 0x1.71de3a4e25faep-19;
+    q = q * z + 0x1.a01a01a01ed71p-13;
+    q = q * z + 0x1.11111111110fep-7;
+    q = q * z + 0x1.5555555555555p-3;
+    double y = copysign(h - 0.25 / h, x);
+    y = a < 1.0 ? x + x * z * q : y;
+    return x != x ? x : y;
+}
+
+INLINE double m_cosh_F64(double x) {
+    double h = half_exp_F64(fabs(x));
+    return x != x ? x : h + 0.25 / h;
+}
+
+INLINE double m_atanh_F64(double x) {
+    double a = fabs(x);
+    double y = 0.5 * m_log1p_F64(2.0 * a / (1.0 - a));
+    y = a > 1.0 ? (double)NAN : y;
+    return x != x ? x : copysign(y, x);
+}
+
+/* pi / 2 = QUARTER + QUARTER_REST */
+#define QUARTER 0x1.921fb54442d18p0
+#define QUARTER_REST 0x1.1a62633145c07p-54
+#define THREE_EIGHTHS_REST 0x1.a79394c9e8a0ap-54 /* 3 pi / 4, of 3 (QUARTER / 2) as it is rounded */
+
+/* Of quotients above tan(pi/8) the rest to pi/4: their tangent is (low - high) / (low + high). */
+INLINE double m_atan2_F64(double y, double x) {
+    double ay = fabs(y), ax = fabs(x);
+    double low = ay < ax ? ay : ax, high = ay < ax ? ax : ay;
+    double scale = high > 1.0 ? 0.25 : 1.0; /* or the sum overflows */
+    int64_t near_one = low > 0.4142135623730951 * high || low == (double)INFINITY;
+    double top = near_one ? low * scale - high * scale : low;
+    double a = top / (near_one ? low * scale + high * scale : high);
+    a = high == 0.0 ? 0.0 : a;
+    double z = a * a;
+    double q = 0x1.0b0dc43df7658p-6;
+    q = q * z + -0x1.1b4f735b46817p-5;
+    q = q * z + 0x1.74e935b5ca9fp-5;
+    q = q * z + -0x1.ac7d379836198p-5;
+    q = q * z + 0x1.e19a752832c14p-5;
+    q = q * z + -0x1.110e8c8d730c7p-4;
+    q = q * z + 0x1.3b13931ea09fdp-4;
+    q = q * z + -0x1.745d166080efap-4;
+    q = q * z + 0x1.c71c71c312dc4p-4;
+    q = q * z + -0x1.249249248d93p-3;
+    q = q * z + 0x1.9999999999955p-3;
+    q = q * z + -0x1.5555555555555p-2;
+    double r = a + a * z * q;
+    r = low == (double)INFINITY ? 0.0 : r;
+    /* Added once, to a multiple of pi/4. */
+    double eighths = near_one ? 1.0 : 0.0;
+    r = ay > ax ? -r : r;
+    eighths = ay > ax ? 2.0 - eighths : eighths;
+    r = copysign(1.0, x) < 0.0 ? -r : r;
+    eighths = copysign(1.0, x) < 0.0 ? 4.0 - eighths : eighths;
+    double rest = eighths == 3.0 ? THREE_EIGHTHS_REST : eighths * (0.5 * QUARTER_REST);
+    r = eighths * (0.5 * QUARTER) + (r + rest);
+    return x != x || y != y ? x + y : copysign(r, y);
+}
+INLINE double m_atan_F64(double x) { return m_atan2_F64(x, 1.0); }
+
+/* (asin(s) - s) / s^3 of s^2 = z, z <= 1/4 */
+INLINE double asin_rest_F64(double z) {
+    double q = 0x1.d92b65268a902p-6;
+    q = q * z + -0x1.eca5b88c3936fp-7;
+    q = q * z + 0x1.1f0d019de53a4p-6;
+    q = q * z + 0x1.62ba48978dc92p-8;
+    q = q * z + 0x1.529b7869cae01p-7;
+    q = q * z + 0x1.7818444a672bp-7;
+    q = q * z + 0x1.c9d0805aaa4dep-7;
+    q = q * z + 0x1.1c4d28d14664ep-6;
+    q = q * z + 0x1.6e8bb25968293p-6;
+    q = q * z + 0x1.f1c71c19f2af9p-6;
+    q = q * z + 0x1.6db6db6e384e9p-5;
+    q = q * z + 0x1.3333333332e86p-4;
+    return q * z + 0x1.5555555555556p-3;
+}
+
+INLINE double m_asin_F64(double x) {
+    double a = fabs(x);
+    double z = a > 0.5 ? 0.5 * (1.0 - a) : a * a;
+    double s = a > 0.5 ? sqrt(z) : a;
+    double y = s + s * z * asin_rest_F64(z);
+    y = a > 0.5 ? QUARTER - (2.0 * y - QUARTER_REST) : y;
+    return x != x ? x : copysign(y, x);
+}
+
+INLINE double m_acos_F64(double x) {
+    double a = fabs(x);
+    double z = a > 0.5 ? 0.5 * (1.0 - a) : a * a;
+    double s = a > 0.5 ? sqrt(z) : x;
+    double y = s + s * z * asin_rest_F64(z);
+    double outer = x < 0.0 ? 2.0 * QUARTER - (2.0 * y - 2.0 * QUARTER_REST) : 2.0 * y;
+    y = a > 0.5 ? outer : QUARTER - (y - QUARTER_REST);
+    return x != x ? x : y;
+}
+
+/* Scaled by a power of two, so that no square overflows or vanishes. */
+INLINE double m_hypot_F64(double x, double y) {
+    double a = fabs(x), b = fabs(y), high = a > b ? a : b;
+    double scale = high > 0x1p500 ? 0x1p-600 : high < 0x1p-400 ? 0x1p600 : 1.0;
+    double back = high > 0x1p500 ? 0x1p600 : high < 0x1p-400 ? 0x1p-600 : 1.0;
+    a *= scale;
+    b *= scale;
+    double root = sqrt(a * a + b * b) * back;
+    return a == (double)INFINITY || b == (double)INFINITY ? (double)INFINITY : root;
+}
+
+/* --- the error function ---------------------------------------------------------------------------------- */
+
+/* erf(x) for |x| <= 1 */
+INLINE double near_erf_F64(double x) {
+    double z = x * x;
+    double q = -0x1.abae353b8c9f5p-31;
+    q = q * z + 0x1.d71b21cf3dcd1p-27;
+    q = q * z + -0x1.5c072df7c0e9ep-23;
+    q = q * z + 0x1.b97fd5d5cea58p-20;
+    q = q * z + -0x1.f4ca4dbca9a02p-17;
+    q = q * z + 0x1.f9a2bab00ed8ep-14;
+    q = q * z + -0x1.c02db03e3cd72p-11;
+    q = q * z + 0x1.565bccf92eaadp-8;
+    q = q * z + -0x1.b82ce311fab6fp-6;
+    q = q * z + 0x1.ce2f21a040d21p-4;
+    q = q * z + -0x1.812746b0379bdp-2;
+    return x + x * (z * q + 0x1.06eba8214db68p-3); /* 2 / sqrt(pi) - 1 */
+}
+
+/* erfc(a) = exp(-a^2) erfcx(a) for a >= 1/2, with a polynomial for (2 a + 1) erfcx(a), which hardly varies; the part of
+   a^2 that double drops joins the exponent. */
+INLINE double far_erfc_F64(double a) {
+    double c = a > 28.0 ? 28.0 : a;
+    double inverse = 1.0 / ((c + 4.0) * (2.0 * c + 1.0));
+    double t = (c - 4.0) * (2.0 * c + 1.0) * inverse; /* (c - 4) / (c + 4) */
+    double q = -0x1.588328786d41p-27;
+    q = q * t + -0x1.a0a8e18723255p-27;
+    q = q * t + 0x1.c002e74fecde7p-24;
+    q = q * t + 0x1.1ebaccf4d0d65p-24;
+    q = q * t + -0x1.b8a5f9ee938c8p-21;
+    q = q * t + 0x1.41f97d59704b8p-22;
+    q = q * t + 0x1.7f0342e2c16a6p-18;
+    q = q * t + -0x1.78a55e030792bp-17;
+    q = q * t + -0x1.9956505abb338p-16;
+    q = q * t + 0x1.3be0e01e04c12p-13;
+    q = q * t + -0x1.a1df39196c5e2p-13;
+    q = q * t + -0x1.8d4aa2058100cp-11;
+    q = q * t + 0x1.49c6729b7e675p-8;
+    q = q * t + -0x1.0962387d0545bp-6;
+    q = q * t + 0x1.3079edf648ec7p-5;
+    q = q * t + -0x1.0fb06dfe6e789p-4;
+    q = q * t + 0x1.7fee004e13baep-4;
+    q = q * t + -0x1.9ddb23c3e7ad9p-4;
+    q = q * t + 0x1.16ecefcfa531p-4;
+    q = q * t + 0x1.f7f5df66fd534p-7;
+    q = q * t + -0x1.1df1ad154a28ep-3;
+    q = q * t + 0x1.3ba5916e9fd7fp+0;
+    q *= (c + 4.0) * inverse;
+    bits64 high = {.f = c};
+    high.u &= 0xfffffffff8000000ULL;
+    double low = (c - high.f) * (c + high.f);
+    double shifted, r = exp_remainder_F64(-(high.f * high.f), &shifted) - low;
+    return times_power_of_two_F64(q + q * reduced_expm1_F64(r), whole_F64(shifted));
+}
+
+INLINE double m_erf_F64(double x) {
+    double a = fabs(x);
+    double y = copysign(1.0 - far_erfc_F64(a), x);
+    y = a < 1.0 ? near_erf_F64(x) : y;
+    return x != x ? x : y;
+}
+INLINE double m_erfc_F64(double x) {
+    double a = fabs(x), far = far_erfc_F64(a);
+    far = x < 0.0 ? 2.0 - far : far;
+    far = a < 0.5 ? 1.0 - near_erf_F64(x) : far;
+    return x != x ? x : far;
+}
+INLINE double m_coarse_erf_F64(double x) { return m_erf_F64(x); }
+
+/* --- sine, cosine and tangent ---------------------------------------------------------------------------- */
+
+/* Reduce to [-pi/4, pi/4], as a sum of two: pi/2 is in four parts, the first three of which have exact products with
+   the number of quarters, up to 2^20; return that number. */
+INLINE uint64_t sin_and_cos_F64(double x, double *sine, double *cosine) {
+    bits64 quarters = {.f = x * 0x1.45f306dc9c883p-1 + WHOLE};
+    double n = quarters.f - WHOLE;
+    double a = x - n * 0x1.921fb544p0, part = n * 0x1.0b4611a6p-34;
+    double b = a - part, back = b - a, rest = (a - (b - back)) - (part + back);
+    part = n * 0x1.3198a2ep-69;
+    double r = b - part;
+    rest += ((b - r) - part) - n * 0x1.b839a252049c1p-104;
+    double z = r * r;
+    double s = 0x1.5e095e35c857ep-33;
+    s = s * z + -0x1.ae6005e70db8fp-26;
+    s = s * z + 0x1.71de3791484ccp-19;
+    s = s * z + -0x1.a01a019e7f42fp-13;
+    s = s * z + 0x1.1111111110b9ep-7;
+    s = s * z + -0x1.5555555555555p-3;
+    *sine = r + (r * z * s + (rest - 0.5 * z * rest));
+    double c = -0x1.907c3c56a2398p-37;
+    c = c * z + 0x1.1eeb66de3fde7p-29;
+    c = c * z + -0x1.27e4fa15c6aecp-22;
+    c = c * z + 0x1.a01a019f4cf91p-16;
+    c = c * z + -0x1.6c16c16c1695fp-10;
+    c = c * z + 0x1.5555555555555p-5;
+    *cosine = 1.0 - (0.5 * z - (z * z * c - r * rest));
+    return quarters.u;
+}
+
+INLINE double quadrant_F64(uint64_t k, double sine, double cosine) {
+    bits64 y = {.f = k & 1 ? cosine : sine};
+    y.u ^= (k & 2) << 62;
+    return y.f;
+}
+INLINE double m_sin_F64(double x) {
+    double s, c;
+    uint64_t k = sin_and_cos_F64(x, &s, &c);
+    return x == 0.0 ? x : quadrant_F64(k, s, c);
+}
+INLINE double m_cos_F64(double x) {
+    double s, c;
+    uint64_t k = sin_and_cos_F64(x, &s, &c);
+    return quadrant_F64(k + 1, s, c);
+}
+INLINE double m_tan_F64(double x) {
+    double s, c;
+    uint64_t k = sin_and_cos_F64(x, &s, &c);
+    double y = (k & 1 ? -c : s) / (k & 1 ? s : c);
+    return x == 0.0 ? x : y;
+}
+
+/* --- remainders ------------------------------------------------------------------------------------------ */
+
+/* Of a quotient below 2^51 the remainder is exact where a product and a sum round once. */
+INLINE int is_near_F64(double x, double y) { return fabs(x) < 0x1p51 * fabs(y) && fabs(y) < (double)INFINITY; }
+#ifdef __FP_FAST_FMA
+INLINE double near_fmod_F64(double x, double y) {
+    double a = fabs(x), b = fabs(y);
+    double r = fma(-trunc(a / b), b, a); /* below zero where the quotient was rounded up to a whole number */
+    return copysign(r < 0.0 ? r + b : r, x);
+}
+#else
+INLINE double near_fmod_F64(double x, double y) { return fmod(x, y); }
+#endif
+
+#endif

@@ -1,0 +1,196 @@
+"""Elementary and special functions against 80-bit ones, or SciPy's of double, over all of their range."""
+
+import math
+
+import numpy as np
+import pytest
+
+pointwise = pytest.importorskip("tensorplug_cpu_cython.pointwise", reason="cpu_cython is not built")
+from scipy import special  # noqa: E402
+
+from tensorplug_cpu_cython.fused import Fused  # noqa: E402
+
+LONG = pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here"
+)
+
+# name, exact function, units in the last place that are allowed
+FUNCTIONS = [
+    ("exp2", np.exp2, 1.5),
+    ("log2", np.log2, 1.5),
+    ("log10", np.log10, 1.5),
+    ("log", np.log, 1.5),
+    ("sinh", np.sinh, 2),
+    ("cosh", np.cosh, 2),
+    ("atanh", np.arctanh, 4),
+    ("asin", np.arcsin, 3),
+    ("acos", np.arccos, 3),
+    ("atan", np.arctan, 3),
+    ("sin", np.sin, 2),
+    ("cos", np.cos, 2),
+    ("tan", np.tan, 3),
+]
+_EXPONENTS = [709.9, 710.4, 711, 745.2, 1023.9, 1024, 1074, 1076]
+_NEAR_ONE = [1 - 2**-53, 1 + 2**-52, 0.41421356237309503, 0.5]
+_ENDS = [0.0, 5e-324, 1e-310, 2.3e-308, 1e-30, 1e300, 1.7e308, np.inf, np.nan]
+SPECIAL = np.array([1.0, *_EXPONENTS, *_NEAR_ONE, *_ENDS])
+
+
+def every_kind_of_double():
+    generator = np.random.default_rng(0)
+    bits = generator.integers(0, 2**64, 50_000, dtype=np.uint64).view(np.float64)
+    near = generator.uniform(-30, 30, 100_000)
+    small = generator.uniform(-1, 1, 100_000)
+    large = generator.uniform(-760, 760, 50_000)
+    tiny = np.float64(10) ** generator.uniform(-320, 0, 10_000)
+    quarters = np.round(generator.uniform(1, 1e6, 10_000)) * (np.pi / 2)
+    parts = [SPECIAL, -SPECIAL, bits, near, small, large, tiny, -tiny, 1 + tiny, 1 - tiny, quarters]
+    return np.concatenate(parts)
+
+
+def check(result, expected, ulps):
+    """Compare with longer numbers, or with doubles, in units in the last place."""
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(result.dtype)
+        least = np.finfo(result.dtype).tiny
+        unit = np.spacing(np.maximum(np.abs(rounded), least)).astype(expected.dtype)
+        errors = np.abs(result.astype(expected.dtype) - expected) / unit
+    finite = np.isfinite(rounded) & np.isfinite(result)
+    assert np.max(errors[finite]) <= ulps
+    edge = np.abs(expected) > np.finfo(result.dtype).max * (1 - 1e-7)  # or infinite already
+    np.testing.assert_array_equal(result[~finite & ~edge], rounded[~finite & ~edge])
+    numbers = ~np.isnan(rounded) & (rounded != 0)
+    np.testing.assert_array_equal(np.signbit(result)[numbers], np.signbit(rounded)[numbers])
+
+
+@LONG
+@pytest.mark.parametrize(("name", "exact", "ulps"), FUNCTIONS)
+def test_doubles_are_exact_to_some_units_in_the_last_place(name, exact, ulps):
+    x = every_kind_of_double()
+    if name in ("sin", "cos", "tan"):
+        x = x[~(np.abs(x) > 1e15)]  # there 80 bits are not exact themselves
+    with np.errstate(all="ignore"):
+        expected = exact(x.astype(np.longdouble))
+    check(pointwise.Unary(name).call(x), expected, ulps)
+    check(pointwise.Unary(name).call(x[::-3]), expected[::-3], ulps)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_error_functions(name):
+    x = every_kind_of_double()
+    exact = getattr(math, name)  # far out SciPy's error grows
+    expected = np.array([exact(value) for value in x])
+    check(pointwise.Unary(name).call(x), expected, 7)
+    check(pointwise.Unary(name).call(x[::-3]), expected[::-3], 7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inverse_of_erf(dtype):
+    generator = np.random.default_rng(0)
+    close = 1 - np.float64(10) ** generator.uniform(np.log10(np.finfo(dtype).eps), 0, 20_000)
+    small = np.float64(10) ** generator.uniform(-300 if dtype is np.float64 else -37, 0, 20_000)
+    x = np.concatenate([close, -close, small, generator.uniform(-1, 1, 50_000)]).astype(dtype)
+    x = np.clip(x, -1 + np.finfo(dtype).epsneg, 1 - np.finfo(dtype).epsneg)
+    check(pointwise.Unary("erfinv").call(x), special.erfinv(x.astype(np.float64)), 4)
+    ends = np.array([0.0, -0.0, 1, -1, 1.5, -2, np.inf, -np.inf, np.nan], dtype)
+    result = pointwise.Unary("erfinv").call(ends)
+    nothing = np.nan
+    expected = np.array([0.0, -0.0, np.inf, -np.inf, *[nothing] * 5], dtype)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result[:4]), np.signbit(expected[:4]))
+
+
+def test_logarithm_of_the_gamma_function():
+    generator = np.random.default_rng(0)
+    positive = np.float64(10) ** generator.uniform(-44, 36, 50_000)
+    x = np.concatenate([positive, generator.uniform(0, 5, 100_000), [1e-45, 1, 2, 3, 1e10]])
+    x = x.astype(np.float32)
+    check(pointwise.Unary("lgamma").call(x), special.gammaln(x.astype(np.float64)), 1)
+    x = -generator.uniform(0, 100, 50_000).astype(np.float32)
+    x = x[x != np.rint(x)]
+    expected = special.gammaln(x.astype(np.float64))
+    result = pointwise.Unary("lgamma").call(x)
+    np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-8)
+    ends = np.array([0.0, -0.0, -1, -7, -1e10, np.inf, -np.inf, 3e38], np.float32)
+    assert np.all(pointwise.Unary("lgamma").call(ends) == np.inf)
+    np.testing.assert_array_equal(
+        np.signbit(pointwise.Unary("lgamma").call(np.float32([1, 2]))), False
+    )
+    assert np.isnan(pointwise.Unary("lgamma").call(np.float32([np.nan])))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_next_numbers(dtype):
+    info = np.finfo(dtype)
+    numbers = np.array(
+        [
+            0.0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1,
+            -1,
+            2,
+            info.max,
+            -info.max,
+            info.tiny,
+            info.smallest_subnormal,
+        ],
+        dtype,
+    )
+    x, y = np.meshgrid(numbers, numbers)
+    with np.errstate(all="ignore"):
+        expected = np.nextafter(x, y)
+    result = pointwise.Binary("nextafter").call(x, y)
+    np.testing.assert_array_equal(result, expected)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(expected[known]))
+
+
+@LONG
+def test_angles_and_hypotenuses_of_two():
+    generator = np.random.default_rng(0)
+    many = every_kind_of_double()
+    x, y = generator.permutation(many)[:100_000], generator.permutation(many)[:100_000]
+    ends = np.concatenate([SPECIAL, -SPECIAL])
+    first, second = (side.ravel() for side in np.meshgrid(ends, ends))
+    x, y = np.concatenate([x, first]), np.concatenate([y, second])
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.longdouble), y.astype(np.longdouble)
+        check(pointwise.Binary("atan2").call(x, y), np.arctan2(*wide), 3)
+        check(Fused("hypot").call((x, y)), np.hypot(*wide), 2)
+        signs = np.array([0.0, -0.0, 1.0, -1.0])
+        first, second = (np.ascontiguousarray(side.ravel()) for side in np.meshgrid(signs, signs))
+        result, expected = pointwise.Binary("atan2").call(first, second), np.arctan2(first, second)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))
+
+
+def test_logarithms_of_powers_are_whole_in_double():
+    tens = np.float64([f"1e{k}" for k in range(-300, 300)])
+    np.testing.assert_array_equal(pointwise.Unary("log10").call(tens), np.arange(-300, 300))
+    whole = np.arange(-1074, 1024, dtype=np.float64)
+    powers = np.ldexp(1.0, whole.astype(np.int32))
+    np.testing.assert_array_equal(pointwise.Unary("exp2").call(whole), powers)
+    np.testing.assert_array_equal(pointwise.Unary("log2").call(powers), whole)
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("far", [False, True])
+def test_remainders_of_doubles_are_exact(name, far):
+    generator = np.random.default_rng(0)
+    x = np.float64(10) ** generator.uniform(-20, 20, 50_000)
+    y = x * np.float64(2) ** generator.uniform(-50, 3, 50_000)
+    x *= generator.choice([-1.0, 1.0], x.size)
+    y *= generator.choice([-1.0, 1.0], x.size)
+    x[:1000] = np.round(x[:1000]) * np.abs(y[:1000])  # whole quotients
+    x[1000:2000] = y[1000:2000] * generator.integers(1, 1000, 1000)  # and what is beside them
+    if far:
+        x[::300] = generator.choice(SPECIAL, x[::300].size)
+        y[::350] = generator.choice(SPECIAL, y[::350].size)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x, y)
+        some = getattr(np, name)(x, np.float64(0.75))
+    np.testing.assert_array_equal(pointwise.Binary(name).call(x, y), expected)
+    np.testing.assert_array_equal(pointwise.Binary(name).call(x, np.asarray(0.75)), some)
