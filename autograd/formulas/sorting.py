@@ -8,6 +8,7 @@ from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.gathering import _gathered_sum
 
 from ..derivatives import derivative, not_differentiable
+from .reductions import _chosen as _chosen_along
 
 
 def _shared(g: Any, input: Any, result: Any) -> Any:
@@ -23,6 +24,8 @@ def _chosen(g_values: Any, input_shape: Any, dim: int, indices: Any) -> Any:
 DERIVATIVES = [
     derivative("_sort", input=_chosen),
     derivative("_topk", input=_chosen),
+    derivative("_kth_along", input=_chosen_along),
+    derivative("_median_along", input=_chosen_along),
     derivative("_median_of_all", input=_shared),
     *not_differentiable("_order", "_top_places", "_nonzero"),
 ]

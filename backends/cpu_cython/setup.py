@@ -32,6 +32,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "norms": ([], ["norms.c"]),
     "orders": ([], ["orders.c"]),
     "places": ([], ["places.c"]),
+    "selections": ([], ["selections.c"]),
     "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
     "fused": (["fused_names.c"], ["fused.c"]),
     "reductions": ([], ["reductions.c"]),

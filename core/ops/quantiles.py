@@ -66,27 +66,32 @@ def _quantile(
         kept: tuple[int, ...] = (1,) * ndim if keepdim else ()
     else:
         rows = input.movedim(dim, -1)
-        size = rows._shape[-1]
         kept = (
             tuple([1 if d == dim else n for d, n in enumerate(input._shape)])
             if keepdim
             else rows._shape[:-1]
         )
+    found = _quantiles(rows, levels.reshape(-1), name == "nanquantile", interpolation)
+    found = found.movedim(-1, 0)
+    return found.reshape((*levels._shape, *kept)) if levels._shape else found.reshape(kept)
+
+
+@composite(method=False)
+def _quantiles(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: str) -> Tensor:
+    """Return the quantiles at 1-d `levels` along the last dimension, which becomes that of the levels."""
     size = rows._shape[-1]
     ordered = sort(rows, -1)[0]
     numbers = sum(rows == rows, -1, True)
-    if name == "nanquantile":
+    if ignore_nan:
         # Without a number the place is the first one, where NaN stands.
         last = (numbers - 1).clamp(min=0)
-        places = levels.reshape(-1) * cast(last, input.dtype)
+        places = levels * cast(last, rows.dtype)
     else:
         # A NaN stands last: the place of a row that has one is there.
         last = numbers * 0 + (size - 1)
-        places = levels.reshape(-1) * cast(last, input.dtype)
+        places = levels * cast(last, rows.dtype)
         places = places.masked_fill(numbers < size, float(size - 1))
-    found = _interpolated(ordered, places, interpolation, input.dtype)
-    found = found.movedim(-1, 0)
-    return found.reshape((*levels._shape, *kept)) if levels._shape else found.reshape(kept)
+    return _interpolated(ordered, places, interpolation, rows.dtype)
 
 
 def _interpolated(ordered: Tensor, places: Tensor, interpolation: str, dtype: DType) -> Tensor:

@@ -185,8 +185,17 @@ def nanmean(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point "
             f"or complex dtype. Got: {dtype}; pass dtype=tp.float32"
         )
+    if input.dtype.category == FLOATING and dtype is None:
+        check_flag(keepdim, "nanmean")
+        return _nanmean(input, normalize_dims(dim, len(input._shape), "nanmean"), keepdim)
     count = sum(input == input, dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+@composite(method=False)
+def _nanmean(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
+    """Return :func:`nanmean` for canonical arguments."""
+    return _nansum(input, dim, keepdim) / sum(input == input, dim, keepdim)
 
 
 @primitive("input, dim, keepdim")
@@ -350,15 +359,26 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     tensor(-3)
     """
     check_tensor(input, "aminmax")
+    ndim = len(input._shape)
     if dim is None:
         if 0 in input._shape:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                 f"identity; got shape {list(input._shape)}"
             )
-        return results.aminmax(amin(input, (), keepdim), amax(input, (), keepdim))
-    dim = normalize_dim(dim, len(input._shape), "aminmax")
-    return results.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+        dims = tuple(range(ndim))
+    else:
+        dims = normalize_dims(normalize_dim(dim, ndim, "aminmax"), ndim)
+    refuse_complex(input, "aminmax")
+    check_not_empty(input, dims, "aminmax")
+    check_flag(keepdim, "aminmax")
+    return results.aminmax(*_aminmax(input, dims, keepdim))
+
+
+@composite(method=False, outputs="min, max")
+def _aminmax(input: Tensor, dim: Shape, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return :func:`aminmax` for canonical arguments."""
+    return amin(input, dim, keepdim), amax(input, dim, keepdim)
 
 
 def _position(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Spec:

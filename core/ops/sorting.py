@@ -217,16 +217,20 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> res
             f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size "
             f"{size}"
         )
-    order = _order(input, dim, False)
-    place = order.narrow(dim, k - 1, 1) if input._shape else order
-    return results.kthvalue(*pick(input, dim, place, keepdim))
+    if not input._shape:
+        return results.kthvalue(*pick(input, dim, _order(input, dim, False), keepdim))
+    return results.kthvalue(*_kth_along(input, int(k), dim, bool(keepdim)))
+
+
+@composite(method=False, outputs="values, indices")
+def _kth_along(input: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return :func:`kthvalue` for canonical arguments, of which `input` has at least one dimension."""
+    return pick(input, dim, _order(input, dim, False).narrow(dim, k - 1, 1), keepdim)
 
 
 def _median_places(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     """Return where the lower median along `dim` is; the dimension stays."""
     order = _order(input, dim, False)
-    if not input._shape:
-        return order
     size = input._shape[dim]
     middle = (size - 1) // 2
     if input.dtype.category != FLOATING:
@@ -244,7 +248,9 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
     ignore_nan = name == "nanmedian"
     if dim is not None:
         dim = _prepare(name, input, dim)
-        return pick(input, dim, _median_places(input.detach(), dim, ignore_nan), keepdim)
+        if not input._shape:
+            return pick(input, dim, _order(input, dim, False), keepdim)
+        return _median_along(input, dim, bool(keepdim), ignore_nan)
     check_tensor(input, name)
     refuse_complex(input, name)
     if 0 in input._shape:
@@ -252,6 +258,14 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
             raise RuntimeError(f"{name}(): expected an element, got shape {list(input._shape)}")
         return input.sum() / 0 if not input.numel() else input
     return _median_of_all(input, ignore_nan)
+
+
+@composite(method=False, outputs="values, indices")
+def _median_along(
+    input: Tensor, dim: int, keepdim: bool, ignore_nan: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the lower medians along canonical `dim` and their places; `input` has a dimension."""
+    return pick(input, dim, _median_places(input.detach(), dim, ignore_nan), keepdim)
 
 
 @composite(method=False)

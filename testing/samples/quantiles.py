@@ -39,6 +39,11 @@ def _quantile(function: Any) -> Any:
     return reference
 
 
+def _quantiles(rows: Any, levels: Any, ignore_nan: bool, interpolation: str) -> Any:
+    function = np.nanquantile if ignore_nan else np.quantile
+    return np.moveaxis(function(rows, levels, -1, method=interpolation), 0, -1)
+
+
 def _errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), 1.5), RuntimeError, r"range \[0, 1\]")
     yield ErrorSample(Sample(make(3), 0.5, interpolation="x"), RuntimeError, "one of linear")
@@ -66,5 +71,18 @@ RECORDS = [
         dtypes=_WIDE,
         errors=_errors,
         atol=_PLACES,
+    ),
+    OpRecord(
+        "_quantiles",
+        lambda make, dtype: [
+            Sample(make(7), make(2, low=0, high=1).detach(), False, "linear"),
+            Sample(make(2, 3, 4), make(14, low=0, high=1).detach(), True, "midpoint"),
+            Sample(with_nan(make(3, 6)), make(2, low=0, high=1).detach(), True, "lower"),
+        ],
+        _quantiles,
+        dtypes=_WIDE,
+        atol=_PLACES,
+        torch="",
+        never_empty="quantile and nanquantile refuse no elements themselves",
     ),
 ]

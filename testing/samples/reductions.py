@@ -270,6 +270,14 @@ RECORDS = [
         "_min_along", _extreme_along, _largest(np.min, np.argmin, None), dtypes=ORDERED, torch=""
     ),
     OpRecord("_nansum", _nansum_along, _nansum, dtypes=FLOATS, atol=CANCELLATION, torch=""),
+    OpRecord("_nanmean", _nansum_along, _nanmean, dtypes=FLOATS, atol=CANCELLATION, torch=""),
+    OpRecord(
+        "_aminmax",
+        _nansum_along,
+        lambda a, dim, keepdim: (np.min(a, dim, keepdims=keepdim), np.max(a, dim, keepdims=keepdim)),
+        dtypes=ORDERED,
+        torch="",
+    ),
     OpRecord(
         "_count_nonzero",
         lambda make, dtype: [

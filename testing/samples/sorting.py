@@ -279,6 +279,28 @@ RECORDS = [
         skips=_TIES,
     ),
     OpRecord(
+        "_kth_along",
+        lambda make, dtype: [
+            Sample(make(3, 5), 2, 1, True),
+            Sample(make(4, 3), 4, 0, False),
+            Sample(make(0, 3), 2, 1, False),
+        ],
+        _kthvalue,
+        dtypes=NUMBERED,
+        torch="",
+    ),
+    OpRecord(
+        "_median_along",
+        lambda make, dtype: [
+            Sample(make(3, 5), 1, True, False),
+            Sample(make(4, 3), 0, False, True),
+            Sample(make(0, 3), 1, False, False),
+        ],
+        lambda a, dim, keepdim, ignore_nan: _median(ignore_nan)(a, dim, keepdim),
+        dtypes=NUMBERED,
+        torch="",
+    ),
+    OpRecord(
         "_median_of_all",
         lambda make, dtype: [
             Sample(make(5), False),

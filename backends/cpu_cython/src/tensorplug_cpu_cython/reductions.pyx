@@ -2,14 +2,16 @@
 
 import numpy
 
+cimport cython
 cimport numpy as np
+from cython cimport floating
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from . import pointwise
 
 from .machine cimport (
-    TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_I64, TP_TYPES, TP_U8, descriptors, new_array, plain_array, simd_level, threads_for,
+    TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, TP_I64, TP_TYPES, TP_U8, descriptors, new_array, plain_array, simd_level, threads_for,
     type_of,
 )
 
@@ -17,7 +19,7 @@ np.import_array()
 
 cdef extern from "c/reductions.h":
     enum:
-        TP_SUM, TP_REDUCTIONS
+        TP_SUM, TP_NUMBERS, TP_REDUCTIONS
     ctypedef struct tp_reduction:
         Py_ssize_t kept[2]
         Py_ssize_t reduced[2]
@@ -26,9 +28,11 @@ cdef extern from "c/reductions.h":
         double divisor
     ctypedef void (*tp_reduce)(const char *, char *, const tp_reduction *, char *, int) noexcept nogil
     ctypedef void (*tp_arg)(const char *, np.npy_int64 *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
+    ctypedef void (*tp_both)(const void *, void *, void *, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_reductions:
-        tp_reduce reduce[5][10]
+        tp_reduce reduce[6][10]
         tp_arg arg[2][10]
+        tp_both both[10]
 
 cdef extern from *:
     """
@@ -37,7 +41,7 @@ cdef extern from *:
     const tp_reductions *tp_reductions_kernels(int)
 
 cdef const tp_reductions *kernels = tp_reductions_kernels(simd_level)
-SUM, MAX, MIN, PROD, NANSUM = range(5)
+SUM, MAX, MIN, PROD, NANSUM, NUMBERS = range(6)
 
 cdef enum:
     GRAIN = 32768, HOLD = 8192
@@ -119,6 +123,8 @@ cdef class Reduction:
         elif number == TP_F16 or number == TP_BF16:
             wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
             return pointwise.cast(wide, descriptors[number])
+        elif self.kind == TP_NUMBERS:
+            to = TP_I64
         function = kernels.reduce[self.kind][number] if number >= 0 else NULL
         if function == NULL or not total:
             return self.fallback(input, dim, keepdim)
@@ -175,6 +181,79 @@ cdef class Reduction:
         if partial != stack:
             free(partial)
         return result
+
+
+@cython.cdivision(True)
+cdef void divide(floating *total, const np.npy_int64 *count, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        total[i] /= <floating> count[i]
+
+
+def _no_numbers(input, dim, keepdim):
+    return numpy.asarray(numpy.sum(input, dim, numpy.int64, keepdims=keepdim))
+
+
+cdef class NanMean:
+    """The mean of what is not NaN."""
+
+    cdef Reduction total, numbers
+
+    def __init__(self, fallback):
+        self.total = Reduction(NANSUM, fallback)
+        self.numbers = Reduction(NUMBERS, _no_numbers)
+
+    def call(self, input, tuple dim, bint keepdim):
+        """Return the means over the dimensions `dim`."""
+        cdef np.ndarray array = plain_array(input)
+        cdef np.ndarray total = self.total.call(array, dim, keepdim), count = self.numbers.call(array, dim, keepdim)
+        if type_of(array) == TP_F64:
+            divide(<double *> np.PyArray_DATA(total), <np.npy_int64 *> np.PyArray_DATA(count), np.PyArray_SIZE(total))
+        else:
+            divide(<float *> np.PyArray_DATA(total), <np.npy_int64 *> np.PyArray_DATA(count), np.PyArray_SIZE(total))
+        return total
+
+
+cdef class Extremes:
+    """The smallest and the largest elements."""
+
+    cdef Reduction least, most
+
+    def __init__(self, Reduction least, Reduction most):
+        self.least = least
+        self.most = most
+
+    def call(self, input, tuple dim, bint keepdim):
+        """Return both over the dimensions `dim`."""
+        cdef np.ndarray array = plain_array(input), low, high
+        cdef int number = type_of(array), dims = np.PyArray_NDIM(array), i, kept = dims - len(dim), out_dims = 0
+        cdef Py_ssize_t total = np.PyArray_SIZE(array), rows = 1
+        cdef np.npy_intp shape[64]
+        cdef tp_both function = kernels.both[number] if number >= 0 else NULL
+        cdef int threads = threads_for(total, GRAIN)
+        for i in range(dims):
+            if i < kept:
+                shape[i] = np.PyArray_DIM(array, i)
+                rows *= shape[i]
+            else:
+                shape[i] = 1
+        # Rows, of which the threads get some each; else one extreme is found after the other.
+        if (
+            function == NULL or not total or rows < threads or not np.PyArray_IS_C_CONTIGUOUS(array)
+            or (dim and dim[0] < kept)
+        ):
+            return self.least.call(input, dim, keepdim), self.most.call(input, dim, keepdim)
+        out_dims = dims if keepdim else kept
+        low = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+        high = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+        if total < HOLD:
+            function(np.PyArray_DATA(array), np.PyArray_DATA(low), np.PyArray_DATA(high), rows, total // rows, 1)
+        else:
+            with nogil:
+                function(
+                    np.PyArray_DATA(array), np.PyArray_DATA(low), np.PyArray_DATA(high), rows, total // rows, threads
+                )
+        return low, high
 
 
 cdef class Place:

@@ -2,28 +2,11 @@
 
 #include <stdlib.h>
 
+#include "keys.h"
 #include "parallel.h"
 
-/* Elements are turned into unsigned keys in the same order, all NaN into the largest; descending inverts
-   the keys. Keys of at most 32 bits are packed with their places into one word. What is sorted is then
-   different from all others, so any algorithm keeps the order of equal elements. */
-
-static inline uint32_t key_F32(float x) {
-    union { float f; uint32_t u; } b = {.f = x + 0.0f}; /* -0 becomes 0 */
-    return x != x ? UINT32_MAX : b.u ^ ((uint32_t)((int32_t)b.u >> 31) | 0x80000000u);
-}
-static inline uint64_t key_F64(double x) {
-    union { double f; uint64_t u; } b = {.f = x + 0.0};
-    return x != x ? UINT64_MAX : b.u ^ ((uint64_t)((int64_t)b.u >> 63) | 0x8000000000000000u);
-}
-static inline uint64_t key_I64(int64_t x) { return (uint64_t)x ^ 0x8000000000000000u; }
-static inline uint32_t key_I32(int32_t x) { return (uint32_t)x ^ 0x80000000u; }
-static inline uint32_t key_I16(int16_t x) { return (uint32_t)(uint16_t)(x ^ 0x8000); }
-static inline uint32_t key_I8(int8_t x) { return (uint32_t)(uint8_t)(x ^ 0x80); }
-static inline uint32_t key_U8(uint8_t x) { return x; }
-static inline uint32_t key_BOOL(uint8_t x) { return x != 0; }
-static inline uint32_t key_F16(uint16_t x) { return key_F32(wide_F16(x)); }
-static inline uint32_t key_BF16(uint16_t x) { return key_F32(wide_BF16(x)); }
+/* Keys of at most 32 bits are packed with their places into one word. What is sorted is then different from all
+   others, so any algorithm keeps the order of equal elements. Descending inverts the keys. */
 
 enum { SMALL = 12, RADIX_FROM = 96, PACKED_MOST = 0x7fffffff };
 

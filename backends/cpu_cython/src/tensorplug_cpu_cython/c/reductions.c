@@ -10,10 +10,14 @@
 
 enum { LANES = 32, RUN = 4096, WIDTH = 256 };
 
+typedef uint8_t byte_vector __attribute__((vector_size(VECTOR), aligned(1), may_alias));
+typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
+
 #define SUM_OF(a, b) ((a) + (b))
 #define PRODUCT_OF(a, b) ((a) * (b))
 
 #define AS_IT_IS(x) (x)
+#define IS_NUMBER(x) ((x) == (x))
 #define OR_ZERO(x) ((x) == (x) ? (x) : 0)
 
 /* name, element type, type of short and of long accumulators, neutral element, combination, and what is seen of an
@@ -53,6 +57,48 @@ enum { LANES = 32, RUN = 4096, WIDTH = 256 };
         }                                                                                              \
         return total;                                                                                  \
     }
+
+/* Products in double, by vectors; T_part is as many elements as there are doubles in a vector. */
+#define PRODUCT_ROW_OF(name, T, T_part)                                                                \
+    static double name##_row(const T *x, ptrdiff_t n) {                                                \
+        enum { PER = VECTOR / sizeof(double), MANY = 8 };                                              \
+        double total = 1;                                                                              \
+        ptrdiff_t i = 0;                                                                               \
+        if (n >= MANY * PER) {                                                                         \
+            double_vector products[MANY];                                                              \
+            for (int k = 0; k < MANY; k++) products[k] = (double_vector){0} + 1;                       \
+            for (; i + MANY * PER <= n; i += MANY * PER)                                               \
+                for (int k = 0; k < MANY; k++)                                                         \
+                    products[k] *= __builtin_convertvector(*(const T_part *)(x + i + k * PER), double_vector); \
+            for (int half = MANY / 2; half; half /= 2)                                                 \
+                for (int k = 0; k < half; k++) products[k] *= products[k + half];                      \
+            for (int l = 0; l < PER; l++) total *= products[0][l];                                     \
+        }                                                                                              \
+        for (; i < n; i++) total *= (double)x[i];                                                      \
+        return total;                                                                                  \
+    }
+
+/* How many of truth values hold: counted in bytes, as often as these cannot overflow. */
+static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
+    enum { MANY = 4, STEP = MANY * VECTOR };
+    int64_t total = 0;
+    while (n >= STEP) {
+        const ptrdiff_t run = n < 255 * STEP ? n / STEP * STEP : 255 * STEP;
+        byte_vector counts[MANY] = {{0}};
+        for (ptrdiff_t i = 0; i < run; i += STEP)
+            for (int k = 0; k < MANY; k++) counts[k] += *(const byte_vector *)(x + i + k * VECTOR);
+        uint8_t lanes[STEP];
+        memcpy(lanes, counts, sizeof(lanes));
+        int32_t some = 0;
+        for (int l = 0; l < STEP; l++) some += lanes[l];
+        total += some;
+        x += run;
+        n -= run;
+    }
+    int32_t rest = 0;
+    for (int l = 0; l < n; l++) rest += x[l];
+    return total + rest;
+}
 
 #define COLUMNS_OF(name, T, SHORT, LONG, of, seen)                                                     \
     /* Add `n` rows, `step` bytes apart, to the totals of their columns. */                            \
@@ -173,11 +219,17 @@ LOOPS_OF(nansum_F32, float, float, double, 0, SUM_OF, OR_ZERO)
 REDUCTION_TO(nansum_F32, float, float, float, double, 0, SUM_OF, OR_ZERO)
 LOOPS_OF(nansum_F64, double, double, double, 0, SUM_OF, OR_ZERO)
 REDUCTION_TO(nansum_F64, double, double, double, double, 0, SUM_OF, OR_ZERO)
-LOOPS(count_BOOL, uint8_t, int32_t, int64_t, 0, SUM_OF)
+COLUMNS_OF(count_BOOL, uint8_t, int32_t, int64_t, SUM_OF, AS_IT_IS)
 REDUCTION_TO(count_BOOL, uint8_t, int64_t, int32_t, int64_t, 0, SUM_OF, AS_IT_IS)
-LOOPS(prod_F32, float, double, double, 1, PRODUCT_OF)
+LOOPS_OF(numbers_F32, float, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
+REDUCTION_TO(numbers_F32, float, int64_t, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
+LOOPS_OF(numbers_F64, double, int64_t, int64_t, 0, SUM_OF, IS_NUMBER)
+REDUCTION_TO(numbers_F64, double, int64_t, int64_t, int64_t, 0, SUM_OF, IS_NUMBER)
+PRODUCT_ROW_OF(prod_F32, float, float_part)
+COLUMNS_OF(prod_F32, float, double, double, PRODUCT_OF, AS_IT_IS)
 REDUCTION(prod_F32, float, double, double, 1, PRODUCT_OF)
-LOOPS(prod_F64, double, double, double, 1, PRODUCT_OF)
+PRODUCT_ROW_OF(prod_F64, double, double_vector)
+COLUMNS_OF(prod_F64, double, double, double, PRODUCT_OF, AS_IT_IS)
 REDUCTION(prod_F64, double, double, double, 1, PRODUCT_OF)
 EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)
 EXTREME_COLUMNS(max_F32, float, LARGER_OF)
@@ -203,6 +255,32 @@ LOOPS(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
 REDUCTION(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
 LOOPS(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
+
+/* The smallest and the largest of each row: a piece that the cache holds is gone through for both. */
+#define BOTH(S, T)                                                                                     \
+    static void both_##S(const void *in, void *lows, void *highs, ptrdiff_t rows, ptrdiff_t n, int threads) { \
+        TP_PARALLEL(rows, threads, begin, end, {                                                       \
+            for (ptrdiff_t row = begin; row < end; row++) {                                            \
+                const T *x = (const T *)in + row * n;                                                  \
+                T low = x[0];                                                                          \
+                T high = x[0];                                                                         \
+                for (ptrdiff_t from = 0; from < n; from += RUN) {                                      \
+                    const ptrdiff_t count = n - from < RUN ? n - from : RUN;                           \
+                    const T least = min_##S##_row(x + from, count);                                    \
+                    const T most = max_##S##_row(x + from, count);                                     \
+                    low = SMALLER_OF(low, least);                                                      \
+                    high = LARGER_OF(high, most);                                                      \
+                }                                                                                      \
+                ((T *)lows)[row] = low;                                                                \
+                ((T *)highs)[row] = high;                                                              \
+            }                                                                                          \
+        });                                                                                            \
+    }
+BOTH(F32, float)
+BOTH(F64, double)
+BOTH(I64, int64_t)
+BOTH(I32, int32_t)
+BOTH(U8, uint8_t)
 
 /* The extreme first, which is vectorised, and then where it is. */
 #define ARG(name, T, extreme, neutral, of)                                                             \
@@ -269,10 +347,12 @@ const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
         [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64, [TP_BOOL] = count_BOOL},
         [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64},
+        [TP_NUMBERS] = {[TP_F32] = numbers_F32, [TP_F64] = numbers_F64},
         [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64},
         [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8},
         [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8, [TP_BOOL] = min_U8},
     },
+    .both = {[TP_F32] = both_F32, [TP_F64] = both_F64, [TP_I64] = both_I64, [TP_I32] = both_I32, [TP_U8] = both_U8},
     .arg = {
         {[TP_F32] = argmax_F32, [TP_F64] = argmax_F64, [TP_I64] = argmax_I64, [TP_I32] = argmax_I32},
         {[TP_F32] = argmin_F32, [TP_F64] = argmin_F64, [TP_I64] = argmin_I64, [TP_I32] = argmin_I32},

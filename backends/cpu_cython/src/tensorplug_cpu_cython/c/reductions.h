@@ -5,8 +5,8 @@
 #include "level.h"
 #include "types.h"
 
-/* The sum of truth values is of int64. */
-enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_NANSUM, TP_REDUCTIONS };
+/* The sum of truth values is of int64, and so is how many elements are numbers, and not NaN. */
+enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_NANSUM, TP_NUMBERS, TP_REDUCTIONS };
 
 /* Up to two dimensions that are kept and two that are reduced, the faster one second; strides in bytes.
    The result is contiguous, in the order of the kept dimensions. */
@@ -22,9 +22,13 @@ typedef void (*tp_reduce)(const char *in, char *out, const tp_reduction *shape, 
 typedef void (*tp_arg)(const char *in, int64_t *out, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after,
                        int threads);
 
+/* The smallest and the largest of each row. */
+typedef void (*tp_both)(const void *in, void *low, void *high, ptrdiff_t rows, ptrdiff_t n, int threads);
+
 typedef struct {
     tp_reduce reduce[TP_REDUCTIONS][TP_TYPES];
     tp_arg arg[2][TP_TYPES]; /* largest, smallest; of contiguous arrays (before, n, after) */
+    tp_both both[TP_TYPES]; /* of contiguous rows */
 } tp_reductions;
 
 TP_DECLARE(const tp_reductions, tp_reductions_table);

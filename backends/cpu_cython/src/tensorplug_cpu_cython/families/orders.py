@@ -6,8 +6,8 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
-from .. import orders
-from .._dtypes import NUMBERED, shared_kernel
+from .. import orders, selections
+from .._dtypes import FLOATS, NUMBERED, shared_kernel
 
 
 def build(table: KernelTable) -> None:
@@ -24,3 +24,7 @@ def build(table: KernelTable) -> None:
 
     table.add("_sort", orders.sort, dtypes=NUMBERED)
     table.add("_topk", orders.top, dtypes=NUMBERED)
+    table.add("_kth_along", selections.kth, dtypes=NUMBERED)
+    table.add("_median_along", selections.median, dtypes=NUMBERED)
+    table.add("_median_of_all", selections.median_of_all, dtypes=NUMBERED)
+    table.add("_quantiles", selections.quantiles, dtypes=[d for d in FLOATS if d.itemsize > 2])

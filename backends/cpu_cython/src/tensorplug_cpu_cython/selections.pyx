@@ -1,0 +1,145 @@
+"""Medians, elements of a rank, and quantiles."""
+
+cimport numpy as np
+from libc.stdint cimport int64_t
+
+from . import orders, pointwise
+
+from .machine cimport TP_F64, TP_I64, descriptors, new_array, plain_array, simd_level, threads_for, type_of
+
+np.import_array()
+
+cdef extern from "c/selections.h":
+    enum:
+        TP_RANKED, TP_MEDIAN, TP_NANMEDIAN
+    ctypedef struct tp_selection:
+        const void *x
+        void *values
+        int64_t *places
+        Py_ssize_t before, n, after, rank
+        int which
+    ctypedef struct tp_quantiles:
+        const void *x
+        const void *levels
+        void *out
+        Py_ssize_t rows, n, count
+        int ignore_nan, interpolation, ordered
+    ctypedef int (*tp_select)(const tp_selection *, int) noexcept nogil
+    ctypedef int (*tp_quantile)(const tp_quantiles *, int) noexcept nogil
+    ctypedef struct tp_selections:
+        tp_select select[10]
+        tp_quantile quantiles[2]
+
+cdef extern from *:
+    """
+    #define tp_selections_of(level) TP_CHOOSE(tp_selection_table, level)
+    """
+    const tp_selections *tp_selections_of(int)
+
+cdef const tp_selections *kernels = tp_selections_of(simd_level)
+
+# In the order of c/selections.h.
+cdef tuple WAYS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+cdef enum:
+    GRAIN = 16384, HOLD = 256
+    # A row is sorted for more levels than these.
+    LEVELS = 12
+
+
+cdef object select(object input, int dim, Py_ssize_t rank, int which, bint keepdim, bint with_places):
+    """Return the values, and the places or None; `dim` of -1 stands for all elements as one row."""
+    cdef np.ndarray array = plain_array(input), values, places = None
+    cdef int number = type_of(array), i, out_dims = 0, done
+    cdef tp_selection o
+    cdef tp_select function = kernels.select[number]
+    cdef np.npy_intp shape[64]
+    cdef Py_ssize_t total = np.PyArray_SIZE(array)
+    if not np.PyArray_IS_C_CONTIGUOUS(array):
+        array = pointwise.clone(array)
+    o.before = o.n = o.after = 1
+    for i in range(np.PyArray_NDIM(array)):
+        if dim < 0 or i == dim:
+            o.n *= np.PyArray_DIM(array, i)
+            if not keepdim:
+                continue
+            shape[out_dims] = 1
+        else:
+            shape[out_dims] = np.PyArray_DIM(array, i)
+            if i < dim:
+                o.before *= shape[out_dims]
+            else:
+                o.after *= shape[out_dims]
+        out_dims += 1
+    values = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+    o.places = NULL
+    if with_places:
+        places = new_array(<np.dtype> descriptors[TP_I64], out_dims, shape, NULL)
+        o.places = <int64_t *> np.PyArray_DATA(places)
+    if not total:
+        return values, places
+    o.x = np.PyArray_DATA(array)
+    o.values = np.PyArray_DATA(values)
+    o.rank = rank
+    o.which = which
+    if total < HOLD:
+        done = function(&o, 1)
+    else:
+        with nogil:
+            done = function(&o, threads_for(total, GRAIN))
+    if not done:
+        raise MemoryError()
+    return values, places
+
+
+def kth(input, Py_ssize_t k, int dim, bint keepdim):
+    """Return the k-th smallest elements along `dim`, counted from 1, and their places."""
+    return select(input, dim, k - 1, TP_RANKED, keepdim, True)
+
+
+def median(input, int dim, bint keepdim, bint ignore_nan):
+    """Return the lower medians along `dim` and their places."""
+    return select(input, dim, 0, TP_NANMEDIAN if ignore_nan else TP_MEDIAN, keepdim, True)
+
+
+def median_of_all(input, bint ignore_nan):
+    """Return the lower median of all elements, of which there is one at least."""
+    return select(input, -1, 0, TP_NANMEDIAN if ignore_nan else TP_MEDIAN, False, False)[0]
+
+
+def quantiles(rows, levels, bint ignore_nan, interpolation):
+    """Return the quantiles at some levels along the last dimension, which becomes that of the levels."""
+    cdef np.ndarray array = plain_array(rows), given = plain_array(levels), result
+    cdef int number = type_of(array), i, last = np.PyArray_NDIM(array) - 1, done
+    cdef tp_quantiles o
+    cdef tp_quantile function = kernels.quantiles[number == TP_F64]
+    cdef np.npy_intp shape[64]
+    cdef Py_ssize_t total = np.PyArray_SIZE(array)
+    o.n = np.PyArray_DIM(array, last)
+    o.count = np.PyArray_SIZE(given)
+    o.ordered = o.count > LEVELS
+    if o.ordered:
+        array = orders.sort(array, last, False)[0]
+    if not np.PyArray_IS_C_CONTIGUOUS(array):
+        array = pointwise.clone(array)
+    if not np.PyArray_IS_C_CONTIGUOUS(given):
+        given = pointwise.clone(given)
+    o.rows = 1
+    for i in range(last):
+        shape[i] = np.PyArray_DIM(array, i)
+        o.rows *= shape[i]
+    shape[last] = o.count
+    result = new_array(<np.dtype> descriptors[number], last + 1, shape, NULL)
+    o.x = np.PyArray_DATA(array)
+    o.levels = np.PyArray_DATA(given)
+    o.out = np.PyArray_DATA(result)
+    o.ignore_nan = ignore_nan
+    o.interpolation = WAYS.index(interpolation)
+    if total < HOLD:
+        done = function(&o, 1)
+    else:
+        with nogil:
+            done = function(&o, threads_for(total, GRAIN))
+    if not done:
+        raise MemoryError()
+    return result
