@@ -3,7 +3,20 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kernel_work import Work, flat, functional, images, learned, normal, positive, rows, square
+from .kernel_work import (
+    Work,
+    double,
+    flat,
+    functional,
+    images,
+    learned,
+    normal,
+    positive,
+    rows,
+    square,
+    truths,
+    whole,
+)
 
 
 def row(n: int) -> tuple[int, ...]:
@@ -95,3 +108,32 @@ def selections() -> Iterator[Work]:
     yield Work("median rows", square, lambda lib, x: x.median(1).values, 1)
     yield Work("kthvalue rows", square, lambda lib, x: x.kthvalue(3, 1).values, 1)
     yield Work("quantile rows", square, lambda lib, x: x.quantile(0.3, 1), 1)
+    yield Work("nanmedian rows", square, lambda lib, x: x.nanmedian(1).values, 1)
+    yield Work("median columns", square, lambda lib, x: x.median(0).values, 1)
+    yield Work("kthvalue int64", square, lambda lib, x: x.kthvalue(3, 1).values, 2, values=whole)
+    yield Work("nanquantile rows", square, lambda lib, x: x.nanquantile(0.3, 1), 1)
+    yield Work("mode rows", square, lambda lib, x: x.mode(1).values, 2, values=whole)
+    yield Work("msort", square, lambda lib, x: x.msort(), 2)
+    yield Work("sort int64 rows", square, lambda lib, x: x.sort(1).values, 6, values=whole)
+    yield Work("sort float64 rows", square, lambda lib, x: x.sort(1).values, 6, values=double)
+    yield Work("topk int64 rows", square, lambda lib, x: x.topk(5, 1).values, 2, values=whole)
+    yield Work("unique", flat, lambda lib, x: lib.unique(x), 4, values=whole)
+    yield Work("count_nonzero rows", square, lambda lib, x: lib.count_nonzero(x, dim=1), 1)
+    yield Work("sum bool rows", square, lambda lib, x: x.sum(1), 0.25, values=truths)
+    yield Work("nanmean rows", square, lambda lib, x: x.nanmean(1), 1)
+    yield Work("aminmax rows", square, lambda lib, x: x.aminmax(dim=1).max, 1)
+    yield Work("argmax int64", flat, lambda lib, x: x.argmax(), 2, values=whole)
+
+
+def searches() -> Iterator[Work]:
+    """Yield what finds places in sorted numbers, and counts of values."""
+
+    def bounds(lib: Any, x: Any) -> Any:
+        return lib.arange(100, dtype=x.dtype, device=x.device) * 0.04 - 2
+
+    yield Work("searchsorted", flat, lambda lib, x: lib.searchsorted(bounds(lib, x), x), 3)
+    yield Work("bucketize", flat, lambda lib, x: lib.bucketize(x, bounds(lib, x)), 3)
+    yield Work("histc", flat, lambda lib, x: lib.histc(x, 50, -3, 3), 1)
+    yield Work("bincount", flat, lambda lib, x: lib.bincount(x), 2, values=whole)
+    yield Work("diff", flat, lambda lib, x: lib.diff(x), 2)
+    yield Work("isin", flat, lambda lib, x: lib.isin(x, x[:10]), 2.25, values=whole)

@@ -291,7 +291,7 @@ def all_work() -> list[Work]:
     """Return every op of the suite."""
     from .kernel_places import indexing, losses, ordering, random_numbers, scans
     from .kernel_pointwise import gradients, other_dtypes, pointwise
-    from .kernel_rows import norms, reduced_gradients, selections
+    from .kernel_rows import norms, reduced_gradients, searches, selections
 
     return [
         *pointwise(),
@@ -304,6 +304,7 @@ def all_work() -> list[Work]:
         *norms(),
         *reduced_gradients(),
         *selections(),
+        *searches(),
         *losses(),
         *indexing(),
         *ordering(),

@@ -40,7 +40,7 @@ def _quantile(function: Any) -> Any:
 
 
 def _quantiles(rows: Any, levels: Any, ignore_nan: bool, interpolation: str) -> Any:
-    function = np.nanquantile if ignore_nan else np.quantile
+    function: Any = np.nanquantile if ignore_nan else np.quantile
     return np.moveaxis(function(rows, levels, -1, method=interpolation), 0, -1)
 
 

@@ -274,7 +274,10 @@ RECORDS = [
     OpRecord(
         "_aminmax",
         _nansum_along,
-        lambda a, dim, keepdim: (np.min(a, dim, keepdims=keepdim), np.max(a, dim, keepdims=keepdim)),
+        lambda a, dim, keepdim: (
+            np.min(a, dim, keepdims=keepdim),
+            np.max(a, dim, keepdims=keepdim),
+        ),
         dtypes=ORDERED,
         torch="",
     ),

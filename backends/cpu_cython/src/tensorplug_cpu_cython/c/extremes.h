@@ -77,6 +77,52 @@
         return some ? (T)NAN : lanes[0];                                                               \
     }
 
+/* Both at once, for a row of at least one; after EXTREME_ROW of either. */
+#define EXTREMES_ROW(S, T, I)                                                                          \
+    static void both_row_##S(const T *x, ptrdiff_t n, T *low, T *high) {                               \
+        enum { PER = VECTOR / sizeof(T), MANY = 4, STEP = MANY * PER };                                \
+        if (n < PER) {                                                                                 \
+            *low = min_##S##_row(x, n);                                                                \
+            *high = max_##S##_row(x, n);                                                               \
+            return;                                                                                    \
+        }                                                                                              \
+        const max_##S##_vector first = *(const max_##S##_vector *)x;                                   \
+        max_##S##_vector a[MANY] = {first, first, first, first};                                       \
+        max_##S##_vector b[MANY] = {first, first, first, first};                                       \
+        max_##S##_bits nan[MANY] = {(max_##S##_bits)(first != first)};                                 \
+        ptrdiff_t i = PER;                                                                             \
+        for (; i + STEP <= n; i += STEP)                                                               \
+            for (int k = 0; k < MANY; k++) {                                                           \
+                const max_##S##_vector v = *(const max_##S##_vector *)(x + i + k * PER);               \
+                a[k] = (max_##S##_vector)min_##S##_step(v, a[k]);                                      \
+                b[k] = max_##S##_step(v, b[k]);                                                        \
+                nan[k] |= (max_##S##_bits)(v != v);                                                    \
+            }                                                                                          \
+        for (; i < n; i += PER) { /* the last ones may be seen twice */                                \
+            const max_##S##_vector v = *(const max_##S##_vector *)(x + (i + PER < n ? i : n - PER));   \
+            a[0] = (max_##S##_vector)min_##S##_step(v, a[0]);                                          \
+            b[0] = max_##S##_step(v, b[0]);                                                            \
+            nan[0] |= (max_##S##_bits)(v != v);                                                        \
+        }                                                                                              \
+        for (int k = 1; k < MANY; k++) {                                                               \
+            a[0] = (max_##S##_vector)min_##S##_step(a[k], a[0]);                                       \
+            b[0] = max_##S##_step(b[k], b[0]);                                                         \
+            nan[0] |= nan[k];                                                                          \
+        }                                                                                              \
+        I some = 0;                                                                                    \
+        T least[PER];                                                                                  \
+        T most[PER];                                                                                   \
+        memcpy(least, &a[0], sizeof(least));                                                           \
+        memcpy(most, &b[0], sizeof(most));                                                             \
+        for (int l = 0; l < PER; l++) {                                                                \
+            some |= nan[0][l];                                                                         \
+            least[0] = SMALLER_OF(least[0], least[l]);                                                 \
+            most[0] = LARGER_OF(most[0], most[l]);                                                     \
+        }                                                                                              \
+        *low = some ? (T)NAN : least[0];                                                               \
+        *high = some ? (T)NAN : most[0];                                                               \
+    }
+
 #define EXTREME_COLUMNS(name, T, of)                                                                   \
     static void name##_columns(T *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) {\
         enum { PER = VECTOR / sizeof(T), MANY = 4 };                                                   \

@@ -4,6 +4,7 @@
 
 #include "keys.h"
 #include "parallel.h"
+#include "vectors.h"
 
 /* Keys of at most 32 bits are packed with their places into one word. What is sorted is then different from all
    others, so any algorithm keeps the order of equal elements. Descending inverts the keys. */
@@ -112,10 +113,63 @@ static void select_words(uint64_t *w, ptrdiff_t n, ptrdiff_t k) {
     insertion(w + low, high - low + 1);
 }
 
+/* --- short rows ------------------------------------------------------------------------------------------ */
+
+/* Of few elements it is counted for each how many come before it: by vectors, and without a branch on any. */
+enum { RANKED = VECTOR > 16 ? 128 : 64, MANY = 4 };
+
+#define RANKS(K)                                                                                       \
+    typedef K K##_keys __attribute__((vector_size(VECTOR)));                                           \
+    static void ranks_##K(const K *keys, K *ranks, ptrdiff_t n) {                                      \
+        enum { PER = VECTOR / sizeof(K) };                                                             \
+        for (ptrdiff_t i = 0; i < n; i += MANY * PER) {                                                \
+            K##_keys these[MANY], less[MANY] = {{0}};                                                  \
+            memcpy(these, keys + i, sizeof(these));                                                    \
+            for (ptrdiff_t j = 0; j < n; j++) {                                                        \
+                const K##_keys other = (K##_keys){0} + keys[j];                                        \
+                for (int k = 0; k < MANY; k++) less[k] -= other < these[k];                            \
+            }                                                                                          \
+            memcpy(ranks + i, less, sizeof(less));                                                     \
+        }                                                                                              \
+    }
+RANKS(int32_t)
+RANKS(int64_t)
+
+/* The k best of a row of at most RANKED. There are no unsigned comparisons of vectors at some levels. */
+#define SHORT(S, T, K, SIGN)                                                                           \
+    static void short_##S(const tp_order *o, ptrdiff_t row) {                                          \
+        const ptrdiff_t n = o->n, k = o->k, after = o->after;                                          \
+        const T *from = (const T *)o->x + row / after * n * after + row % after;                       \
+        const ptrdiff_t to = row / after * k * after + row % after;                                    \
+        K keys[RANKED], ranks[RANKED];                                                                 \
+        uint8_t equals[RANKED];                                                                        \
+        const K flip = (K)(o->descending ? ~SIGN : SIGN);                                              \
+        for (ptrdiff_t i = 0; i < n; i++) keys[i] = (K)key_##S(from[i * after]) ^ flip;                \
+        memset(keys + n, 0, (size_t)(RANKED - n) * sizeof *keys);                                      \
+        ranks_##K(keys, ranks, n);                                                                     \
+        memset(equals, 0, sizeof(equals));                                                             \
+        for (ptrdiff_t i = 0; i < n; i++) {                                                            \
+            const ptrdiff_t rank = (ptrdiff_t)ranks[i] + equals[ranks[i]]++;                           \
+            if (rank >= k) continue;                                                                   \
+            o->places[to + rank * after] = i;                                                          \
+            if (o->values) ((T *)o->values)[to + rank * after] = from[i * after];                      \
+        }                                                                                              \
+    }
+
+#define ALL_SHORT(S)                                                                                   \
+    if (o->n <= RANKED) {                                                                              \
+        TP_PARALLEL(o->before * o->after, threads, begin, end, {                                       \
+            for (ptrdiff_t row = begin; row < end; row++) short_##S(o, row);                           \
+        });                                                                                            \
+        return 1;                                                                                      \
+    }
+
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
 #define NARROW(S, T)                                                                                   \
+    SHORT(S, T, int32_t, 0x80000000u)                                                                  \
     static int sort_##S(const tp_order *o, int threads) {                                              \
+        ALL_SHORT(S)                                                                                   \
         const T *x = o->x;                                                                             \
         const ptrdiff_t n = o->n, after = o->after, rows = o->before * after;                          \
         const uint32_t flip = o->descending ? UINT32_MAX : 0;                                          \
@@ -143,6 +197,7 @@ static void select_words(uint64_t *w, ptrdiff_t n, ptrdiff_t k) {
         return !failed;                                                                                \
     }                                                                                                  \
     static int top_##S(const tp_order *o, int threads) {                                               \
+        if (o->k >= o->n / 4) ALL_SHORT(S)                                                             \
         const T *x = o->x;                                                                             \
         const ptrdiff_t n = o->n, k = o->k, after = o->after, rows = o->before * after;                \
         const uint32_t flip = o->descending ? UINT32_MAX : 0;                                          \
@@ -212,7 +267,9 @@ NARROW(BF16, uint16_t)
 
 /* Keys of 64 bits: the places are carried along. */
 #define WIDE(S, T)                                                                                     \
+    SHORT(S, T, int64_t, 0x8000000000000000u)                                                          \
     static int sort_##S(const tp_order *o, int threads) {                                              \
+        ALL_SHORT(S)                                                                                   \
         const T *x = o->x;                                                                             \
         const ptrdiff_t n = o->n, after = o->after, rows = o->before * after, k = o->k;                \
         const uint64_t flip = o->descending ? UINT64_MAX : 0;                                          \
@@ -232,17 +289,8 @@ NARROW(BF16, uint16_t)
                     w[i] = key_##S(x[from + i * after]) ^ flip;                                        \
                     places[i] = (uint32_t)i;                                                           \
                 }                                                                                      \
-                if (n <= SMALL) {                                                                      \
-                    for (ptrdiff_t i = 1; i < n; i++) {                                                \
-                        const uint64_t moved = w[i];                                                   \
-                        ptrdiff_t j = i;                                                               \
-                        for (; j && w[j - 1] > moved; j--) { w[j] = w[j - 1]; places[j] = places[j - 1]; } \
-                        w[j] = moved;                                                                  \
-                        places[j] = (uint32_t)i;                                                       \
-                    }                                                                                  \
-                } else if (radix_sort(w, w + n, places, places + n, n, 0, counts)) {                   \
+                if (radix_sort(w, w + n, places, places + n, n, 0, counts))                            \
                     found = places + n;                                                                \
-                }                                                                                      \
                 for (ptrdiff_t i = 0; i < k; i++) {                                                    \
                     o->places[to + i * after] = found[i];                                              \
                     if (o->values) ((T *)o->values)[to + i * after] = x[from + (ptrdiff_t)found[i] * after]; \

@@ -64,15 +64,20 @@ typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may
         enum { PER = VECTOR / sizeof(double), MANY = 8 };                                              \
         double total = 1;                                                                              \
         ptrdiff_t i = 0;                                                                               \
-        if (n >= MANY * PER) {                                                                         \
-            double_vector products[MANY];                                                              \
-            for (int k = 0; k < MANY; k++) products[k] = (double_vector){0} + 1;                       \
+        if (n >= PER) {                                                                                \
+            const double_vector one = (double_vector){0} + 1;                                          \
+            double_vector p[MANY] = {one, one, one, one, one, one, one, one};                          \
             for (; i + MANY * PER <= n; i += MANY * PER)                                               \
                 for (int k = 0; k < MANY; k++)                                                         \
-                    products[k] *= __builtin_convertvector(*(const T_part *)(x + i + k * PER), double_vector); \
-            for (int half = MANY / 2; half; half /= 2)                                                 \
-                for (int k = 0; k < half; k++) products[k] *= products[k + half];                      \
-            for (int l = 0; l < PER; l++) total *= products[0][l];                                     \
+                    p[k] *= __builtin_convertvector(*(const T_part *)(x + i + k * PER), double_vector); \
+            for (; i + PER <= n; i += PER)                                                             \
+                p[0] *= __builtin_convertvector(*(const T_part *)(x + i), double_vector);              \
+            p[0] = ((p[0] * p[1]) * (p[2] * p[3])) * ((p[4] * p[5]) * (p[6] * p[7]));                  \
+            double lanes[PER];                                                                         \
+            memcpy(lanes, &p[0], sizeof(lanes));                                                       \
+            for (int half = PER / 2; half; half /= 2)                                                  \
+                for (int l = 0; l < half; l++) lanes[l] *= lanes[l + half];                            \
+            total = lanes[0];                                                                          \
         }                                                                                              \
         for (; i < n; i++) total *= (double)x[i];                                                      \
         return total;                                                                                  \
@@ -249,6 +254,8 @@ REDUCTION(min_F32, float, float, float, INFINITY, SMALLER_OF)
 EXTREME_ROW(min_F64, double, int64_t, INFINITY, SMALLER_OF)
 EXTREME_COLUMNS(min_F64, double, SMALLER_OF)
 REDUCTION(min_F64, double, double, double, INFINITY, SMALLER_OF)
+EXTREMES_ROW(F32, float, int32_t)
+EXTREMES_ROW(F64, double, int64_t)
 LOOPS(min_I64, int64_t, int64_t, int64_t, INT64_MAX, SMALLER_OF)
 REDUCTION(min_I64, int64_t, int64_t, int64_t, INT64_MAX, SMALLER_OF)
 LOOPS(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
@@ -256,24 +263,23 @@ REDUCTION(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
 LOOPS(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 
-/* The smallest and the largest of each row: a piece that the cache holds is gone through for both. */
+/* The smallest and the largest of each row. */
+#define BOTH_ROW(S, T)                                                                                 \
+    static void both_row_##S(const T *x, ptrdiff_t n, T *low, T *high) {                               \
+        *low = *high = x[0];                                                                           \
+        for (ptrdiff_t i = 1; i < n; i++) {                                                            \
+            *low = x[i] < *low ? x[i] : *low;                                                          \
+            *high = x[i] > *high ? x[i] : *high;                                                       \
+        }                                                                                              \
+    }
+BOTH_ROW(I64, int64_t)
+BOTH_ROW(I32, int32_t)
+BOTH_ROW(U8, uint8_t)
 #define BOTH(S, T)                                                                                     \
     static void both_##S(const void *in, void *lows, void *highs, ptrdiff_t rows, ptrdiff_t n, int threads) { \
         TP_PARALLEL(rows, threads, begin, end, {                                                       \
-            for (ptrdiff_t row = begin; row < end; row++) {                                            \
-                const T *x = (const T *)in + row * n;                                                  \
-                T low = x[0];                                                                          \
-                T high = x[0];                                                                         \
-                for (ptrdiff_t from = 0; from < n; from += RUN) {                                      \
-                    const ptrdiff_t count = n - from < RUN ? n - from : RUN;                           \
-                    const T least = min_##S##_row(x + from, count);                                    \
-                    const T most = max_##S##_row(x + from, count);                                     \
-                    low = SMALLER_OF(low, least);                                                      \
-                    high = LARGER_OF(high, most);                                                      \
-                }                                                                                      \
-                ((T *)lows)[row] = low;                                                                \
-                ((T *)highs)[row] = high;                                                              \
-            }                                                                                          \
+            for (ptrdiff_t row = begin; row < end; row++)                                              \
+                both_row_##S((const T *)in + row * n, n, (T *)lows + row, (T *)highs + row);           \
         });                                                                                            \
     }
 BOTH(F32, float)
