@@ -39,12 +39,13 @@ def on_host(monkeypatch):
         recurrent,
         rownorm,
         softmaxes,
+        unit_vectors,
     )
 
     host.compiler()
     for module in (
         activations, adafactor, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses,
-        networks, optimizers, positions, random, recurrent, rownorm, softmaxes,
+        networks, optimizers, positions, random, recurrent, rownorm, softmaxes, unit_vectors,
     ):  # fmt: skip
         monkeypatch.setattr(module, "cp", np)
     for module in (more_optimizers, optimizers, positions):

@@ -131,7 +131,7 @@ class Cupy(types.ModuleType):
             Device=lambda index: Guard(),
         )
 
-    def ElementwiseKernel(self, inputs, outputs, body, name, preamble):  # noqa: N802  CuPy's name
+    def ElementwiseKernel(self, inputs, outputs, body, name, preamble):
         import host
 
         def kernel(a, b, out=None):

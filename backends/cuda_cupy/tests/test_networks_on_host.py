@@ -94,6 +94,32 @@ def test_avg_pool(dtype, size, kernel, stride, padding, dilation, ceil_mode, las
         close(pooling.avg_pool_gradient(shown, size, *options), back.to(as_tensor(g).dtype), dtype)
 
 
+@FLOATS
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))],
+)
+def test_adaptive_avg_pool(dtype, last, size, wanted):
+    x, g = randoms((2, 3, *size), dtype), randoms((2, 3, *wanted), dtype, 1)
+    shown, above = (to_last(x), to_last(g)) if last else (x, g)
+    expected = tp.ops.adaptive_avg_pool(as_tensor(x).to(tp.float64), wanted)
+    kind = as_tensor(x).dtype
+    found = pooling.adaptive_avg_pool(shown, wanted)
+    close(found, expected.to(kind), dtype)
+    assert np.moveaxis(found, 1, -1).flags.c_contiguous == last or last is False
+    back = tp.ops.adaptive_avg_pool_gradient(as_tensor(g).to(tp.float64), x.shape)
+    close(pooling.adaptive_avg_pool_gradient(above, x.shape), back.to(kind), dtype)
+
+
+def test_adaptive_avg_pool_of_nothing():
+    assert pooling.adaptive_avg_pool(randoms((0, 2, 4)), (3,)).shape == (0, 2, 3)
+    assert pooling.adaptive_avg_pool(randoms((1, 2, 4)), (0,)).shape == (1, 2, 0)
+    assert pooling.adaptive_avg_pool_gradient(randoms((1, 2, 0)), (1, 2, 4)).tolist() == [
+        [[0.0] * 4] * 2
+    ]
+
+
 def test_large_windows_are_shared_by_a_block():
     x = randoms((2, 2, 17, 19))
     options = ((17, 18), (1, 1), (1, 1), False, False, None)

@@ -6,7 +6,7 @@ from test_kernels_on_host import FLOATS, NATIVE, as_tensor, randoms
 from test_networks_on_host import HALVES, close, to_last
 
 import tensorplug as tp
-from tensorplug_cuda_cupy.kernels import batchnorm, rownorm
+from tensorplug_cuda_cupy.kernels import batchnorm, rownorm, unit_vectors
 
 pytestmark = [
     pytest.mark.usefixtures("on_host"),
@@ -131,3 +131,35 @@ def test_norms_of_rows(dtype, centred, shape, length, weights, repeat, monkeypat
     found = rownorm.affine_row_norm_gradient(g, x, weight, *all_options)
     for one, other in zip(found, back, strict=True):
         close(one, other.to(kind), dtype)
+
+
+@FLOATS
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((5, 37), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1), ((), 0)],
+)
+@pytest.mark.parametrize("eps", [1e-12, 3.0])
+def test_unit_vectors(dtype, shape, dim, eps):
+    x, g = np.asarray(randoms(shape, dtype)), np.asarray(randoms(shape, dtype, 1))
+    wide = [as_tensor(a).to(tp.float64).reshape(shape) for a in (x, g)]
+    kind = as_tensor(x).dtype
+    if shape:
+        expected = tp.ops.unit_vectors(wide[0], dim, eps)
+        back = tp.ops.unit_vectors_gradient(wide[1], wide[0], dim, eps)
+    else:
+        expected = wide[0] / wide[0].abs().clamp_min(eps)
+        back = wide[1] / eps if abs(float(x)) < eps else wide[1] * 0
+    close(unit_vectors.unit_vectors(x, dim, eps), expected.to(kind), dtype)
+    close(unit_vectors.unit_vectors_gradient(g, x, dim, eps), back.to(kind), dtype)
+
+
+def test_unit_vectors_of_what_is_no_number():
+    x = randoms((4, 3))
+    x[1, 2], x[2, 0] = np.nan, np.inf
+    x[3] = 0
+    expected = tp.ops.unit_vectors(as_tensor(x), 1, 1e-12)
+    for found in (
+        unit_vectors.unit_vectors(x, 1, 1e-12),
+        unit_vectors.unit_vectors(x.T, 0, 1e-12).T,
+    ):
+        tp.testing.assert_close(as_tensor(np.ascontiguousarray(found)), expected, equal_nan=True)

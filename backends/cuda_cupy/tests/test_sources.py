@@ -21,6 +21,7 @@ SOURCES += [
         "optimizers",
         "rownorm",
         "softmax",
+        "unit_vectors",
     )
     for dtype in FLOATS
 ]

@@ -27,6 +27,7 @@ from .kernels import (
     scans,
     softmaxes,
     special,
+    unit_vectors,
     views,
 )
 
@@ -87,6 +88,7 @@ def network_kernels() -> KernelTable:
         pooling,
         recurrent,
         rownorm,
+        unit_vectors,
     ):
         family.build(table)
     random.build_dropout(table)

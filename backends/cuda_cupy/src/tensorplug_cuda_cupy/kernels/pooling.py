@@ -24,7 +24,10 @@ _LARGE = 256  # elements of a window that a block shares
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (max_pool, max_pool_gradient, avg_pool, avg_pool_gradient):
+    for function in (
+        max_pool, max_pool_gradient, avg_pool, avg_pool_gradient, adaptive_avg_pool,
+        adaptive_avg_pool_gradient,
+    ):  # fmt: skip
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
@@ -138,4 +141,31 @@ def avg_pool_gradient(
         wide = is_wide(gradient.shape, result.shape)
         name = name_of(gradient)
         sources.launch("pooling", "avg_pool_gradient", name, blocks, arguments, WIDE=wide)
+    return result
+
+
+def adaptive_avg_pool(input: Any, size: Shape) -> Any:
+    """Return the means of so many shares of each dimension, which may overlap."""
+    image = dense(input)
+    return _adaptive("adaptive_avg_pool", image, tuple(image.shape[2:]), tuple(size), tuple(size))
+
+
+def adaptive_avg_pool_gradient(g: Any, shape: Shape) -> Any:
+    """Return the gradient of :func:`adaptive_avg_pool`, whose input had this shape."""
+    gradient = dense(g)
+    size, where = tuple(shape[2:]), tuple(gradient.shape[2:])
+    return _adaptive("adaptive_avg_pool_gradient", gradient, size, where, size)
+
+
+def _adaptive(name: str, array: Any, size: Shape, where: Shape, made: Shape) -> Any:
+    result = empty_like(array, (*array.shape[:2], *made))
+    if result.size and array.size:
+        ones = (1,) * len(size)
+        windows = _windows(array, size, where, ones, ones, (0,) * len(size), ones)
+        arguments = (array, result, windows, np.int64(result.size))
+        wide = is_wide(array.shape, result.shape)
+        blocks = sources.blocks_for(result.size)
+        sources.launch("pooling", name, name_of(array), blocks, arguments, WIDE=wide)
+    elif result.size:
+        result[...] = 0
     return result

@@ -170,3 +170,50 @@ extern "C" __global__ void avg_pool_gradient(
         result[i] = store<T>(total);
     }
 }
+
+// Adaptive pooling: share i of `wanted` goes from floor(i size / wanted) to ceil((i + 1) size / wanted).
+struct Share { Index low, high; };
+
+__device__ inline Share share_of(Index i, Long size, Long wanted) {
+    Long first = i;
+    Share share = {(Index)(first * size / wanted), (Index)(((first + 1) * size + wanted - 1) / wanted)};
+    return share;
+}
+
+extern "C" __global__ void adaptive_avg_pool(const T* input, T* output, const Windows w, Long count) {
+    Index step = step_of(w), height = (Index)w.size[1], width = (Index)w.size[2];
+    for (Long i = global_thread(); i < count; i += all_threads()) {
+        Place p = place_of((Index)i, w, w.where);
+        const T* plane = input + plane_of(p, w, w.size);
+        Share z = share_of(p.at[0], w.size[0], w.where[0]), y = share_of(p.at[1], w.size[1], w.where[1]);
+        Share x = share_of(p.at[2], w.size[2], w.where[2]);
+        A total = 0;
+        for (Index a = z.low; a < z.high; ++a)
+            for (Index b = y.low; b < y.high; ++b)
+                for (Index c = x.low; c < x.high; ++c)
+                    total += (A)load(plane[((a * height + b) * width + c) * step]);
+        output[i] = store<T>(total / (A)((z.high - z.low) * (y.high - y.low) * (x.high - x.low)));
+    }
+}
+
+// The shares that a place is in are those that the same rule gives with both sizes exchanged.
+extern "C" __global__ void adaptive_avg_pool_gradient(
+    const T* gradient, T* result, const Windows w, Long count) {
+    Index step = step_of(w), height = (Index)w.where[1], width = (Index)w.where[2];
+    for (Long i = global_thread(); i < count; i += all_threads()) {
+        Place p = place_of((Index)i, w, w.size);
+        const T* plane = gradient + plane_of(p, w, w.where);
+        Share in[3];
+        for (int d = 0; d < 3; ++d) in[d] = share_of(p.at[d], w.where[d], w.size[d]);
+        A total = 0;
+        for (Index a = in[0].low; a < in[0].high; ++a)
+            for (Index b = in[1].low; b < in[1].high; ++b)
+                for (Index c = in[2].low; c < in[2].high; ++c) {
+                    Share z = share_of(a, w.size[0], w.where[0]), y = share_of(b, w.size[1], w.where[1]);
+                    Share x = share_of(c, w.size[2], w.where[2]);
+                    A counted = (A)((z.high - z.low) * (y.high - y.low) * (x.high - x.low));
+                    total += (A)load(plane[((a * height + b) * width + c) * step]) / counted;
+                }
+        result[i] = store<T>(total);
+    }
+}
