@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.plugin import generator_of
 
-from . import graphed, graphs, streams, waits
+from . import graphed, graphs, nvml, nvtx, pools, streams, waits
 from ._cupy import cp
 
 #: The architectures that the sources are compiled for in tests; on a device, for its own.
@@ -63,8 +63,10 @@ NAMES: Mapping[str, Any] = {
     "CUDAGraph": graphs.CUDAGraph,
     "Event": streams.Event,
     "ExternalStream": streams.ExternalStream,
+    "MemPool": pools.MemPool,
     "Stream": streams.Stream,
     "StreamContext": streams.stream,
+    "clock_rate": nvml.clock_rate,
     "current_blas_handle": current_blas_handle,
     "current_stream": streams.current_stream,
     "default_generators": _Generators(),
@@ -79,8 +81,15 @@ NAMES: Mapping[str, Any] = {
     "ipc_collect": ipc_collect,
     "is_current_stream_capturing": is_current_stream_capturing,
     "is_tf32_supported": is_tf32_supported,
+    "list_gpu_processes": nvml.list_gpu_processes,
     "make_graphed_callables": graphed.make_graphed_callables,
+    "memory_usage": nvml.memory_usage,
+    "nvtx": nvtx,
+    "power_draw": nvml.power_draw,
     "set_stream": streams.set_stream,
     "set_sync_debug_mode": waits.set_mode,
     "stream": streams.stream,
+    "temperature": nvml.temperature,
+    "use_mem_pool": pools.use_mem_pool,
+    "utilization": nvml.utilization,
 }
