@@ -62,6 +62,14 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
     """Keep what nodes save on the CPU, and bring it back for backward.
 
+    Parameters
+    ----------
+    pin_memory : bool
+        Whether to keep it in memory that is locked for copies to a device, from which backward takes it
+        without waiting.
+    device_type : str
+        Whose locked memory; by default that of the first loaded device that offers it.
+
     Examples
     --------
     >>> import tensorplug as tp
@@ -74,11 +82,12 @@ def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[No
     """
 
     def pack(tensor: Any) -> tuple[Any, Any]:
-        return tensor.device, tensor.to(CPU, copy=True)
+        kept = tensor.to(CPU, copy=True)
+        return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
 
     def unpack(packed: tuple[Any, Any]) -> Any:
         device, tensor = packed
-        return tensor.to(device)
+        return tensor.to(device, non_blocking=pin_memory)
 
     with saved_tensors_hooks(pack, unpack):
         yield

@@ -101,7 +101,12 @@ def late():
                 return LateArray(src.data + 0 * input.data)
 
             table.add("copy", copy)
-            table.add("mul", lambda input, other: LateArray(input.data * other.data))
+
+            def mul(input, other):
+                runtime.synchronize(0)
+                return LateArray(input.data * other.data)
+
+            table.add("mul", mul)
             return table
 
     tp.plugins.register(Plugin())
@@ -201,3 +206,13 @@ def test_pinned_memory_is_made(late, monkeypatch):
     assert tp.zeros(2, pin_memory=True, requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="cannot pin"):
         tp.zeros(2, device="meta", pin_memory=True)
+
+
+def test_what_is_saved_on_the_cpu_comes_from_pinned_memory(late):
+    x, factor = tp.ones(3).to("late").requires_grad_(), tp.arange(3.0).to("late")
+    with tp.autograd.graph.save_on_cpu(pin_memory=True, device_type="late"):
+        y = x * factor
+    late.copies.clear()
+    y.backward(tp.ones(3).to("late"))
+    assert "queued from" in late.copies
+    assert x.grad.cpu().tolist() == [0.0, 1.0, 2.0]

@@ -20,10 +20,13 @@ def train(device, name, optimizer_options, dtype):
     ).to(device)  # fmt: skip
     optimizer = getattr(tp.optim, name)(model.parameters(), lr=0.01, **optimizer_options)
     scaler = tp.amp.GradScaler(device, enabled=dtype is not None)
-    x, target = tp.randn(5, 6).pin_memory("cuda"), tp.tensor([0, 1, 2, 0, 1])
+    data = tp.utils.data.TensorDataset(tp.randn(15, 6), tp.arange(15) % 3)
+    batches = tp.utils.data.DataLoader(data, batch_size=5, pin_memory=True)
+    steps = iter(batches)
     tp.manual_seed(1)  # each device's generator begins anew
     losses = []
-    for _ in range(3):
+    for x, target in steps:
+        assert x.is_pinned()
         images = x.to(device, non_blocking=True)
         optimizer.zero_grad()
         with tp.autocast(device, dtype, enabled=dtype is not None):
