@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,7 +61,7 @@ def range_end(range_id: int) -> None:
 
 
 @contextmanager
-def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+def range(msg: str, *args: Any, **kwargs: Any) -> Generator[None]:
     """Return a context, or a decorator, that is a range; `msg` is formatted with the other arguments."""
     range_push(msg.format(*args, **kwargs))
     try:

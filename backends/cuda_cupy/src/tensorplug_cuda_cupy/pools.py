@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,7 +48,7 @@ class MemPool:
 
 
 @contextmanager
-def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+def use_mem_pool(pool: MemPool, device: Any = None) -> Generator[None]:
     """Return a context in which this thread allocates from a pool.
 
     Parameters
