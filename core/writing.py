@@ -147,7 +147,7 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if not kwargs and (op.pointwise or op.elementwise) and _inplace_plain(op, target, args):
         return target
-    if op is COPY and _copy_queued(target, *args, **kwargs):
+    if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
         return target
     if kwargs and op.scaled is not None and len(args) == 1:
         factor = factor_of(op, target, args[0], kwargs)
@@ -178,8 +178,9 @@ def run_inplace(
     return target
 
 
-def _copy_queued(target: Any, src: Any = None, non_blocking: bool = False) -> bool:
+def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
+    _, src, non_blocking = COPY.bind((target, *args), kwargs)
     if not non_blocking:
         return False
     from .ops.copying import queued_into

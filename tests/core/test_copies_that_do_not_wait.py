@@ -157,6 +157,8 @@ def test_into_memory_of_the_host(late):
     y = tp.zeros(6).pin_memory("late")
     version = y._version
     late.copies.clear()
+    with pytest.raises(TypeError, match="argument 'blocking'"):
+        y.copy_(x, blocking=False)
     assert y.copy_(x, non_blocking=True) is y
     assert late.copies == ["queued to"]
     assert y.tolist() == [0.0] * 6

@@ -77,6 +77,15 @@ def test_no_memory_left_is_told_with_the_figures(pool):
     assert isinstance(caught.value, RuntimeError)
 
 
+def test_other_pools_tell_their_own_figures(pool):
+    other = Pool()
+    allocate = memory.allocator_of(other)
+    allocate(600)
+    with pytest.raises(OutOfMemoryError, match="tensors of this process take 600 bytes"):
+        allocate(600)
+    assert pool.used == 0
+
+
 @pytest.mark.parametrize(
     ("value", "error"),
     [("0.5", TypeError), (True, TypeError), (1.5, ValueError), (-0.1, ValueError)],

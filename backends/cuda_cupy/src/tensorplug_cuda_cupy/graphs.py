@@ -11,6 +11,7 @@ from tensorplug.plugin import generator_of
 
 from . import replays
 from ._cupy import cp
+from .memory import allocator_of
 from .streams import Stream
 
 _WORDS_PER_BLOCK = 4
@@ -79,7 +80,7 @@ class CUDAGraph:
         cp.cuda.get_current_stream().synchronize()
         self._stream.synchronize()
         with ExitStack() as context:
-            context.enter_context(cp.cuda.using_allocator(self._pool.malloc))
+            context.enter_context(cp.cuda.using_allocator(allocator_of(self._pool)))
             context.enter_context(self._stream)
             replays.begin(shift)
             context.callback(replays.end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._cupy import cp
@@ -39,7 +39,7 @@ class DeviceMemory:
         try:
             memory = pool.malloc(size)
         except cp.cuda.memory.OutOfMemoryError:
-            raise self._error(size) from None
+            raise out_of_memory(size, self.stats()) from None
         index = memory.device_id
         allocated, reserved = pool.used_bytes(), pool.total_bytes()
         peaks = self._peaks.get(index)
@@ -48,19 +48,6 @@ class DeviceMemory:
                 before = self._peaks.get(index, [0, 0])
                 self._peaks[index] = [max(before[0], allocated), max(before[1], reserved)]
         return memory
-
-    def _error(self, size: int) -> OutOfMemoryError:
-        stats = self.stats()
-        free, total = cp.cuda.runtime.memGetInfo()
-        limit = stats["limit"]
-        return OutOfMemoryError(
-            f"CUDA out of memory: tried to allocate {_short(size)}. The device has {_short(total)}, of which "
-            f"{_short(free)} are free; tensors of this process take {_short(stats['allocated'])}, and "
-            f"{_short(stats['reserved'] - stats['allocated'])} more are kept for reuse"
-            + (f"; the limit set is {_short(limit)}" if limit else "")
-            + ". Smaller batches need less; tp.cuda.empty_cache() gives back what is kept for reuse, which "
-            "other processes then can have."
-        )
 
     def stats(self) -> Mapping[str, int]:
         """Return the figures of the current device in bytes."""
@@ -111,6 +98,34 @@ class DeviceMemory:
         self._fractions[cp.cuda.runtime.getDevice()] = float(fraction)
         # To the pool, 0 would mean that there is no limit.
         cp.get_default_memory_pool().set_limit(size=max(1, int(fraction * total)))
+
+
+def out_of_memory(size: int, stats: Mapping[str, int]) -> OutOfMemoryError:
+    """Return the error of an allocation for which there is no room, with the figures of its pool."""
+    free, total = cp.cuda.runtime.memGetInfo()
+    limit = stats["limit"]
+    return OutOfMemoryError(
+        f"CUDA out of memory: tried to allocate {_short(size)}. The device has {_short(total)}, of which "
+        f"{_short(free)} are free; tensors of this process take {_short(stats['allocated'])}, and "
+        f"{_short(stats['reserved'] - stats['allocated'])} more are kept for reuse"
+        + (f"; the limit set is {_short(limit)}" if limit else "")
+        + ". Smaller batches need less; tp.cuda.empty_cache() gives back what is kept for reuse, which "
+        "other processes then can have."
+    )
+
+
+def allocator_of(pool: Any) -> Callable[[int], Any]:
+    """Return what allocates from a pool apart from the common one, with the same error."""
+
+    def allocate(size: int) -> Any:
+        try:
+            return pool.malloc(size)
+        except cp.cuda.memory.OutOfMemoryError:
+            names = {"allocated": "used_bytes", "reserved": "total_bytes", "limit": "get_limit"}
+            figures = {name: getattr(pool, method)() for name, method in names.items()}
+            raise out_of_memory(size, figures) from None
+
+    return allocate
 
 
 def summary(stats: Mapping[str, int], device: str) -> str:

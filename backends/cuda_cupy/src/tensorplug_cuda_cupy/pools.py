@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._cupy import cp
+from .memory import allocator_of
 from .streams import _index
 
 
@@ -44,7 +45,7 @@ class MemPool:
     @property
     def allocator(self) -> Any:
         """The function that allocates from the pool."""
-        return self._pool.malloc
+        return allocator_of(self._pool)
 
 
 @contextmanager
