@@ -28,6 +28,14 @@ def per_dimension(
     TypeError, RuntimeError
         If a value is no int, there are too many or too few, or one is below `least`.
     """
+    if type(value) is int and value >= least:
+        return (value,) * count
+    if type(value) is tuple and len(value) == count:
+        for item in value:
+            if type(item) is not int or item < least:
+                break
+        else:
+            return value
     values: tuple[Any, ...] = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
     if len(values) == 1:
         values = values * count

@@ -72,12 +72,12 @@ def scaled_dot_product_attention(
     """
     for name, x in (("query", query), ("key", key), ("value", value)):
         tensor(x, "scaled_dot_product_attention", name)
-        if x.ndim < 2:
+        if len(x._shape) < 2:
             raise RuntimeError(
                 "scaled_dot_product_attention(): Expected query, key, and value to all be at least 2 "
                 f"dimensional, but got {name} of shape {list(x.shape)}"
             )
-        if x.dtype is not query.dtype:
+        if x._kind is not query._kind and x.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype}, {name}.dtype: {x.dtype}"
@@ -95,7 +95,7 @@ def scaled_dot_product_attention(
         key, value = (_repeated(x, query) for x in (key, value))
     if dropout_p > 0.0 or not _fits(query, key, value):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)[0]
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    factor = 1 / math.sqrt(query._shape[-1]) if scale is None else float(scale)
     if query.dtype in (float16, bfloat16):
         return attention_half([query, key, value], attn_mask, bool(is_causal), factor)[0]
     return attention([query, key, value], attn_mask, bool(is_causal), factor)[0]
@@ -103,11 +103,8 @@ def scaled_dot_product_attention(
 
 def _fits(query: Any, key: Any, value: Any) -> bool:
     """Return whether nothing broadcasts, and there is something to see."""
-    return (
-        query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
-        and query.shape[-1] == key.shape[-1] > 0
-        and key.shape[-2] == value.shape[-2] > 0
-    )
+    q, k, v = query._shape, key._shape, value._shape
+    return q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] > 0 and k[-2] == v[-2] > 0
 
 
 def _repeated(x: Any, query: Any) -> Any:

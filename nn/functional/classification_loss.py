@@ -8,6 +8,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING, int64, uint8
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import where
+from tensorplug.core.tensor_base import TensorBase
 
 from ..ops.activation import log_sigmoid
 from ..ops.losses import (
@@ -92,23 +93,24 @@ def nll_loss(
     RuntimeError, ValueError
         If shapes or dtypes do not fit.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce, reduction)
     return _nll(input, target, weight, ignore_index, reduction, "nll_loss")
 
 
 def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, name: str) -> Any:
     target = _checked(input, target, weight, reduction, name)
-    shape = target.shape
-    if input.ndim == 1:
-        input, target = input.unsqueeze(0), target.reshape(1)
-    loss = class_nll_loss(input, target, weight, ignore_index, reduction)
-    return loss.reshape(shape) if reduction == "none" else loss
+    if len(input._shape) > 1:
+        return class_nll_loss(input, target, weight, ignore_index, reduction)
+    loss = class_nll_loss(input.unsqueeze(0), target.reshape(1), weight, ignore_index, reduction)
+    return loss.reshape(target.shape) if reduction == "none" else loss
 
 
 def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:
     """Return the target as int64, once all fits."""
-    tensor(input, name)
-    tensor(target, name, "target")
+    if not (isinstance(input, TensorBase) and isinstance(target, TensorBase)):
+        tensor(input, name)
+        tensor(target, name, "target")
     if not input._shape:
         raise ValueError(f"{name}(): expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, name)

@@ -29,17 +29,18 @@ Ints = int | Sequence[int]
 
 def _check_weight(input: Any, weight: Any, bias: Any, groups: int, count: int, name: str) -> None:
     tensor(weight, name, "weight")
-    if weight.ndim != count + 2:
+    if len(weight._shape) != count + 2:
         raise RuntimeError(
             f"{name}(): weight must have {count + 2} dimensions, got shape {list(weight.shape)}"
         )
     if groups <= 0:
         raise RuntimeError(f"{name}(): non-positive groups is not supported, got {groups}")
-    if weight.dtype is not input.dtype:
+    kind = input._kind
+    if weight._kind is not kind and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same"
         )
-    if bias is not None and bias.dtype is not input.dtype:
+    if bias is not None and bias._kind is not kind and bias.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same"
         )
@@ -60,22 +61,20 @@ def _conv(
     _check_weight(input, weight, bias, groups, count, name)
     steps = per_dimension(stride, count, name, "stride", 1)
     spread = per_dimension(dilation, count, name, "dilation", 1)
-    if input.shape[1] != weight.shape[1] * groups:
+    channels, *kernel = weight._shape[1:]
+    outputs = weight._shape[0]
+    if input._shape[1] != channels * groups:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
-            f"input{list(input.shape)} to have {weight.shape[1] * groups} channels, but got "
+            f"input{list(input.shape)} to have {channels * groups} channels, but got "
             f"{input.shape[1]} channels instead"
         )
-    if weight.shape[0] % groups:
-        raise RuntimeError(
-            f"{name}(): groups={groups} must divide the {weight.shape[0]} output channels"
-        )
-    if bias is not None and bias.shape != (weight.shape[0],):
-        raise RuntimeError(
-            f"{name}(): expected bias of shape [{weight.shape[0]}], got {list(bias.shape)}"
-        )
+    if outputs % groups:
+        raise RuntimeError(f"{name}(): groups={groups} must divide the {outputs} output channels")
+    if bias is not None and bias._shape != (outputs,):
+        raise RuntimeError(f"{name}(): expected bias of shape [{outputs}], got {list(bias.shape)}")
     input, around = _padding(input, weight, padding, steps, spread, count, name)
-    for size, k, p, d in zip(input.shape[2:], weight.shape[2:], around, spread, strict=True):
+    for size, k, p, d in zip(input._shape[2:], kernel, around, spread, strict=True):
         if size + 2 * p < d * (k - 1) + 1:
             raise RuntimeError(
                 f"Calculated padded input size per channel: {size + 2 * p}. Kernel size: "
@@ -122,7 +121,7 @@ def _conv_transpose(
     around = per_dimension(padding, count, name, "padding", 0)
     extra = per_dimension(output_padding, count, name, "output_padding", 0)
     spread = per_dimension(dilation, count, name, "dilation", 1)
-    if input.shape[1] != weight.shape[0]:
+    if input._shape[1] != weight._shape[0]:
         raise RuntimeError(
             f"Given transposed=1, weight of size {list(weight.shape)}, expected "
             f"input{list(input.shape)} to have {weight.shape[0]} channels, but got {input.shape[1]} "
@@ -138,15 +137,16 @@ def _conv_transpose(
         [
             (n - 1) * s - 2 * p + d * (k - 1) + e + 1
             for n, s, p, d, k, e in zip(
-                input.shape[2:], steps, around, spread, weight.shape[2:], extra, strict=True
+                input._shape[2:], steps, around, spread, weight._shape[2:], extra, strict=True
             )
         ]
     )
     if min(size) < 1:
         raise RuntimeError(f"{name}(): the output size {list(size)} is too small")
-    unreached = [e // s for e, s in zip(extra, steps, strict=True)]
-    if any(unreached):  # further windows fit into the output: they come from zeros
-        input = pad(input, [end for number in reversed(unreached) for end in (0, number)])
+    if any(extra):
+        unreached = [e // s for e, s in zip(extra, steps, strict=True)]
+        if any(unreached):  # further windows fit into the output: they come from zeros
+            input = pad(input, [end for number in reversed(unreached) for end in (0, number)])
     output = convolution_input(input, weight, size, steps, around, spread, groups)
     if bias is not None:
         output = output + bias.reshape(-1, *[1] * count)

@@ -128,10 +128,12 @@ def batch_norm(
         output, mean, rstd = batch_normalize_mixed([input, *affine], eps)
     else:
         output, mean, rstd = standardize(input, (0, *range(2, len(sizes))), eps)
-        output = _affine(output, weight, bias, shape)
-        mean, rstd = mean.reshape(-1), rstd.reshape(-1)
+        if affine:
+            output = _affine(output, weight, bias, shape)
     if running_mean is not None and running_var is not None and momentum is not None:
         with no_grad():
+            if len(mean._shape) > 1:
+                mean, rstd = mean.reshape(-1), rstd.reshape(-1)
             unbiased = count / (count - 1)
             update_statistics(running_mean, running_var, mean, rstd, momentum, eps, unbiased)
     return output
