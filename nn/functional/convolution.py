@@ -127,20 +127,16 @@ def _conv_transpose(
             f"input{list(input.shape)} to have {weight.shape[0]} channels, but got {input.shape[1]} "
             "channels instead"
         )
-    for e, s, d in zip(extra, steps, spread, strict=True):
+    sizes, kernel = input._shape[2:], weight._shape[2:]
+    reached = []
+    for n, s, p, d, k, e in zip(sizes, steps, around, spread, kernel, extra, strict=True):
         if e >= s and e >= d:
             raise RuntimeError(
                 f"output padding must be smaller than either stride or dilation, but got "
                 f"output_padding {list(extra)}, stride {list(steps)}, dilation {list(spread)}"
             )
-    size = tuple(
-        [
-            (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-            for n, s, p, d, k, e in zip(
-                input._shape[2:], steps, around, spread, weight._shape[2:], extra, strict=True
-            )
-        ]
-    )
+        reached.append((n - 1) * s - 2 * p + d * (k - 1) + e + 1)
+    size = tuple(reached)
     if min(size) < 1:
         raise RuntimeError(f"{name}(): the output size {list(size)} is too small")
     if any(extra):

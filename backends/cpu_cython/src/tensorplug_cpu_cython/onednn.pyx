@@ -18,6 +18,8 @@ cdef enum:
 
 # Below so many multiplications one thread does the work.
 cdef double SERIAL = 1e6
+# Below so many an adjoint takes arrays as they lie: a slower kernel is faster than turning them around.
+cdef double TINY = 2e4
 
 has_bf16 = tp_dnn_has_bf16()
 
@@ -159,7 +161,7 @@ cdef bint convolve(
     cdef np.ndarray b
     cdef void *data[4]
     cdef int places[3]  # of image, weight and target among the primitive's arrays; the result is the last
-    cdef bint last
+    cdef bint last, kept
     cdef Operation operation
     memset(&p, 0, sizeof(tp_dnn_problem))
     p.sort = sort
@@ -183,10 +185,11 @@ cdef bint convolve(
         not (np.PyArray_IS_C_CONTIGUOUS(image) and np.PyArray_IS_C_CONTIGUOUS(target))
         and lies_channels_last(image) and lies_channels_last(target)
     )
-    describe(&p.arrays[places[0]], image, last)
-    describe(&p.arrays[places[1]], weight, False)
+    kept = sort == TP_CONVOLUTION_INPUT and work(target, weight) < TINY
+    describe(&p.arrays[places[0]], image, last or kept)
+    describe(&p.arrays[places[1]], weight, kept)
     split_groups(&p.arrays[places[1]], p.groups)
-    describe(&p.arrays[places[2]], target, last)
+    describe(&p.arrays[places[2]], target, last or kept)
     data[places[0]] = np.PyArray_DATA(image)
     data[places[1]] = np.PyArray_DATA(weight)
     data[places[2]] = np.PyArray_DATA(target)

@@ -224,6 +224,15 @@ cdef np.ndarray rows_of(np.ndarray array):
     return array.reshape((np.PyArray_SIZE(array) // last if last else -1, last))
 
 
+cdef np.ndarray shaped(np.ndarray array, int dims, np.npy_intp first):
+    """Return a vector as a matrix of one column, or such a matrix as a vector."""
+    cdef np.npy_intp shape[2]
+    cdef np.PyArray_Dims wanted
+    shape[0], shape[1] = first, 1
+    wanted.ptr, wanted.len = shape, dims
+    return np.PyArray_Newshape(array, &wanted, np.NPY_CORDER)
+
+
 def matmul(input, other):
     """Return the matrix product of two float32 arrays."""
     cdef np.ndarray a = plain_array(input), b = plain_array(other)
@@ -234,7 +243,8 @@ def matmul(input, other):
         if left == 1:
             return product(a.reshape(1, -1), b.reshape(-1, 1), False, None).reshape(())
         if left == 2:
-            return product(a, b.reshape(-1, 1), False, None).reshape(-1)
+            b = shaped(b, 2, np.PyArray_DIM(b, 0))
+            return shaped(product(a, b, False, None), 1, np.PyArray_DIM(a, 0))
         return matmul(a, b.reshape(-1, 1)).reshape((<object> a).shape[:-1])
     if left == 1:
         return matmul(a.reshape(1, -1), b).reshape((<object> b).shape[:-2] + (<object> b).shape[-1:])
