@@ -162,7 +162,7 @@ def install():
     from test_gemm import gemm_strided_batched
 
     from tensorplug_cuda_cupy import cublaslt, presence, sources
-    from tensorplug_cuda_cupy.kernels import gemm, rownorm
+    from tensorplug_cuda_cupy.kernels import convolution, cudnn_attention, gemm, rownorm
 
     syncdetect = types.ModuleType("cupy._core.syncdetect")
     syncdetect._declare_synchronize = lambda: None
@@ -177,5 +177,6 @@ def install():
     sources.launch = host.launch
     rownorm._LANES = 4  # of the host's blocks, which have 16 threads
     cublaslt.library = lambda: None
+    convolution.convolve = cudnn_attention.forward = cudnn_attention.backward = lambda *_: False
     cublas = types.SimpleNamespace(gemmStridedBatchedEx=gemm_strided_batched)
     gemm._libraries = types.SimpleNamespace(cublas=cublas)
