@@ -84,6 +84,16 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
+    def _has_hooks(self) -> bool:
+        """Return whether a call runs more than ``forward``."""
+        return bool(
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or global_hooks.any()
+        )
+
     # --- registration ---
 
     def _check_name(self, sort: str, name: Any, table: dict[str, Any]) -> None:

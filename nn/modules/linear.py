@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Device, DType, Tensor
@@ -10,6 +11,7 @@ from tensorplug.core.ops import empty
 
 from .. import functional as F, init
 from ..module import Module
+from ..ops.linear import linear_activation
 from ..parameter import Parameter
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -102,6 +104,37 @@ class Linear(Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
+
+
+#: The activations, as functions, that are computed along with a linear map.
+_ALONG: tuple[tuple[Callable[..., Tensor], str], ...] = (
+    (F.relu, "relu"),
+    (F.gelu, "gelu"),
+    (F.silu, "silu"),
+    (F.tanh, "tanh"),
+    (F.sigmoid, "sigmoid"),
+)
+
+
+def activated(layer: Module, activation: Callable[[Tensor], Tensor], input: Any) -> Tensor:
+    """Return ``activation(layer(input))``, in one op where nobody is there to see what lies between.
+
+    What does not fit goes the usual way, which says why.
+    """
+    for function, name in _ALONG:
+        if activation is function and type(layer) is Linear and not layer._has_hooks():
+            weight, bias = layer.weight, layer.bias
+            if "forward" not in layer.__dict__ and _fit(input, weight, bias):
+                return linear_activation(input, weight, bias, name)
+    return activation(layer(input))
+
+
+def _fit(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    return (
+        input._kind is weight._kind
+        and input._shape[-1:] == weight._shape[1:]
+        and (bias is None or (bias._kind is weight._kind and bias._shape == weight._shape[:1]))
+    )
 
 
 class NonDynamicallyQuantizableLinear(Linear):

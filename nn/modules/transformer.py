@@ -14,7 +14,7 @@ from ..module import Module
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
-from .linear import Linear
+from .linear import Linear, activated
 from .normalization import LayerNorm
 
 __all__ = [
@@ -143,7 +143,7 @@ class TransformerEncoderLayer(Module):
         return self.dropout1(output)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        inner = self.dropout(self.activation(self.linear1(x)))
+        inner = self.dropout(activated(self.linear1, self.activation, x))
         return self.dropout2(self.linear2(inner))
 
 
@@ -238,7 +238,7 @@ class TransformerDecoderLayer(Module):
         return self.norm3(x + self._feed_forward(x))
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        inner = self.dropout(self.activation(self.linear1(x)))
+        inner = self.dropout(activated(self.linear1, self.activation, x))
         return self.dropout3(self.linear2(inner))
 
 

@@ -1,12 +1,15 @@
-"""The affine map."""
+"""The affine map, by itself and with an activation behind it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.operators import composite
+
+from .activation import gelu, silu
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -32,6 +35,56 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     output = input @ (weight if weight.ndim == 1 else weight.t())
     return output if bias is None else output + bias
+
+
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda x: x.relu(),
+    "tanh": lambda x: x.tanh(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "gelu": lambda x: gelu(x, "none"),
+    "gelu_tanh": lambda x: gelu(x, "tanh"),
+    "silu": silu,
+}
+
+
+@composite(method=False)
+def linear_activation(
+    input: Tensor, weight: Tensor, bias: Tensor | None, activation: str
+) -> Tensor:
+    """Return an activation of :func:`linear`.
+
+    It has no derivative of its own: where one is recorded, that is of the two ops in the body.
+
+    Parameters
+    ----------
+    input, weight, bias
+        As for :func:`linear`; floating point.
+    activation : {"relu", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu"}
+        ``gelu_tanh`` is the approximation of ``gelu`` by tanh.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of :func:`linear`'s result.
+
+    Raises
+    ------
+    ValueError
+        If the activation is none of these.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x, weight = tp.tensor([1.0, 2.0]), tp.tensor([[3.0, 4.0], [-3.0, 0.0]])
+    >>> linear_activation(x, weight, None, "relu")
+    tensor([11.,  0.])
+    """
+    function = _ACTIVATIONS.get(activation)
+    if function is None:
+        raise ValueError(
+            f"linear_activation(): activation must be one of {', '.join(_ACTIVATIONS)}, got {activation!r}"
+        )
+    return function(linear(input, weight, bias))
 
 
 def _flat(x: Any, last: int) -> Any:

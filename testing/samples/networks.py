@@ -180,6 +180,29 @@ def _linear(a: Any, w: Any, b: Any = None) -> Any:
     return result if b is None else result + b
 
 
+def _linear_activation_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for name in _ACTIVATIONS:
+        yield Sample(make(5, 3), make(4, 3), make(4), name)
+    yield Sample(make(3), make(4, 3), None, "relu")
+    yield Sample(make(2, 5, 3), make(4, 3), make(4), "gelu")
+    yield Sample(make(2, 3), make(3), make(), "tanh")
+    yield Sample(make(0, 3), make(4, 3), make(4), "sigmoid")
+
+
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda a: np.maximum(a, 0),
+    "tanh": np.tanh,
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "gelu": lambda a: _gelu(a, "none"),
+    "gelu_tanh": lambda a: _gelu(a, "tanh"),
+    "silu": lambda a: a / (1 + np.exp(-a)),
+}
+
+
+def _linear_activation(a: Any, w: Any, b: Any, activation: str) -> Any:
+    return _ACTIVATIONS[activation](_linear(a, w, b))
+
+
 def _embedding_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(5, 3), make(4, dtype=int64, low=0, high=4), -1, False)
     yield Sample(make(5, 3), make(2, 2, dtype=int64, low=0, high=4), -1, False)
@@ -326,6 +349,7 @@ RECORDS = [
     _record("convolution_input", _input_samples, _convolution_input, dtypes=INEXACT),
     _record("convolution_weight", _weight_samples, _convolution_weight, dtypes=INEXACT),
     _record("linear", _linear_samples, _linear, dtypes=INEXACT),
+    _record("linear_activation", _linear_activation_samples, _linear_activation),
     _record("embedding_rows", _embedding_samples, lambda w, i, padding, by_frequency: w[i]),
     _record("standardize", _standardize_samples, _standardize),
     _record("standardize_gradient", _standardize_gradient_samples, _standardize_gradient),

@@ -162,7 +162,7 @@ def test_every_policy_names_something():
         name = policy.op
         assert operators.has_op(name) or hasattr(F, name), name
         if not operators.has_op(name) or operators.get_op(name).owner == "nn":
-            function = getattr(F, name)
+            function = getattr(F, name, None)  # some ops are behind modules only
             assert hasattr(function, "__wrapped__") or operators.has_op(name), name
 
 

@@ -112,3 +112,28 @@ def test_shapes():
 def test_bad_input(act, error, text):
     with pytest.raises(error, match=text):
         act()
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu"])
+@pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 5, 3), (0, 3)])
+def test_linear_activation(name, shape):
+    weight = tp.randn(4, 3, dtype=tp.float64, requires_grad=True)
+    bias = tp.randn(4, dtype=tp.float64, requires_grad=True)
+    x = tp.randn(*shape, dtype=tp.float64, requires_grad=True)
+    options = {"approximate": "tanh"} if name == "gelu_tanh" else {}
+    theirs = [
+        torch.tensor(t.tolist(), dtype=torch.float64).reshape(*t.shape) for t in (x, weight, bias)
+    ]
+    plain = torch.nn.functional.linear(*theirs)
+    expected = getattr(torch.nn.functional, name.removesuffix("_tanh"))(plain, **options)
+    assert flat(tp.ops.linear_activation(x, weight, bias, name)) == pytest.approx(
+        flat(expected), rel=1e-9
+    )
+    assert tp.autograd.gradcheck(
+        lambda *args: tp.ops.linear_activation(*args, name), (x, weight, bias)
+    )
+
+
+def test_linear_activation_of_an_unknown_name():
+    with pytest.raises(ValueError, match=r"one of relu, tanh.*got 'softmax'"):
+        tp.ops.linear_activation(tp.ones(3), tp.ones(4, 3), None, "softmax")

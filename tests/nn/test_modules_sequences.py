@@ -321,3 +321,36 @@ def test_pack_sequence():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", nn.functional.silu, lambda x: x.relu()])
+def test_transformers_feed_forward_is_what_hooks_see(activation):
+    """The linear map and the activation are one op only where nobody looks at what lies between."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=activation).eval()
+    x = tp.randn(4, 3, 8)
+    with tp.no_grad():
+        expected = layer(x)
+        seen = []
+        handle = layer.linear1.register_forward_hook(lambda *args: seen.append(args[2]))
+        assert tp.equal(layer(x), expected)
+        assert [tuple(found.shape) for found in seen] == [(4, 3, 16)]
+        handle.remove()
+        layer.linear1.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
+        assert not tp.equal(layer(x), expected)
+
+
+def test_transformers_feed_forward_says_what_does_not_fit():
+    layer = nn.TransformerDecoderLayer(8, 2, 16).eval()
+    layer.linear1.weight = nn.Parameter(tp.zeros(16, 7))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        layer(tp.zeros(4, 3, 8), tp.zeros(4, 3, 8))
+
+
+def test_transformers_feed_forward_under_autocast():
+    layer = nn.TransformerEncoderLayer(8, 2, 16).eval()
+    x = tp.randn(4, 3, 8)
+    expected = layer(x)
+    with tp.no_grad(), tp.autocast("cpu"):
+        found = layer.linear2(nn.modules.linear.activated(layer.linear1, nn.functional.relu, x))
+        assert found.dtype is tp.bfloat16
+        assert tp.allclose(layer(x).float(), expected, atol=0.1)

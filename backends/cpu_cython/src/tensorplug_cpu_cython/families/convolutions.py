@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.plugin import DType, KernelTable, dtype_named, kernel_below
 
-from .. import depthwise
+from .. import depthwise, pointwise
 from .._dtypes import NATIVES
 from ..library import onednn
 
@@ -24,8 +24,9 @@ def build(table: KernelTable) -> None:
         return
     from .. import attention, convolutions, products
 
-    table.add("linear", products.linear, dtypes=single)
-    table.add("linear", products.half_linear, dtypes=half)
+    for linear, dtypes in ((products.linear, single), (products.half_linear, half)):
+        table.add("linear", linear, dtypes=dtypes)
+        table.add("linear_activation", _activated(linear), dtypes=dtypes)
     for name in _CONVOLUTIONS:
         onednn.fallbacks[name] = _below(name)
         table.add(name, getattr(convolutions, name), dtypes=single)
@@ -33,6 +34,25 @@ def build(table: KernelTable) -> None:
             table.add(name, getattr(onednn, name), dtypes=half)
     for name in ("attention", "attention_gradient"):
         table.add(name, getattr(attention, name), dtypes=single)
+
+
+def _activated(linear: Any) -> Any:
+    """Return a kernel that writes the activation of a linear map over it: no second array is gone through."""
+    loops = {
+        name: pointwise.Unary(name).call
+        for name in ("relu", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu")
+    }
+
+    def linear_activation(input: Any, weight: Any, bias: Any, activation: str) -> Any:
+        loop = loops.get(activation)
+        if loop is None:
+            raise ValueError(
+                f"linear_activation(): activation must be one of {', '.join(loops)}, got {activation!r}"
+            )
+        product = linear(input, weight, bias)
+        return loop(product, product)
+
+    return linear_activation
 
 
 def _below(name: str) -> Any:
