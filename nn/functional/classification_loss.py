@@ -8,7 +8,6 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING, int64, uint8
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import where
-from tensorplug.core.tensor_base import TensorBase
 
 from ..ops.activation import log_sigmoid
 from ..ops.losses import (
@@ -108,9 +107,8 @@ def _nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
 
 def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:
     """Return the target as int64, once all fits."""
-    if not (isinstance(input, TensorBase) and isinstance(target, TensorBase)):
-        tensor(input, name)
-        tensor(target, name, "target")
+    tensor(input, name)
+    tensor(target, name, "target")
     if not input._shape:
         raise ValueError(f"{name}(): expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, name)
