@@ -11,7 +11,10 @@ from typing import Any
 
 from . import dtypes
 from .dtypes import DType
+from .operators import handle
 from .tensor_facts import TensorFacts
+
+CAST = handle("cast")
 
 
 def _converter(dtype: DType) -> Callable[..., Any]:
@@ -20,7 +23,7 @@ def _converter(dtype: DType) -> Callable[..., Any]:
     def convert(self: Any, memory_format: Any = None) -> Any:
         if memory_format is not None:
             return self.to(dtype, memory_format=memory_format)
-        return self.to(dtype)
+        return self if self._kind.dtype is dtype else CAST.call(self, dtype)
 
     convert.__doc__ = f"Return the tensor as {dtype!r}; itself if it is that already."
     return convert

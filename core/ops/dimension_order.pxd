@@ -1,1 +1,3 @@
-# Compiled as it is: its rules run at every call that is not known.
+from tensorplug.core.ops.rules cimport check_tensor
+from tensorplug.core.ops.shape cimport permuted
+from tensorplug.core.shapes cimport normalize_dim

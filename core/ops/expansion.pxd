@@ -1,1 +1,5 @@
-# Compiled as it is: its rules run at every call that is not known.
+from tensorplug.core.execution cimport show
+from tensorplug.core.op cimport Op
+from tensorplug.core.ops.rules cimport check_tensor
+
+cdef Op _EXPAND

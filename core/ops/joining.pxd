@@ -1,1 +1,2 @@
-# Compiled as it is: its rules run at every call that is not known.
+from tensorplug.core.ops.shape cimport reshaped
+from tensorplug.core.shapes cimport normalize_dim

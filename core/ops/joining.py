@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtypes import DType, promote_types
 from ..operators import Spec, composite, primitive
-from ..shapes import normalize_dim
+from ..shapes import Shape, normalize_dim
 from ..tensor_base import TensorBase
 from .rules import cast, check_tensor
-from .shape import atleast_1d, atleast_2d, atleast_3d, reshape
+from .shape import atleast_1d, atleast_2d, atleast_3d, reshape, reshaped
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -26,6 +26,8 @@ __all__ = [
     "stack",
     "vstack",
 ]
+
+_EMPTY = (0,)
 
 
 def _sequence(tensors: Any, name: str) -> list[Any]:
@@ -81,20 +83,27 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     tensor([1, 2, 3])
     """
     found = _sequence(tensors, "cat")
+    shape: Shape = _EMPTY
     for position, tensor in enumerate(found):
         if not tensor._shape:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack()"
             )
-    # Empty vectors went with any shape in torch's first versions, and still do.
-    found = [tensor for tensor in found if tensor._shape != (0,)] or found[:1]
-    shape = found[0]._shape
+        if shape == _EMPTY:
+            shape = tensor._shape
     dim = normalize_dim(dim if axis is None else axis, len(shape), "cat")
     length = 0
+    joined = []
     for position, tensor in enumerate(found):
         own = tensor._shape
         if own == shape:
             length += own[dim]
+            joined.append(tensor)
+            continue
+        if own == _EMPTY:
+            # Empty vectors went with any shape in torch's first versions, and still do.
+            if tensor._state:  # in a shape that fits, for its gradient
+                joined.append(reshaped(tensor, (*shape[:dim], 0, *shape[dim + 1 :])))
             continue
         if len(own) != len(shape):
             raise RuntimeError(
@@ -107,7 +116,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
                 f"got size {own[wrong]} for tensor number {position} in the list."
             )
         length += own[dim]
-    return Spec((found, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0].dtype)
+        joined.append(tensor)
+    return Spec(
+        (joined, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0]._kind.dtype
+    )
 
 
 concat = concatenate = cat

@@ -13,7 +13,7 @@ from ..writing import inplace
 from .expansion import expand
 from .indexing import at, index as index_op, index_put, part
 from .rules import check_tensor
-from .shape import reshape, shown_as
+from .shape import reshape, reshaped, shown_as
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -38,7 +38,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     check_tensor(index, "take", "index")
     if index._kind.dtype is not int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.name}")
-    return index_op(reshape(input, (math.prod(input._shape),)), [index])
+    return index_op(reshaped(input, (math.prod(input._shape),)), [index])
 
 
 def _put_values(input: Any, index: Any, source: Any) -> Any:

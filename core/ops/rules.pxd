@@ -1,1 +1,4 @@
-# Compiled as it is: its rules run at every call that is not known.
+# Compiled as it is, but for a check at every call.
+from tensorplug.core.tensor_base cimport TensorBase
+
+cpdef check_tensor(object value, object name, object argument=*)

@@ -150,6 +150,13 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
     return copy_shown_as(copied(input), target)
 
 
+def reshaped(input: Any, shape: Shape) -> Any:
+    """Return :func:`reshape` to a shape that is known to fit."""
+    if current.interposed or not viewable(input, shape):
+        return reshape(input, shape)
+    return show(_VIEW, input, (shape,), shape)
+
+
 @composite()
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return `input` in the shape of `other`.
@@ -173,7 +180,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.arange(6).view_as(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    return view(input, other._shape)
+    return view_in(input, other._shape)
 
 
 @composite()
@@ -206,7 +213,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last and shape:
         return input
-    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+    merged = math.prod(shape[first : last + 1])
+    return reshaped(input, (*shape[:first], merged, *shape[last + 1 :]))
 
 
 @composite()
@@ -219,7 +227,8 @@ def ravel(input: Tensor) -> Tensor:
     >>> tp.zeros(2, 3).ravel().shape
     Size([6])
     """
-    return reshape(input, -1) if input.numel() else reshape(input, 0)
+    check_tensor(input, "ravel")
+    return reshaped(input, (math.prod(input._shape),))
 
 
 @composite()
@@ -259,7 +268,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
             f"unflatten(): provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
             f"({shape[dim]}) in the input tensor"
         ) from None
-    return view(input, (*shape[:dim], *parts, *shape[dim + 1 :]))
+    return view_in(input, (*shape[:dim], *parts, *shape[dim + 1 :]))
 
 
 # --- sizes of 1 ---------------------------------------------------------------------------------

@@ -115,16 +115,28 @@ def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[i
     return dim, vector, source if alpha == 1 else source * alpha
 
 
+def _sliceable(input: Any) -> Any:
+    """Return `input`, as a vector if it has no dimensions."""
+    return input if input._shape else shown_as(input, (1,))
+
+
 def _put(input: Any, dim: int, vector: Any, values: Any, accumulate: bool) -> Any:
-    """Return slices written or added, also to an input without dimensions."""
-    if input._shape:
-        return _put_slices(input, dim, vector, values, accumulate)
-    return reshape(_put_slices(shown_as(input, (1,)), 0, vector, values, accumulate), ())
+    written = _put_slices(_sliceable(input), dim, vector, values, accumulate)
+    return written if input._shape else reshape(written, ())
 
 
-def _put_in_place(input: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
-    target = input if input._shape else shown_as(input, (1,))
-    inplace(_INDEX_PUT, "index_put_", target, (indices, values, accumulate), {})
+@composite(method=False, writes="input")
+def _write_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> None:
+    """Write slices to, or add them at, positions along a dimension of `input`.
+
+    What the in-place variants of :func:`index_copy` and :func:`index_add` call with canonical arguments.
+    """
+    key = _key(input, dim, index)
+    inplace(_INDEX_PUT, "index_put_", input, (key, source, accumulate), {})
+
+
+def _put_in_place(input: Any, dim: int, vector: Any, values: Any, accumulate: bool) -> Any:
+    _write_slices(_sliceable(input), dim, vector, values, accumulate)
     return input
 
 
@@ -159,7 +171,7 @@ def index_add(
 @in_place(index_add)
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
     dim, vector, values = _added(input, dim, index, source, alpha)
-    return _put_in_place(input, _key(input, dim, vector), values, True)
+    return _put_in_place(input, dim, vector, values, True)
 
 
 def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any, Any]:
@@ -213,7 +225,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @in_place(index_copy)
 def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     dim, vector, values = _copied(input, dim, index, source)
-    return _put_in_place(input, _key(input, dim, vector), values, False)
+    return _put_in_place(input, dim, vector, values, False)
 
 
 def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:
@@ -240,14 +252,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
     tensor([1., 0., 1.])
     """
     indices, filling = _filled(input, dim, index, value)
-    if input._shape:
-        return index_put(input, indices, filling)
-    return reshape(index_put(shown_as(input, (1,)), indices, filling), ())
+    written = index_put(_sliceable(input), indices, filling)
+    return written if input._shape else reshape(written, ())
 
 
 @in_place(index_fill)
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    return _put_in_place(input, *_filled(input, dim, index, value), False)
+    inplace(_INDEX_PUT, "index_put_", _sliceable(input), _filled(input, dim, index, value), {})
+    return input
 
 
 @composite(inplace=True)

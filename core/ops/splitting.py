@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ..current import current
 from ..operators import composite
 from ..shapes import normalize_dim
 from ..tensor_base import TensorBase
@@ -76,12 +77,30 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
             f"split_with_sizes expects split_sizes to be non-negative and to sum exactly to {size} "
             f"(input tensor's size at dimension {dim}), but got split_sizes={sizes}"
         )
+    return _parts(input, sizes, dim)
+
+
+def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+    """Return the views of :func:`split_with_sizes` for canonical arguments."""
     parts = []
     start = 0
     for length in sizes:
         parts.append(part(input, dim, start, start + length))
         start += length
     return tuple(parts)
+
+
+def _cut(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+    """Return :func:`split_with_sizes` for canonical arguments: one node, where there is to be one."""
+    if current.interposed or input._state:
+        return split_with_sizes(input, sizes, dim)
+    return _parts(input, sizes, dim)
+
+
+def _equal_sizes(size: int, length: int) -> list[int]:
+    """Return the sizes of parts of one length; the last part takes what is left."""
+    whole, rest = divmod(size, length)
+    return [length] * whole + ([rest] if rest else [])
 
 
 @composite(view=True)
@@ -118,10 +137,7 @@ def split(
         raise RuntimeError(
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
         )
-    if not size:
-        return split_with_sizes(tensor, [0], dim)
-    whole, rest = divmod(size, length)
-    return split_with_sizes(tensor, [length] * whole + ([rest] if rest else []), dim)
+    return _cut(tensor, _equal_sizes(size, length) if size else [0], dim)
 
 
 @composite(view=True)
@@ -138,9 +154,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = input._shape[dim]
-    if not size:
-        return split_with_sizes(input, [0] * chunks, dim)
-    return split(input, -(-size // chunks), dim)
+    return _cut(input, _equal_sizes(size, -(-size // chunks)) if size else [0] * chunks, dim)
 
 
 @composite(view=True)
@@ -166,7 +180,7 @@ def tensor_split(
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         small, larger = divmod(size, given)
-        return split_with_sizes(input, [small + (n < larger) for n in range(given)], dim)
+        return _cut(input, [small + (n < larger) for n in range(given)], dim)
     # Cuts beyond the end, from the end, or out of order give what slices between them give.
     cuts = [0, *given, size]
     parts = []

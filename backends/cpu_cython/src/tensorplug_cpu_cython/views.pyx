@@ -73,6 +73,28 @@ def basic_index(value, tuple key):
     return tp_view(input, data, count, shape, strides)
 
 
+def view(value, shape):
+    """Return the array in another shape of as many elements."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp sizes[64]
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp step = np.PyArray_ITEMSIZE(input)
+    cdef Py_ssize_t size = np.PyArray_SIZE(input)
+    cdef int dims = <int> len(shape), i
+    if not size or dims > 64 or not np.PyArray_IS_C_CONTIGUOUS(input):
+        return input.reshape(shape)
+    for i in range(dims - 1, -1, -1):
+        sizes[i] = shape[i]
+        strides[i] = step
+        if sizes[i] <= 0 or size % sizes[i]:
+            return input.reshape(shape)  # says what is wrong
+        size //= sizes[i]
+        step *= sizes[i]
+    if size != 1:
+        return input.reshape(shape)
+    return tp_view(input, <char *> np.PyArray_DATA(input), dims, sizes, strides)
+
+
 def permute(value, tuple dims):
     """Return a view with the dimensions in another order, that of a permutation."""
     cdef np.ndarray input = array_of(value)

@@ -9,5 +9,5 @@ from .. import views
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for op in ("basic_index", "permute", "expand", "unfold", "diagonal"):
+    for op in ("basic_index", "diagonal", "expand", "permute", "unfold", "view"):
         table.add(op, getattr(views, op), dtypes=ALL_DTYPES)
