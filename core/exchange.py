@@ -36,6 +36,9 @@ class Exchange(Differentiation):
         return: synchronize the device before the host reads the result, or writes over a source in pinned
         memory.
         """
+        if len(args) == 1 and not kwargs and type(args[0]) is DType:
+            dtype = args[0]
+            return self if dtype is self._kind.dtype else CAST.call(self, dtype)
         if "memory_format" in kwargs:
             chosen = kwargs.pop("memory_format")
             if chosen is not None:
