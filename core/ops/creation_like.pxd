@@ -5,7 +5,5 @@ from tensorplug.core.ops.copying cimport strides_like
 from tensorplug.core.ops.creation cimport made
 from tensorplug.core.ops.rules cimport check_tensor
 
-cpdef made_like(object input, tuple options, object name, object make)
-
 @cython.locals(kind=Kind)
 cpdef tuple like(object input, object dtype, object device, object name)

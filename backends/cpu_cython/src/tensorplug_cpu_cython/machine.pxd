@@ -15,6 +15,9 @@ cdef int threads_for(Py_ssize_t count, Py_ssize_t grain) noexcept nogil
 # The TP_ number of an array's dtype, or -1.
 cdef int type_of(np.ndarray array) noexcept
 
+# The TP_ number of a dtype, or -1.
+cdef int number_of(np.dtype descriptor) noexcept
+
 # The dtype objects by TP_ number.
 cdef list descriptors
 

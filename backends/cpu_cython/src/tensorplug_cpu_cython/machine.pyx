@@ -160,7 +160,14 @@ _number_types()
 
 
 cdef int type_of(np.ndarray array) noexcept:
-    cdef int number = np.PyArray_TYPE(array)
+    return by_type(np.PyArray_TYPE(array))
+
+
+cdef int number_of(np.dtype descriptor) noexcept:
+    return by_type(descriptor.type_num)
+
+
+cdef inline int by_type(int number) noexcept:
     if number < 32:
         return numbers[number]
     return TP_BF16 if number == bfloat16_number else -1

@@ -6,7 +6,8 @@ cimport numpy as np
 from libc.string cimport memcmp, memcpy, memset
 
 from .machine cimport (
-    TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, new_array, plain_array, simd_level, threads_for, type_of,
+    TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, new_array, number_of, plain_array, simd_level, threads_for,
+    type_of,
 )
 from .memory cimport may_share
 
@@ -94,6 +95,59 @@ cdef void run_flat(
     for k in range(operands):
         walk.strides[k][0] = strides[k]
     tp_walk_run(&walk, data, loop, parameters, threads)
+
+
+cdef void run_dense(
+    tp_loop loop, char *const *data, const Py_ssize_t *strides, int operands, Py_ssize_t count,
+    const double *parameters, Py_ssize_t grain,
+) noexcept:
+    """Run a loop over dense arrays, without the interpreter's lock where that takes long."""
+    if count < HOLD:
+        loop(data, strides, count, parameters)
+    else:
+        with nogil:
+            run_flat(loop, data, strides, operands, count, parameters, grain)
+
+
+cdef inline bint of_one_shape(np.ndarray array, np.ndarray other) noexcept:
+    return np.PyArray_NDIM(array) == np.PyArray_NDIM(other) and not memcmp(
+        np.PyArray_DIMS(array), np.PyArray_DIMS(other), np.PyArray_NDIM(array) * sizeof(np.npy_intp)
+    )
+
+
+cdef bint takes(out, np.ndarray like, int number) noexcept:
+    """Return whether `out` is a dense array of the shape of `like` and of a type, to be written to."""
+    return (
+        np.PyArray_CheckExact(out) and type_of(<np.ndarray> out) == number and tp_flat(<np.ndarray> out)
+        and np.PyArray_ISBEHAVED(<np.ndarray> out) and of_one_shape(<np.ndarray> out, like)
+    )
+
+
+cdef np.ndarray mapped(
+    np.ndarray array, np.ndarray like, tp_loop loop, int target, object out, const double *parameters,
+    Py_ssize_t grain,
+):
+    """Run a loop over a dense array, or a number, into a new one of the shape of `like`, or into `out`.
+
+    Return None for what has to go another way.
+    """
+    cdef char *data[2]
+    cdef Py_ssize_t strides[2]
+    cdef np.ndarray result
+    if loop == NULL or not tp_flat(array) or (np.PyArray_NDIM(array) and not of_one_shape(array, like)):
+        return None
+    if out is None:
+        result = new_array(<np.dtype> descriptors[target], np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
+    elif takes(out, like, target) and not overlaps(array, <np.ndarray> out):
+        result = <np.ndarray> out
+    else:
+        return None
+    data[0] = <char *> np.PyArray_DATA(array)
+    data[1] = <char *> np.PyArray_DATA(result)
+    strides[0] = np.PyArray_ITEMSIZE(array) if np.PyArray_NDIM(array) else 0
+    strides[1] = np.PyArray_ITEMSIZE(result)
+    run_dense(loop, data, strides, 2, np.PyArray_SIZE(result), parameters, grain)
+    return result
 
 
 cdef bint fill_shape(tp_walk *walk, np.ndarray array) noexcept:
@@ -238,12 +292,12 @@ cdef class Binary:
 
     def call(self, input, other, out=None):
         """Return the op's result, or write it into `out`."""
-        cdef np.ndarray a, b, result
-        cdef int number, dims
-        cdef Py_ssize_t count, size
+        cdef np.ndarray a, b, like, result
+        cdef int number, target
+        cdef bint fits
         cdef char *data[3]
         cdef Py_ssize_t strides[3]
-        if out is None and np.PyArray_CheckExact(input) and np.PyArray_CheckExact(other):
+        if np.PyArray_CheckExact(input) and np.PyArray_CheckExact(other):
             a = <np.ndarray> input
             b = <np.ndarray> other
             number = type_of(a)
@@ -251,38 +305,39 @@ cdef class Binary:
                 number >= 0 and number == type_of(b) and self.loops[number] != NULL
                 and tp_flat(a) and tp_flat(b)
             ):
-                dims = np.PyArray_NDIM(a)
-                size = np.PyArray_ITEMSIZE(a)
-                strides[0] = strides[1] = size
-                if dims == np.PyArray_NDIM(b) and not memcmp(
-                    np.PyArray_DIMS(a), np.PyArray_DIMS(b), dims * sizeof(np.npy_intp)
-                ):
+                strides[0] = strides[1] = np.PyArray_ITEMSIZE(a)
+                like = a
+                result = None
+                target = number if self.output < 0 else self.output
+                fits = True
+                if of_one_shape(a, b):
                     pass
                 elif not np.PyArray_NDIM(b):
                     strides[1] = 0
-                elif not dims:
+                elif not np.PyArray_NDIM(a):
                     strides[0] = 0
+                    like = b
                 else:
-                    return evaluate(
-                        (input, other), self.loops, self.output, out, self.parameters, self.grain, self.fallback
+                    fits = False
+                if fits and out is None:
+                    result = new_array(
+                        <np.dtype> descriptors[target], np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL
                     )
-                result = new_array(
-                    <np.dtype> descriptors[number if self.output < 0 else self.output],
-                    np.PyArray_NDIM(b) if not strides[0] else dims,
-                    np.PyArray_DIMS(b) if not strides[0] else np.PyArray_DIMS(a),
-                    NULL,
-                )
-                count = np.PyArray_SIZE(result)
-                strides[2] = np.PyArray_ITEMSIZE(result)
-                data[0] = <char *> np.PyArray_DATA(a)
-                data[1] = <char *> np.PyArray_DATA(b)
-                data[2] = <char *> np.PyArray_DATA(result)
-                if count < HOLD:
-                    self.loops[number](data, strides, count, self.parameters)
-                else:
-                    with nogil:
-                        run_flat(self.loops[number], data, strides, 3, count, self.parameters, self.grain)
-                return result
+                elif (
+                    fits and takes(out, like, target)
+                    and not overlaps(a, <np.ndarray> out) and not overlaps(b, <np.ndarray> out)
+                ):
+                    result = <np.ndarray> out
+                if result is not None:
+                    strides[2] = np.PyArray_ITEMSIZE(result)
+                    data[0] = <char *> np.PyArray_DATA(a)
+                    data[1] = <char *> np.PyArray_DATA(b)
+                    data[2] = <char *> np.PyArray_DATA(result)
+                    run_dense(
+                        self.loops[number], data, strides, 3, np.PyArray_SIZE(result), self.parameters,
+                        self.grain,
+                    )
+                    return result
         return evaluate((input, other), self.loops, self.output, out, self.parameters, self.grain, self.fallback)
 
 
@@ -307,26 +362,13 @@ cdef class Unary:
         """Return the op's result, or write it into `out`."""
         cdef np.ndarray a, result
         cdef int number
-        cdef Py_ssize_t count
-        cdef char *data[2]
-        cdef Py_ssize_t strides[2]
-        if out is None and np.PyArray_CheckExact(input):
+        if np.PyArray_CheckExact(input):
             a = <np.ndarray> input
             number = type_of(a)
-            if number >= 0 and self.loops[number] != NULL and tp_flat(a):
-                result = new_array(
-                    <np.dtype> descriptors[number], np.PyArray_NDIM(a), np.PyArray_DIMS(a), NULL
-                )
-                count = np.PyArray_SIZE(result)
-                strides[0] = strides[1] = np.PyArray_ITEMSIZE(a)
-                data[0] = <char *> np.PyArray_DATA(a)
-                data[1] = <char *> np.PyArray_DATA(result)
-                if count < HOLD:
-                    self.loops[number](data, strides, count, self.parameters)
-                else:
-                    with nogil:
-                        run_flat(self.loops[number], data, strides, 2, count, self.parameters, self.grain)
-                return result
+            if number >= 0:
+                result = mapped(a, a, self.loops[number], number, out, self.parameters, self.grain)
+                if result is not None:
+                    return result
         return evaluate((input,), self.loops, -1, out, self.parameters, self.grain, self.fallback)
 
 
@@ -375,33 +417,24 @@ def choose(condition, input, other):
 
 def cast(input, np.dtype to):
     """Return a C-contiguous copy, or one in the order of the input's memory, of another dtype."""
-    cdef np.ndarray array = plain_array(input), probe
-    cdef int number = type_of(array), target = -1, i
+    cdef np.ndarray array = plain_array(input), result
+    cdef int number = type_of(array), target = number_of(to)
     cdef tp_loop loop = NULL
-    for i in range(TP_TYPES):
-        if descriptors[i] is to or descriptors[i] == to:
-            target = i
-            break
     if number >= 0 and target >= 0:
-        loop = kernels.cast[number][target]
-        if number == target:
-            loop = clone_loops[number]
+        loop = clone_loops[number] if number == target else kernels.cast[number][target]
     if loop == NULL:
         if input.dtype.kind == "c" and to.kind not in "cb":
             input = input.real
         return input.astype(to)
-    return walk_over((array,), loop, to, None, none, 16384)
+    result = mapped(array, array, loop, target, None, none, 16384)
+    return walk_over((array,), loop, to, None, none, 16384) if result is None else result
 
 
 def clone(input):
     """Return a C-contiguous copy."""
-    cdef np.ndarray array = plain_array(input), result
-    cdef int number = type_of(array)
-    if number < 0:
+    if type_of(plain_array(input)) < 0:
         return numpy.array(input, order="C", copy=True)
-    result = new_array(<np.dtype> descriptors[number], np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
-    walk_over((array,), clone_loops[number], <np.dtype> descriptors[number], result, none, 16384)
-    return result
+    return copy(input, input)
 
 
 def copy(input, src, out=None):
@@ -412,6 +445,9 @@ def copy(input, src, out=None):
     cdef tp_loop loop = NULL
     if number >= 0 and target >= 0:
         loop = clone_loops[number] if number == target else kernels.cast[number][target]
+    result = mapped(array, like, loop, target, out, none, 16384)
+    if result is not None:
+        return result
     if out is None:
         if loop == NULL:
             return numpy.array(numpy.broadcast_to(src, (<object> like).shape), dtype=like.dtype, copy=True)
@@ -438,11 +474,9 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     cdef char element[8]
     cdef char *data[2]
     cdef Py_ssize_t strides[2]
-    cdef Py_ssize_t count
     for i in range(len(shape)):
         sizes[i] = shape[i]
     result = new_array(descriptor, <int> len(shape), sizes, NULL)
-    count = np.PyArray_SIZE(result)
     type_number = type_of(result)
     if type_number < 0:
         result.fill(value)
@@ -455,15 +489,9 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     elif value or not isinstance(value, (int, bool)):
         number = numpy.full((), value, descriptor)
         memcpy(element, np.PyArray_DATA(number), np.PyArray_ITEMSIZE(number))
-    if not count:
-        return result
     data[0] = element
     data[1] = <char *> np.PyArray_DATA(result)
     strides[0] = 0
     strides[1] = np.PyArray_ITEMSIZE(result)
-    if count < HOLD:
-        clone_loops[type_number](data, strides, count, none)
-    else:
-        with nogil:
-            run_flat(clone_loops[type_number], data, strides, 2, count, none, 65536)
+    run_dense(clone_loops[type_number], data, strides, 2, np.PyArray_SIZE(result), none, 65536)
     return result
