@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 BASIC_INDEX = operators.handle("basic_index")
+CHOSEN = operators.handle("_chosen")
 COPY = operators.handle("copy")
 INDEX = operators.handle("index")
 INDEX_PUT = operators.handle("index_put")
@@ -65,6 +66,15 @@ def get_item(input: Any, key: Any) -> Tensor:
             return INDEX.call(input, [key])
         spec = Spec((input, [key]), (*key._shape, *shape[1:]), input._kind.dtype)
         return execute(INDEX, spec)
+    if (
+        isinstance(key, TensorBase)
+        and key._kind.dtype is bool_
+        and key._shape
+        and key._shape == input._shape
+        and key._kind.device is input._kind.device
+        and not current.interposed
+    ):
+        return CHOSEN.call(input, key)
     result, indices = _parse(input, key)
     if indices:
         return INDEX.call(result, indices)

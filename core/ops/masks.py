@@ -105,8 +105,16 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     tensor([2, 3])
     """
     _mask(input, mask, "masked_select")
+    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
+        return _chosen(input, mask)
     shape = broadcast_shapes(input._shape, mask._shape) or (1,)
     return index_op(expand(input, shape), [expand(mask, shape)])
+
+
+@composite(method=False)
+def _chosen(input: Tensor, mask: Tensor) -> Tensor:
+    """Return :func:`masked_select` for a mask of the input's shape."""
+    return index_op(input, [mask])
 
 
 def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:

@@ -9,7 +9,7 @@ from ..dtypes import Number
 from ..operators import composite, in_place
 from ..shapes import normalize_dim
 from ..tensor_base import TensorBase
-from ..writing import inplace
+from ..writing import check_out, inplace
 from .expansion import expand
 from .gathering import number_tensor, scatter_reduce
 from .indexing import index, index_put, index_vector
@@ -135,8 +135,10 @@ def _write_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumu
     inplace(_INDEX_PUT, "index_put_", input, (key, source, accumulate), {})
 
 
-def _put_in_place(input: Any, dim: int, vector: Any, values: Any, accumulate: bool) -> Any:
-    _write_slices(_sliceable(input), dim, vector, values, accumulate)
+def _put_in_place(name: str, input: Any, dim: int, vector: Any, values: Any, add: bool) -> Any:
+    target = _sliceable(input)
+    check_out(name, target, input._kind.dtype, input._kind)
+    _write_slices(target, dim, vector, values, add)
     return input
 
 
@@ -171,7 +173,7 @@ def index_add(
 @in_place(index_add)
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
     dim, vector, values = _added(input, dim, index, source, alpha)
-    return _put_in_place(input, dim, vector, values, True)
+    return _put_in_place("index_add_", input, dim, vector, values, True)
 
 
 def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any, Any]:
@@ -225,7 +227,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @in_place(index_copy)
 def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     dim, vector, values = _copied(input, dim, index, source)
-    return _put_in_place(input, dim, vector, values, False)
+    return _put_in_place("index_copy_", input, dim, vector, values, False)
 
 
 def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:

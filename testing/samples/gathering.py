@@ -319,6 +319,12 @@ def _masks(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(0), make(0, dtype=bool_))
 
 
+def _same_masks(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4), make(3, 4, dtype=bool_))
+    yield Sample(make(70), make(70, dtype=bool_))
+    yield Sample(make(0), make(0, dtype=bool_))
+
+
 def _masked_select(a: Any, mask: Any) -> Any:
     a, mask = np.broadcast_arrays(a, mask)
     return a[mask]
@@ -425,5 +431,6 @@ RECORDS = [
     OpRecord("take", _take_samples, lambda a, index: a.reshape(-1)[index]),
     OpRecord("put", _put_samples, _put),
     OpRecord("masked_select", _masks, _masked_select, errors=_mask_errors, skips=_DATA),
+    OpRecord("_chosen", _same_masks, _masked_select, skips=_DATA, torch=""),
     OpRecord("masked_scatter", _masked_values, _masked_scatter, errors=_value_errors, skips=_DATA),
 ]

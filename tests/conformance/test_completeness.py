@@ -10,7 +10,7 @@ from tensorplug.optim.fused_on_device import ON_DEVICE
 from tensorplug.testing.records import all_records
 
 COPIES = "the suite's cases of a device copy, convert and lay out tensors"
-WRITES = "tests of their own compare these writes with torch's: tests/optim, tests/amp, tests/nn"
+WRITES = "tests of their own compare these writes with torch's: tests/optim, tests/amp, tests/nn, tests/ops"
 NO_RECORD = {
     **dict.fromkeys(("cast", "clone", "clone_strided", "contiguous", "copy", "to_device"), COPIES),
     **dict.fromkeys(
@@ -18,6 +18,7 @@ NO_RECORD = {
             "amp.unscale",
             "amp.update_scale",
             "update_statistics",
+            "_write_slices",
             *[function.op.name for function in (*FUSED, *ON_DEVICE)],
         ),
         WRITES,

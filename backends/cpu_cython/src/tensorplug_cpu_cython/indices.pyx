@@ -10,7 +10,7 @@ from .places import zeros
 
 from .machine cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, new_array, plain_array, threads_for, type_of
 from .places cimport (
-    GRAIN, TP_ADD, copied, kernels, merged, narrowed, positions, run_gather, run_scatter, separate, tp_places,
+    GRAIN, TP_ADD, TP_PARTS, copied, kernels, merged, narrowed, positions, run_gather, run_scatter, separate, tp_places,
     tp_scatter, width_of, zeros_of,
 )
 
@@ -287,6 +287,50 @@ def put_slices(input, int dim, index, source, bint accumulate, fallback):
         plain_array(input), None, places, &key, plain_array(source), accumulate
     )
     return fallback(input, dim, index, source, accumulate) if result is None else result
+
+
+def write_slices(input, int dim, index, source, bint accumulate, fallback):
+    """Write slices to, or add them at, positions along a dimension of the input."""
+    cdef np.ndarray array = plain_array(input), given = plain_array(source), places
+    cdef int number = type_of(array)
+    cdef tp_scatter function = writer(array, accumulate)
+    cdef Key key
+    places = slice_key(index, dim, &key)
+    if (
+        <object> array is not input
+        or function == NULL
+        or np.PyArray_TYPE(given) != np.PyArray_TYPE(array)
+        or (accumulate and (number == TP_F16 or number == TP_BF16))
+        or not separate(array, given)
+        or not separate(array, places)
+        or not put(array, places, &key, given, function, False)
+    ):
+        fallback(input, dim, index, source, accumulate)
+
+
+# --- at a mask ------------------------------------------------------------------------------------
+
+
+def chosen(input, mask):
+    """Return the elements of the input where a mask of its shape is True, in one dimension."""
+    cdef np.ndarray array = plain_array(input), where = plain_array(mask), result
+    cdef int width = width_of(array), threads
+    cdef Py_ssize_t count = np.PyArray_SIZE(array)
+    cdef np.npy_intp found
+    cdef Py_ssize_t starts[TP_PARTS + 1]
+    if width < 0 or not np.PyArray_IS_C_CONTIGUOUS(array) or not np.PyArray_IS_C_CONTIGUOUS(where):
+        return input[mask]
+    threads = threads_for(count, GRAIN)
+    with nogil:
+        kernels.count_true(<const char *> np.PyArray_DATA(where), count, starts, threads)
+    found = starts[TP_PARTS]
+    result = new_array(array.descr, 1, &found, NULL)
+    with nogil:
+        kernels.choose[width](
+            <char *> np.PyArray_DATA(result), <const char *> np.PyArray_DATA(array),
+            <const char *> np.PyArray_DATA(where), count, starts, threads,
+        )
+    return result
 
 
 # --- rows of a table -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 cdef extern from "c/places.h":
     enum:
         TP_ADD, TP_MULTIPLY, TP_MAXIMUM, TP_MINIMUM
+        TP_PARTS
     ctypedef struct tp_places:
         char *data
         char *other
@@ -24,6 +25,10 @@ cdef extern from "c/places.h":
         tp_scatter combine[4][10]
         int (*offsets)(int64_t *, const int64_t *, Py_ssize_t, int64_t, Py_ssize_t, int) noexcept nogil
         void (*clear)(char *, Py_ssize_t, int) noexcept nogil
+        void (*count_true)(const char *, Py_ssize_t, Py_ssize_t *, int) noexcept nogil
+        void (*choose[5])(
+            char *, const char *, const char *, Py_ssize_t, const Py_ssize_t *, int
+        ) noexcept nogil
 
 cdef const tp_place_kernels *kernels
 

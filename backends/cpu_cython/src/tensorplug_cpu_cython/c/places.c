@@ -95,6 +95,17 @@ static int all_within(const int64_t *places, ptrdiff_t count, int64_t size, int6
 #define SCALAR __attribute__((noinline))
 #endif
 
+/* Rows of a table are short: copied here in lines, without a call for each. */
+static inline void copy_row(char *to, const char *from, ptrdiff_t bytes) {
+    if (bytes > 1024) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    ptrdiff_t i = 0;
+    for (; i + LINE <= bytes; i += LINE) memcpy(to + i, from + i, LINE);
+    if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
+}
+
 #define TAKE(W, T)                                                                                     \
     SCALAR static void take_##W(T *to, const T *from, const int64_t *places, ptrdiff_t count, int64_t wrap) { \
         if (!wrap) {                                                                                   \
@@ -193,7 +204,7 @@ TAKE(16, uint128)
                 from += t * p->data_strides[1] + j * from_step;                                        \
                 to += j * to_step;                                                                     \
                 if (from_step == sizeof(T) && to_step == sizeof(T)) {                                  \
-                    memcpy(to, from, (size_t)count * sizeof(T));                                       \
+                    copy_row(to, from, count * (ptrdiff_t)sizeof(T));                                  \
                     continue;                                                                          \
                 }                                                                                      \
                 for (ptrdiff_t i = 0; i < count; i++) AT(to, T, i * to_step) = AT(from, const T, i * from_step); \
@@ -352,6 +363,43 @@ static void clear(char *data, ptrdiff_t bytes, int threads) {
     TP_PARALLEL(bytes, threads, begin, end, { memset(data + begin, 0, (size_t)(end - begin)); });
 }
 
+/* --- at a mask --------------------------------------------------------------------------------------------- */
+
+static void count_true(const char *mask, ptrdiff_t count, ptrdiff_t *starts, int threads) {
+    TP_PARALLEL(TP_PARTS, threads, begin, end, {
+        for (ptrdiff_t part = begin; part < end; part++) {
+            const ptrdiff_t last = count * (part + 1) / TP_PARTS;
+            ptrdiff_t found = 0;
+            for (ptrdiff_t i = count * part / TP_PARTS; i < last; i++) found += mask[i] != 0;
+            starts[part + 1] = found;
+        }
+    });
+    starts[0] = 0;
+    for (int part = 0; part < TP_PARTS; part++) starts[part + 1] += starts[part];
+}
+
+/* Written whether chosen or not, so that nothing has to be foretold; the next element takes the place. */
+#define CHOOSE(W, T)                                                                                   \
+    static void choose_##W(char *to, const char *from, const char *mask, ptrdiff_t count,             \
+                           const ptrdiff_t *starts, int threads) {                                     \
+        TP_PARALLEL(TP_PARTS, threads, begin, end, {                                                   \
+            for (ptrdiff_t part = begin; part < end; part++) {                                         \
+                const T *x = (const T *)from;                                                          \
+                T *out = (T *)to;                                                                      \
+                ptrdiff_t at = starts[part];                                                           \
+                for (ptrdiff_t i = count * part / TP_PARTS; at < starts[part + 1]; i++) {              \
+                    out[at] = x[i];                                                                    \
+                    at += mask[i] != 0;                                                                \
+                }                                                                                      \
+            }                                                                                          \
+        });                                                                                            \
+    }
+CHOOSE(1, uint8_t)
+CHOOSE(2, uint16_t)
+CHOOSE(4, uint32_t)
+CHOOSE(8, uint64_t)
+CHOOSE(16, uint128)
+
 #define COMBINE(name)                                                                                  \
     {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,       \
      [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8}
@@ -363,4 +411,6 @@ const tp_place_kernels LEVEL(tp_place_table) = {
                 [TP_MINIMUM] = COMBINE(minimum)},
     .offsets = offsets,
     .clear = clear,
+    .count_true = count_true,
+    .choose = {choose_1, choose_2, choose_4, choose_8, choose_16},
 };

@@ -21,6 +21,7 @@ typedef struct {
 
 enum tp_combine { TP_ADD, TP_MULTIPLY, TP_MAXIMUM, TP_MINIMUM, TP_COMBINES };
 enum { TP_WIDTHS = 5 }; /* 1, 2, 4, 8 and 16 bytes */
+enum { TP_PARTS = 64 }; /* of a mask: more than there are threads that help */
 
 typedef int (*tp_scatter)(const tp_places *p, int threads);
 
@@ -37,6 +38,11 @@ typedef struct {
     int (*offsets)(int64_t *offsets, const int64_t *index, ptrdiff_t count, int64_t size, ptrdiff_t step,
                    int threads);
     void (*clear)(char *data, ptrdiff_t bytes, int threads);
+    /* Of each of TP_PARTS parts of a mask, how many elements before it are true; of all, at the end. */
+    void (*count_true)(const char *mask, ptrdiff_t count, ptrdiff_t *starts, int threads);
+    /* Copy the elements at which the mask is true to neighbouring places. */
+    void (*choose[TP_WIDTHS])(char *to, const char *from, const char *mask, ptrdiff_t count,
+                              const ptrdiff_t *starts, int threads);
 } tp_place_kernels;
 
 /* Whether scatter checks each row before it writes there, so that what is new anyway needs no other check. */

@@ -43,6 +43,15 @@ def build(table: KernelTable) -> None:
     def _put_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
         return kernels.put_slices(input, dim, index, source, accumulate, put_at)
 
+    def _write_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+        kernels.write_slices(input, dim, index, source, accumulate, put_into)
+
+    table.add("_write_slices", _write_slices, dtypes=ALL_DTYPES)
+    table.add("_chosen", kernels.chosen, dtypes=ALL_DTYPES)
+
+    def put_into(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+        shared["index_put"](input, _key(input, dim, index), source, accumulate, input)
+
     def taken(input: Any, dim: int, index: Any) -> Any:
         return shared["index"](input, _key(input, dim, index))
 
