@@ -37,8 +37,7 @@ class Exchange(Differentiation):
         memory.
         """
         if len(args) == 1 and not kwargs and type(args[0]) is DType:
-            dtype = args[0]
-            return self if dtype is self._kind.dtype else CAST.call(self, dtype)
+            return self if args[0] is self._kind.dtype else CAST.call(self, args[0])
         if "memory_format" in kwargs:
             chosen = kwargs.pop("memory_format")
             if chosen is not None:

@@ -117,9 +117,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             )
         length += own[dim]
         joined.append(tensor)
-    return Spec(
-        (joined, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0]._kind.dtype
-    )
+    return Spec((joined, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0]._kind.dtype)
 
 
 concat = concatenate = cat

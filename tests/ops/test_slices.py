@@ -48,7 +48,7 @@ def test_a_place_that_is_missing_leaves_all_as_it_is(place: int) -> None:
 
 
 def test_shared_memory_is_refused_by_name() -> None:
-    with pytest.raises(RuntimeError, match="index_add_.*single memory location"):
+    with pytest.raises(RuntimeError, match=r"index_add_.*single memory location"):
         tp.zeros(1, 3).expand(2, 3).index_add_(0, tp.tensor([0]), tp.ones(1, 3))
 
 

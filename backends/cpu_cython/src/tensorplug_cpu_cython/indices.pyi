@@ -26,3 +26,12 @@ def put_slices(
     accumulate: bool,
     fallback: Callable[..., Any],
 ) -> Any: ...
+def write_slices(
+    input: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    accumulate: bool,
+    fallback: Callable[..., Any],
+) -> None: ...
+def chosen(input: Any, mask: Any) -> Any: ...
