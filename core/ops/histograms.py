@@ -76,11 +76,18 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             )
         bins = max(bins, greatest.item() + 1)
     if weights is None:
-        counted = _ONES.call(input._shape, dtype=int64, device=input.device)
-    else:
-        counted = weights if weights.dtype is float32 else cast(weights, float64)
+        return _occurrences(input, bins)
+    counted = weights if weights.dtype is float32 else cast(weights, float64)
     empty = _ZEROS.call(bins, dtype=counted.dtype, device=input.device)
     return empty.scatter_add(0, cast(input, int64), counted)
+
+
+@composite(method=False)
+def _occurrences(input: Tensor, bins: int) -> Tensor:
+    """Return how often each number from 0 to before `bins` occurs, which 1-d `input` has no others of."""
+    ones = _ONES.call(input._shape, dtype=int64, device=input.device)
+    empty = _ZEROS.call(bins, dtype=int64, device=input.device)
+    return empty.scatter_add(0, cast(input, int64), ones)
 
 
 def _finite_range(

@@ -130,6 +130,14 @@ def _histogramdd_errors(make: Any) -> Iterator[ErrorSample]:
 
 RECORDS = [
     OpRecord(
+        "_occurrences",
+        lambda make, dtype: [Sample(make(9, low=0, high=4), 6), Sample(make(0), 2)],
+        lambda a, bins: np.bincount(a.astype(np.int64), minlength=bins),
+        dtypes=INTEGRAL,
+        gradient=False,
+        torch="",
+    ),
+    OpRecord(
         "bincount",
         _bincount_samples,
         _bincount,

@@ -119,10 +119,14 @@ def test_both_extremes(length, dtype):
 @pytest.mark.parametrize("length", [1, 63, 300, 70_000, 300_000])
 def test_truth_values_are_counted(length):
     array = np.random.default_rng(0).random((2, length)) < 0.9
-    count = reductions.Reduction(reductions.SUM, of_truth=True)
+    count = reductions.Reduction(reductions.FILLED, of_truth=True)
     for dim in (0, 1, None):
         np.testing.assert_array_equal(count.call(array, dim, False), array.sum(dim))
     assert count.call(np.ones(length, bool), None, False) == length
+    for dtype in (np.float32, np.float64, np.int64, np.int8):
+        numbers = array.astype(dtype) * 3
+        for dim in (0, 1, None):
+            np.testing.assert_array_equal(count.call(numbers, dim, False), array.sum(dim))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -146,3 +150,13 @@ def test_mean_of_numbers():
         np.testing.assert_allclose(mean.call(array, dim, False), np.nanmean(array, dim), rtol=1e-5)
     assert np.isnan(mean.call(array, (1,), True)[3, 0])
     assert mean.call(array, (1,), True).shape == (7, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.int8, np.uint8])
+@pytest.mark.parametrize("length", [0, 3, 1000])
+def test_occurrences(length, dtype):
+    array = np.random.default_rng(0).integers(0, 30, 2 * length).astype(dtype)[::2]
+    found = selections.occurrences(array, 40)
+    np.testing.assert_array_equal(found, np.bincount(array, minlength=40))
+    with pytest.raises(IndexError, match="from 0 to 19"):
+        selections.occurrences(np.asarray([3, 20], dtype), 20)

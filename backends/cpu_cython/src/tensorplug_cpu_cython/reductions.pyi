@@ -6,6 +6,7 @@ MAX: int
 MIN: int
 PROD: int
 NANSUM: int
+FILLED: int
 NUMBERS: int
 
 class Reduction:

@@ -19,7 +19,7 @@ np.import_array()
 
 cdef extern from "c/reductions.h":
     enum:
-        TP_SUM, TP_NUMBERS, TP_REDUCTIONS
+        TP_FILLED, TP_NUMBERS
     ctypedef struct tp_reduction:
         Py_ssize_t kept[2]
         Py_ssize_t reduced[2]
@@ -30,7 +30,7 @@ cdef extern from "c/reductions.h":
     ctypedef void (*tp_arg)(const char *, np.npy_int64 *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef void (*tp_both)(const void *, void *, void *, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_reductions:
-        tp_reduce reduce[6][10]
+        tp_reduce reduce[7][10]
         tp_arg arg[2][10]
         tp_both both[10]
 
@@ -41,7 +41,7 @@ cdef extern from *:
     const tp_reductions *tp_reductions_kernels(int)
 
 cdef const tp_reductions *kernels = tp_reductions_kernels(simd_level)
-SUM, MAX, MIN, PROD, NANSUM, NUMBERS = range(6)
+SUM, MAX, MIN, PROD, NANSUM, FILLED, NUMBERS = range(7)
 
 cdef enum:
     GRAIN = 32768, HOLD = 8192
@@ -114,12 +114,12 @@ cdef class Reduction:
         cdef int to = number
         if self.of_truth:
             # torch keeps its old truth values in uint8.
-            to = TP_I64 if self.kind == TP_SUM else TP_U8 if number == TP_U8 else TP_BOOL
+            to = TP_I64 if self.kind == TP_FILLED else TP_U8 if number == TP_U8 else TP_BOOL
             if not total:
                 return numpy.asarray(self.fallback(input, dim, keepdim), descriptors[to])
-            if number != TP_BOOL:
+            if number != TP_BOOL and (self.kind != TP_FILLED or kernels.reduce[TP_FILLED][number] == NULL):
                 array = pointwise.cast(array, descriptors[TP_BOOL])
-            number = TP_BOOL
+                number = TP_BOOL
         elif number == TP_F16 or number == TP_BF16:
             wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
             return pointwise.cast(wide, descriptors[number])

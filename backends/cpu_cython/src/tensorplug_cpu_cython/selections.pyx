@@ -1,11 +1,13 @@
-"""Medians, elements of a rank, and quantiles."""
+"""Medians, elements of a rank, quantiles, and how often whole numbers occur."""
+
+import numpy
 
 cimport numpy as np
-from libc.stdint cimport int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from . import orders, pointwise
 
-from .machine cimport TP_F64, TP_I64, descriptors, new_array, plain_array, simd_level, threads_for, type_of
+from .machine cimport TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, descriptors, new_array, plain_array, simd_level, threads_for, type_of
 
 np.import_array()
 
@@ -143,3 +145,54 @@ def quantiles(rows, levels, bint ignore_nan, interpolation):
     if not done:
         raise MemoryError()
     return result
+
+
+ctypedef fused whole:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint8_t
+
+
+cdef bint count_each(const whole *x, Py_ssize_t n, int64_t *counts, Py_ssize_t bins, Py_ssize_t tables) noexcept nogil:
+    """Count, neighbours in tables of their own: equal ones need not wait for each other."""
+    cdef Py_ssize_t i, t
+    cdef bint fit = True
+    for i in range(n):
+        if 0 <= x[i] < bins:
+            counts[(i & (tables - 1)) * bins + x[i]] += 1
+        else:
+            fit = False
+    for t in range(1, tables):
+        for i in range(bins):
+            counts[i] += counts[t * bins + i]
+    return fit
+
+
+def occurrences(input, Py_ssize_t bins):
+    """Return how often each number from 0 to before `bins` occurs."""
+    cdef np.ndarray array = plain_array(input)
+    cdef int number = type_of(array)
+    cdef Py_ssize_t n = np.PyArray_SIZE(array)
+    cdef Py_ssize_t tables = 4 if bins <= 4096 and n >= 4 * bins else 1
+    if not np.PyArray_IS_C_CONTIGUOUS(array):
+        array = pointwise.clone(array)
+    cdef np.ndarray counts = numpy.zeros(tables * bins, descriptors[TP_I64])
+    cdef int64_t *to = <int64_t *> np.PyArray_DATA(counts)
+    cdef const void *x = np.PyArray_DATA(array)
+    cdef bint fit
+    with nogil:
+        if number == TP_I64:
+            fit = count_each(<const int64_t *> x, n, to, bins, tables)
+        elif number == TP_I32:
+            fit = count_each(<const int32_t *> x, n, to, bins, tables)
+        elif number == TP_I16:
+            fit = count_each(<const int16_t *> x, n, to, bins, tables)
+        elif number == TP_I8:
+            fit = count_each(<const int8_t *> x, n, to, bins, tables)
+        else:
+            fit = count_each(<const uint8_t *> x, n, to, bins, tables)
+    if not fit:
+        raise IndexError(f"bincount(): expected numbers from 0 to {bins - 1}")
+    return counts if tables == 1 else counts[:bins].copy()

@@ -17,6 +17,7 @@ typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may
 #define PRODUCT_OF(a, b) ((a) * (b))
 
 #define AS_IT_IS(x) (x)
+#define IS_NOT_ZERO(x) ((x) != 0)
 #define IS_NUMBER(x) ((x) == (x))
 #define OR_ZERO(x) ((x) == (x) ? (x) : 0)
 
@@ -226,6 +227,12 @@ LOOPS_OF(nansum_F64, double, double, double, 0, SUM_OF, OR_ZERO)
 REDUCTION_TO(nansum_F64, double, double, double, double, 0, SUM_OF, OR_ZERO)
 COLUMNS_OF(count_BOOL, uint8_t, int32_t, int64_t, SUM_OF, AS_IT_IS)
 REDUCTION_TO(count_BOOL, uint8_t, int64_t, int32_t, int64_t, 0, SUM_OF, AS_IT_IS)
+LOOPS_OF(filled_F32, float, int32_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
+REDUCTION_TO(filled_F32, float, int64_t, int32_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
+LOOPS_OF(filled_F64, double, int64_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
+REDUCTION_TO(filled_F64, double, int64_t, int64_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
+LOOPS_OF(filled_I64, int64_t, int64_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
+REDUCTION_TO(filled_I64, int64_t, int64_t, int64_t, int64_t, 0, SUM_OF, IS_NOT_ZERO)
 LOOPS_OF(numbers_F32, float, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
 REDUCTION_TO(numbers_F32, float, int64_t, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
 LOOPS_OF(numbers_F64, double, int64_t, int64_t, 0, SUM_OF, IS_NUMBER)
@@ -351,8 +358,9 @@ ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
 
 const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
-        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64, [TP_BOOL] = count_BOOL},
+        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
         [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64},
+        [TP_FILLED] = {[TP_F32] = filled_F32, [TP_F64] = filled_F64, [TP_I64] = filled_I64, [TP_BOOL] = count_BOOL},
         [TP_NUMBERS] = {[TP_F32] = numbers_F32, [TP_F64] = numbers_F64},
         [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64},
         [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8},

@@ -5,8 +5,8 @@
 #include "level.h"
 #include "types.h"
 
-/* The sum of truth values is of int64, and so is how many elements are numbers, and not NaN. */
-enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_NANSUM, TP_NUMBERS, TP_REDUCTIONS };
+/* How many elements are not zero, and how many are numbers and not NaN, is of int64. */
+enum { TP_SUM, TP_MAX, TP_MIN, TP_PROD, TP_NANSUM, TP_FILLED, TP_NUMBERS, TP_REDUCTIONS };
 
 /* Up to two dimensions that are kept and two that are reduced, the faster one second; strides in bytes.
    The result is contiguous, in the order of the kept dimensions. */

@@ -1,4 +1,4 @@
-"""Kernels that sort and select."""
+"""Kernels that sort, select and count."""
 
 from __future__ import annotations
 
@@ -28,3 +28,5 @@ def build(table: KernelTable) -> None:
     table.add("_median_along", selections.median, dtypes=NUMBERED)
     table.add("_median_of_all", selections.median_of_all, dtypes=NUMBERED)
     table.add("_quantiles", selections.quantiles, dtypes=[d for d in FLOATS if d.itemsize > 2])
+    whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
+    table.add("_occurrences", selections.occurrences, dtypes=whole)

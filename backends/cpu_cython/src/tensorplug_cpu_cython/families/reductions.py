@@ -37,7 +37,9 @@ def build(table: KernelTable) -> None:
         kernel = reductions.Reduction(kind, shared_kernel(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)
     table.add(
-        "_count_nonzero", reductions.Reduction(reductions.SUM, of_truth=True).count, dtypes=NUMBERED
+        "_count_nonzero",
+        reductions.Reduction(reductions.FILLED, of_truth=True).count,
+        dtypes=NUMBERED,
     )
     table.add(
         "_nansum", reductions.Reduction(reductions.NANSUM, shared_kernel("sum")).call, dtypes=FLOATS
