@@ -178,7 +178,7 @@ ROWS(BF16, uint16_t, int32_t, 1)
                     /* A NaN stands last: the place of a row that has one is there. */                 \
                     const T at = !o->ignore_nan && numbers < n ? (T)last : levels[q] * (T)last;        \
                     const T down = way == TP_NEAREST ? rounded(at) : way == TP_HIGHER ? raised(at) : floored(at); \
-                    const ptrdiff_t rank = (ptrdiff_t)down < last ? (ptrdiff_t)down : last;            \
+                    const ptrdiff_t rank = down < (T)last ? (ptrdiff_t)down : last;                        \
                     const int between = way != TP_NEAREST && down < at && rank < last;                 \
                     K low, high;                                                                       \
                     if (o->ordered) {                                                                  \
