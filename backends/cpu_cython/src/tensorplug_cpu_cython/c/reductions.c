@@ -273,11 +273,14 @@ REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 /* The smallest and the largest of each row. */
 #define BOTH_ROW(S, T)                                                                                 \
     static void both_row_##S(const T *x, ptrdiff_t n, T *low, T *high) {                               \
-        *low = *high = x[0];                                                                           \
+        T least = x[0];                                                                                \
+        T most = x[0];                                                                                 \
         for (ptrdiff_t i = 1; i < n; i++) {                                                            \
-            *low = x[i] < *low ? x[i] : *low;                                                          \
-            *high = x[i] > *high ? x[i] : *high;                                                       \
+            least = x[i] < least ? x[i] : least;                                                       \
+            most = x[i] > most ? x[i] : most;                                                          \
         }                                                                                              \
+        *low = least;                                                                                  \
+        *high = most;                                                                                  \
     }
 BOTH_ROW(I64, int64_t)
 BOTH_ROW(I32, int32_t)
