@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
@@ -181,11 +182,14 @@ def clamp(
     return clamp_max(clamp_min(cast(input, result_dtype((input, min, max))), min), max)
 
 
+_limits = functools.cache(iinfo)
+
+
 def _fit(dtype: DType, min: Any, max: Any) -> bool:
     """Return whether two bounds are whole numbers that a dtype of integers has."""
     if type(min) is not int or type(max) is not int:
         return False
-    limits = iinfo(dtype)
+    limits = _limits(dtype)
     return limits.min <= min <= limits.max and limits.min <= max <= limits.max
 
 

@@ -89,7 +89,7 @@ def relu_(input: Tensor) -> Tensor:
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(0, x), 6)``."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return hardtanh(input, 0, 6, inplace)
 
 
 def hardtanh(
@@ -393,14 +393,13 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     _floating(input, "softshrink")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    # x * 0 rather than 0 keeps NaN.
-    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
+    return ops.softshrink(input, lambd)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x where its absolute value is above `lambd`, else zero."""
     _floating(input, "hardshrink")
-    return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)
+    return ops.hardshrink(input, lambd)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

@@ -194,6 +194,24 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return where(input <= threshold, value, input)
 
 
+@composite(method=False)
+def softshrink(input: Tensor, lambd: float) -> Tensor:
+    """Return `input` moved towards zero by `lambd`, and zero within; x * 0 keeps nan."""
+    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
+
+
+@composite(method=False)
+def hardshrink(input: Tensor, lambd: float) -> Tensor:
+    """Return `input` where its absolute value is above `lambd`, else zero."""
+    return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)
+
+
+@composite(method=False)
+def shrink_gradient(g: Tensor, input: Tensor, lambd: float) -> Tensor:
+    """Return `g` times the derivative of :func:`softshrink`, which is :func:`hardshrink`'s too."""
+    return where((input >= -lambd).logical_and(input <= lambd), 0.0, g)
+
+
 DERIVATIVES = [
     derivative(
         "leaky_relu",
@@ -220,5 +238,7 @@ DERIVATIVES = [
     derivative("hardsigmoid", input=lambda g, input: hardsigmoid_gradient(g, input)),
     derivative("gated_halves", input=lambda g, input, dim: gated_halves_gradient(g, input, dim)),
     derivative("hardswish", input=lambda g, input: hardswish_gradient(g, input)),
+    derivative("softshrink", input=lambda g, input, lambd: shrink_gradient(g, input, lambd)),
+    derivative("hardshrink", input=lambda g, input, lambd: shrink_gradient(g, input, lambd)),
     derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]

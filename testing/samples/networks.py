@@ -308,6 +308,14 @@ def _slope_of(function: Any) -> Callable[..., Any]:
     return product
 
 
+def _softshrink(a: Any, lambd: float) -> Any:
+    return a - np.clip(a, -lambd, lambd)
+
+
+def _hardshrink(a: Any, lambd: float) -> Any:
+    return np.where(np.abs(a) <= lambd, 0, a)
+
+
 def _sigmoid(a: Any) -> Any:
     return 1 / (1 + np.exp(-a))
 
@@ -403,5 +411,8 @@ RECORDS = [
         _activation_samples((0.3, 2.0)),
         lambda a, threshold, value: np.where(a > threshold, a, value),
     ),
+    _record("softshrink", _activation_samples((0.4,)), _softshrink),
+    _record("hardshrink", _activation_samples((0.4,)), _hardshrink),
+    _record("shrink_gradient", _gradient_samples((0.4,)), _slope_of(_softshrink)),
     _record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]

@@ -165,6 +165,24 @@ def test_powers_by_a_number(exponent, dtype):
     np.testing.assert_array_equal(out, result)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.int8, np.uint8])
+def test_powers_of_integers_wrap_around(dtype):
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 2, 3, 7, 11, 100, info.max, info.min, info.max // 2], dtype)
+    exponents = np.array([0, 1, 2, 3, 4, 5, 7, 8, 13, 62, 63, 64, 100], dtype)
+    power = pointwise.Binary("power").call
+    expected = np.power(x[:, None], exponents)
+    np.testing.assert_array_equal(power(x[:, None], exponents), expected)
+    for number, row in zip(exponents, expected.T, strict=True):
+        np.testing.assert_array_equal(power(x, np.asarray(number)), row)
+    if dtype is not np.uint8:
+        some = np.array([0, 1, -1, 2, -2, info.min], dtype)
+        np.testing.assert_array_equal(power(some, np.asarray(-1, dtype)), [0, 1, -1, 0, 0, 0])
+        np.testing.assert_array_equal(power(some, np.asarray(-2, dtype)), [0, 1, 1, 0, 0, 0])
+    empty = np.empty(0, dtype)
+    assert power(empty, empty).shape == (0,)
+
+
 # --- strides of one operand ------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("tensorplug_cpu_cython.fused", reason="cpu_cython is not built")
 import tensorplug as tp
+from tensorplug_cpu_cython.fused import Fused
 
 SPECIAL = np.array([0.0, -0.0, 1, -1, 0.5, -2.5, 7, np.inf, -np.inf, np.nan, 3e38], np.float32)
 
@@ -212,3 +213,28 @@ def test_a_tensor_given_twice_is_told_apart_from_two():
         assert tp.lerp(x, y, 0.25).tolist() == [3.25, 6.5]
         assert tp.addcmul(x, y, y).tolist() == [101.0, 402.0]
         assert tp.addcmul(x, x, y).tolist() == [11.0, 42.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_limits_of_products_with_logarithms(dtype):
+    special = np.array([0.0, -0.0, 1, -1, 2, np.inf, -np.inf, np.nan, 1e-300], dtype)
+    x, y = (np.ascontiguousarray(side.ravel()) for side in np.meshgrid(special, special))
+    with np.errstate(all="ignore"):
+        exact = {
+            "xlogy": np.where(np.isnan(y), y, np.where(x == 0, 0, x * np.log(y))),
+            "xlog1py": np.where(np.isnan(y), y, np.where(x == 0, 0, x * np.log1p(y))),
+            "logaddexp2": np.logaddexp2(x, y),
+        }
+    for name, expected in exact.items():
+        np.testing.assert_allclose(Fused(name).call((x, y)), expected, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_of_no_dimension_repeat(dtype):
+    x = np.random.default_rng(0).standard_normal(1000).astype(dtype)
+    half, two = np.asarray(0.5, dtype), np.asarray(2.0, dtype)
+    call = Fused("clamp_tensors").call
+    np.testing.assert_array_equal(call((x, -half, half)), np.clip(x, -half, half))
+    np.testing.assert_allclose(Fused("addcmul").call((half, x, two), (3,)), half + 6 * x, rtol=1e-6)
+    np.testing.assert_array_equal(call((half, two, x)), np.minimum(x, two))
+    np.testing.assert_array_equal(call((half, two, two)), two)

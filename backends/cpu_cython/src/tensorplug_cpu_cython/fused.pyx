@@ -68,9 +68,10 @@ cdef class Fused:
                     if not np.PyArray_CheckExact(arrays[k]):
                         break
                     array = <np.ndarray> arrays[k]
-                    if (
-                        type_of(array) != number or not tp_flat(array)
-                        or np.PyArray_NDIM(array) != np.PyArray_NDIM(first)
+                    if type_of(array) != number or not tp_flat(array):
+                        break
+                    if np.PyArray_NDIM(array) and (
+                        np.PyArray_NDIM(array) != np.PyArray_NDIM(first)
                         or memcmp(
                             np.PyArray_DIMS(array), np.PyArray_DIMS(first),
                             np.PyArray_NDIM(first) * sizeof(np.npy_intp),
@@ -84,8 +85,9 @@ cdef class Fused:
                     )
                     total = np.PyArray_SIZE(result)
                     for k in range(count):
-                        data[k] = <char *> np.PyArray_DATA(<np.ndarray> arrays[k])
-                        strides[k] = np.PyArray_ITEMSIZE(first)
+                        array = <np.ndarray> arrays[k]
+                        data[k] = <char *> np.PyArray_DATA(array)
+                        strides[k] = np.PyArray_ITEMSIZE(first) if np.PyArray_NDIM(array) else 0
                     data[count] = <char *> np.PyArray_DATA(result)
                     strides[count] = np.PyArray_ITEMSIZE(result)
                     if total < HOLD:

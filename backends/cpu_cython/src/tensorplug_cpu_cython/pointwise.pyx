@@ -110,8 +110,9 @@ cdef void run_dense(
 
 
 cdef inline bint of_one_shape(np.ndarray array, np.ndarray other) noexcept:
-    return np.PyArray_NDIM(array) == np.PyArray_NDIM(other) and not memcmp(
-        np.PyArray_DIMS(array), np.PyArray_DIMS(other), np.PyArray_NDIM(array) * sizeof(np.npy_intp)
+    cdef int dims = np.PyArray_NDIM(array)
+    return dims == np.PyArray_NDIM(other) and (
+        not dims or not memcmp(np.PyArray_DIMS(array), np.PyArray_DIMS(other), dims * sizeof(np.npy_intp))
     )
 
 

@@ -1,4 +1,4 @@
-/* Loops of floor_divide, remainder and fmod: part of pointwise.c, whose macros it uses. */
+/* Loops of floor_divide, remainder, fmod and powers of integers: part of pointwise.c, whose macros it uses. */
 
 /* As Python's % and //, of the remainder m that C has: the remainder gets the sign of the divisor. */
 #define FLOORED(S, T)                                                                                  \
@@ -109,3 +109,25 @@ INLINE int64_t floor_divide_of_I64(int64_t x, int64_t y) {
 INTEGER_DIVISION(floor_divide, floor, q)
 INTEGER_DIVISION(remainder, floor, x - q * y)
 INTEGER_DIVISION(fmod, trunc, x - q * y)
+
+/* Powers, by squaring; a negative one is below 1, save of 1 and -1. */
+INLINE int64_t whole_power(int64_t x, int64_t exponent) {
+    if (exponent < 0) return x == 1 ? 1 : x == -1 ? (exponent & 1 ? -1 : 1) : 0;
+    uint64_t result = 1;
+    uint64_t base = (uint64_t)x;
+    for (; exponent; exponent >>= 1, base *= base) result *= exponent & 1 ? base : 1;
+    return (int64_t)result;
+}
+#define WHOLE_POWERS(S, T)                                                                             \
+    BINARY_LOOP(any_power_##S, T, T, whole_power(x, y))                                                \
+    UNARY_LOOP(cube_##S, T, T, (uint64_t)x * (uint64_t)x * (uint64_t)x)                                \
+    static void power_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
+        const T exponent = n ? *(const T *)args[1] : 0; /* of no elements there may be no exponent */  \
+        if (!s[1] && (exponent == 2 || exponent == 3)) {                                               \
+            char *const ends[2] = {args[0], args[2]};                                                  \
+            const ptrdiff_t steps[2] = {s[0], s[2]};                                                   \
+            (exponent == 2 ? square_##S : cube_##S)(ends, steps, n, p);                                \
+        } else {                                                                                       \
+            any_power_##S(args, s, n, p);                                                              \
+        }                                                                                              \
+    }

@@ -85,6 +85,10 @@ REPLACED(F64, double)
 /* Both bounds, which are infinite where there are none. */
 #define LOGIT(S, T) m_log_##S(BELOW(P(1, T), ABOVE(P(0, T), x)) / ((T)1 - BELOW(P(1, T), ABOVE(P(0, T), x))))
 #define LOGIT_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x / (y * ((T)1 - y)) : (T)0)
+/* times zero: NaN stays */
+#define SOFTSHRINK(S, T) (x > P(0, T) ? x - P(0, T) : x < -P(0, T) ? x + P(0, T) : x * 0)
+#define HARDSHRINK(S, T) (x >= -P(0, T) && x <= P(0, T) ? (T)0 : x)
+#define SHRINK_GRADIENT(S, T) (y >= -P(0, T) && y <= P(0, T) ? (T)0 : x)
 #define SINC(S, T) m_sinc_##S(x)
 /* NaN wins, and then zero. */
 #define TIMES_LOG(S, T, x, y, log) ((y) != (y) ? (y) : (x) == 0 ? (T)0 : (x) * (log))
@@ -133,6 +137,8 @@ FUSED_1(frac, FRAC)
 FUSED_1(nan_to_num, NAN_TO_NUM)
 FUSED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)
+FUSED_1(softshrink, SOFTSHRINK)
+FUSED_1(hardshrink, HARDSHRINK)
 FUSED_1(sinc, SINC)
 FUSED_1(entr, ENTR)
 FUSED_1(ndtr, NDTR)
@@ -145,6 +151,7 @@ FUSED_2(logaddexp, LOGADDEXP)
 FUSED_2(logaddexp2, LOGADDEXP2)
 FUSED_2(xlogy, XLOGY)
 FUSED_2(xlog1py, XLOG1PY)
+FUSED_2(shrink_gradient, SHRINK_GRADIENT)
 FUSED_2(gated, GATED)
 FUSED_2(clamp_gradient, CLAMP_GRADIENT)
 FUSED_2(logit_gradient, LOGIT_GRADIENT)
@@ -154,12 +161,16 @@ FUSED_3(addcdiv, ADDCDIV)
 FUSED_3(clamp_tensors, CLAMP_TENSORS)
 FUSED_3(gated_gradient, GATED_GRADIENT)
 
-/* Of integers. */
-#define WHOLE_BOUNDS(S, T) TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))
+/* Of integers. As numbers the bounds are those that double and T have. */
+#define WHOLE_BOUNDS(S, T)                                                                             \
+    TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))                                          \
+    UNARY_LOOP(clamp_numbers_##S, T, T, BELOW(P(1, T), ABOVE(P(0, T), x)))
 TP_INTEGERS(WHOLE_BOUNDS)
 
 #define ENTRIES(name, arrays, grain, truth)                                                            \
     [TP_FUSED_##name] = {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_F16] = name##_F16,           \
                          [TP_BF16] = name##_BF16},
-#define WHOLE_ENTRY(S, T) [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,
+#define WHOLE_ENTRY(S, T)                                                                              \
+    [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,                                              \
+    [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
 const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};

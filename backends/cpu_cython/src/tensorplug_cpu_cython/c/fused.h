@@ -7,11 +7,11 @@
 /* name, number of arrays, how many thousands of elements are worth a thread, whether the result is of bool */
 #define TP_FUSED(X)                                                                                    \
     X(frac, 1, 32, 0) X(nan_to_num, 1, 32, 0) X(clamp_numbers, 1, 32, 0) X(logit, 1, 16, 0)             \
-    X(sinc, 1, 16, 0) X(entr, 1, 16, 0) X(ndtr, 1, 16, 0)                                             \
+    X(softshrink, 1, 32, 0) X(hardshrink, 1, 32, 0) X(sinc, 1, 16, 0) X(entr, 1, 16, 0) X(ndtr, 1, 16, 0)                                             \
     X(isinf, 1, 32, 1) X(isfinite, 1, 32, 1)                                                           \
     X(add_scaled, 2, 32, 0) X(lerp, 2, 32, 0) X(hypot, 2, 32, 0) X(logaddexp, 2, 16, 0)                \
     X(logaddexp2, 2, 16, 0) X(xlogy, 2, 16, 0) X(xlog1py, 2, 16, 0)                                       \
-    X(gated, 2, 16, 0) X(clamp_gradient, 2, 32, 0) X(logit_gradient, 2, 32, 0)                  \
+    X(shrink_gradient, 2, 32, 0) X(gated, 2, 16, 0) X(clamp_gradient, 2, 32, 0) X(logit_gradient, 2, 32, 0)                  \
     X(lerp_tensor, 3, 32, 0) X(addcmul, 3, 32, 0) X(addcdiv, 3, 32, 0) X(clamp_tensors, 3, 32, 0)       \
     X(gated_gradient, 3, 16, 0)
 

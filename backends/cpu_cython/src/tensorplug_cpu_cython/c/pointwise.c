@@ -119,6 +119,7 @@ UNARY_FLOAT(abs, fabsf(x), fabs(x))
 INTEGER_UNARY(abs, (int64_t)x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
 UNARY_SAME(square, x * x)
 INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
+TP_INTEGERS(WHOLE_POWERS)
 UNARY_FLOAT(sqrt, sqrtf(x), sqrt(x))
 UNARY_FLOAT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
 UNARY_FLOAT(exp, m_exp_F32(x), m_exp_F64(x))
@@ -350,7 +351,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(maximum, REAL(maximum), TRUE_BYTES(maximum)), B(minimum, REAL(minimum), TRUE_BYTES(minimum)),
         B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
         B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
-        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(power, FLOATING(power)),
+        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(power, REAL(power)),
         B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
         B(floor_divide, REAL(floor_divide)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),

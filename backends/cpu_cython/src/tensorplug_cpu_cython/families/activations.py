@@ -49,6 +49,9 @@ def build(table: KernelTable) -> None:
         gradient = f"{name}_gradient"
         table.add(gradient, _slope_with_numbers(gradient), dtypes=FLOATS)
 
+    for name in ("softshrink", "hardshrink", "shrink_gradient"):
+        table.add(name, _shrinking(name), dtypes=FLOATS)
+
     gated, slope = Fused("gated").call, Fused("gated_gradient").call
 
     @table.kernel(dtypes=FLOATS)
@@ -63,6 +66,12 @@ def build(table: KernelTable) -> None:
         gated((g, gates), (), to_input)
         slope((g, values, gates), (), to_gate)
         return result
+
+
+def _shrinking(name: str) -> Any:
+    """Return a kernel of (array…, lambd)."""
+    call = Fused(name).call
+    return lambda *arguments: call(arguments[:-1], arguments[-1:])
 
 
 def _halves(array: Any, dim: int) -> tuple[Any, Any]:

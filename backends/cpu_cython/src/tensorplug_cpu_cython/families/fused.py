@@ -16,6 +16,7 @@ _finfo: Any = ml_dtypes.finfo
 _LARGEST = {NATIVES[dtype]: float(_finfo(NATIVES[dtype]).max) for dtype in FLOATS}
 
 _WHOLE = [dtype for dtype in NUMBERED if dtype not in FLOATS and dtype is not dtype_named("bool")]
+_EXACT = 2**53
 _ENDLESS = (-np.inf, np.inf)
 
 
@@ -68,6 +69,8 @@ def build(table: KernelTable) -> None:
 
     @table.kernel("_clamp", dtypes=_WHOLE, out=True)
     def clamp_whole(input: Any, min: int, max: int, out: Any = None) -> Any:
+        if _are_exact(min, max):
+            return within((input,), (min, max), out)
         return between((input, _like(input, min), _like(input, max)), (), out)
 
     @table.kernel("_clamp_gradient", dtypes=FLOATS)
@@ -128,6 +131,16 @@ def _are_numbers(min: Any, max: Any) -> bool:
 
 
 _NUMBERS = frozenset({float, int, bool})
+
+
+def _are_exact(min: Any, max: Any) -> bool:
+    """Return whether both bounds are whole numbers that double has, which the loops take."""
+    return (
+        min.__class__ is int
+        and max.__class__ is int
+        and -_EXACT <= min <= _EXACT
+        and -_EXACT <= max <= _EXACT
+    )
 
 
 def _like(input: Any, value: Any) -> Any:
