@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import operators, tensor_base
+from . import operators
 from .devices import Device
 from .differentiation import Differentiation
 from .dtypes import DType, as_dtype
@@ -123,7 +123,7 @@ class Exchange(Differentiation):
 
     def as_subclass(self, cls: Any) -> Any:
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
-        if not issubclass(cls, tensor_base.tensor_class):
+        if not issubclass(cls, Exchange):
             raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
         result = bare_tensor(cls)
         for name in TensorBase.__slots__:
@@ -148,7 +148,7 @@ class Exchange(Differentiation):
 
         clone = self.detach().clone()
         result: Tensor = (
-            clone if type(self) is tensor_base.tensor_class else clone.as_subclass(type(self))
+            clone if type(self) is type(clone) else clone.as_subclass(type(self))
         )
         memo[id(self)] = result
         if self.requires_grad:
