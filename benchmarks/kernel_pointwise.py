@@ -102,6 +102,11 @@ def pointwise() -> Iterator[Work]:
     yield unary("acosh", values=above)
     for name in ("logit", "digamma", "lgamma", "erfinv"):
         yield unary(name, values=uniform, tolerance=1e-3)
+    yield Work(
+        "polygamma 1", flat, lambda lib, x: lib.polygamma(1, x), 2, values=positive, tolerance=1e-2
+    )
+    for name in ("i0", "i0e", "i1", "i1e"):
+        yield Work(f"special.{name}", flat, lambda lib, x, n=name: getattr(lib.special, n)(x), 2)
     for name in ("ndtr", "entr"):
         yield Work(
             f"special.{name}",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 import tensorplug.nn  # noqa: F401  registers the ops of gates
 from tensorplug.core.dtypes import FLOATS, DType, float32, float64
@@ -108,6 +109,7 @@ RECORDS = [
     _record("_hypot", _of(2), np.hypot),
     _record("_lerp", _lerp_samples, lambda a, b, w: a + w * (b - a)),
     _record("_logaddexp", _of(2), np.logaddexp),
+    _record("_trigamma", _of(1), lambda a: special.zeta(2, a)),
     _record("gated_halves", _halves_samples, _gated),
     _record("gated_halves_gradient", _halves_slope_samples, _gated_slope),
     _record("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),

@@ -23,6 +23,7 @@ from .families import (
     scans,
     sequences,
     softmaxes,
+    special,
     views,
 )
 
@@ -39,6 +40,7 @@ FAMILIES = (
     scans,
     sequences,
     softmaxes,
+    special,
     views,
 )
 

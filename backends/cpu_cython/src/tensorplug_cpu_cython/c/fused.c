@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "bessel.h"
 #include "loops.h"
-#include "special.h"
 
 /* A second or third array may be one element, or one of a row, repeated. */
 #define TERNARY_LOOP(name, T, expression)                                                              \
@@ -96,6 +96,11 @@ REPLACED(F64, double)
 #define XLOG1PY(S, T) TIMES_LOG(S, T, x, y, m_log1p_##S(y))
 #define ENTR(S, T) (x < 0 ? -(T)INFINITY : TIMES_LOG(S, T, -x, x, m_log_##S(x)))
 #define NDTR(S, T) ((T)0.5 * m_erfc_##S(x * (T)-0.70710678118654752440))
+#define I0(S, T) m_i0_##S(x)
+#define I0E(S, T) m_i0e_##S(x)
+#define I1(S, T) m_i1_##S(x)
+#define I1E(S, T) m_i1e_##S(x)
+#define TRIGAMMA(S, T) m_trigamma_##S(x)
 #define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
 #define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
 #define ADD_SCALED(S, T) (x + P(0, T) * y)
@@ -142,6 +147,11 @@ FUSED_1(hardshrink, HARDSHRINK)
 FUSED_1(sinc, SINC)
 FUSED_1(entr, ENTR)
 FUSED_1(ndtr, NDTR)
+FUSED_1(i0, I0)
+FUSED_1(i0e, I0E)
+FUSED_1(i1, I1)
+FUSED_1(i1e, I1E)
+FUSED_1(trigamma, TRIGAMMA)
 FUSED_TRUTH(isinf, ISINF)
 FUSED_TRUTH(isfinite, ISFINITE)
 FUSED_2(add_scaled, ADD_SCALED)
