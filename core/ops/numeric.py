@@ -28,7 +28,6 @@ from .copying import copy
 from .division import floor_divide, true_divide
 from .elementary import atan2, exp, exp2, log, log1p, sin, sqrt
 from .pointwise import abs, add, mul, neg, sub
-from .powers import power
 from .rules import are_alike, cast, check_tensor, elementwise, to_floating
 from .selection import choose, maximum, minimum
 
@@ -166,7 +165,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.ldexp(tp.tensor([1.0]), tp.tensor([1, 2, 3]))
     tensor([2., 4., 8.])
     """
-    return mul(input, power(2.0, other))
+    check_tensor(other, "ldexp", "other")
+    return mul(input, exp2(other))
 
 
 @composite(inplace=True)

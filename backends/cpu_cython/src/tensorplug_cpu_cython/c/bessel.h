@@ -1,6 +1,6 @@
 /* The modified Bessel functions of orders 0 and 1, and the trigamma function, made like those of vmath.h.
 
-   The polynomials are minimax fits (Remez) of relative error below 2^-28 (float) and 2^-57 (double). Errors in units
+   The polynomials are minimax fits (Remez) of relative error below 2^-28 (float) and 2^-56 (double). Errors in units
    in the last place: 4 of i0e and i1e, 5 of i0, i1 and trigamma, 7 of that at negative numbers in float. */
 #ifndef TENSORPLUG_BESSEL_H
 #define TENSORPLUG_BESSEL_H
@@ -152,7 +152,7 @@ INLINE double times_exp_F64(double y, double x) {
     return times_power_of_two_F64(y + y * reduced_expm1_F64(r), whole_F64(shifted));
 }
 
-/* Past NEAR t is in [-1, 1]. MOST is past the end of exp(a) / sqrt(a): I of it is infinite. Of exp(-a), only that of a < NEAR counts. */
+/* MOST is past the end of exp(a) / sqrt(a): I of it is infinite. */
 #define BESSEL(S, T, MOST)                                                                             \
     INLINE T m_i0e_##S(T x) {                                                                          \
         T a = C_##S(fabs)(x), c = a > BESSEL_NEAR ? BESSEL_NEAR : a, z = c * c;                \
