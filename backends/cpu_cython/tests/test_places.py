@@ -184,3 +184,24 @@ def test_rows():
     np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, -1, refuse), expected, atol=1e-3)
     expected[7] = 0
     np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, 7, refuse), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint8, np.complex128])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_one_number_into_rows(dtype, accumulate):
+    if accumulate and dtype is np.complex128:
+        dtype = np.int64
+    array = np.arange(7 * 37).reshape(7, 37).astype(dtype)
+    at = np.array([4, -6, 0, 4])
+    for target in (array, array[:, ::2], array.T):
+        expected = target.copy()
+        if accumulate:
+            np.add.at(expected, at, dtype(3))
+        else:
+            expected[at] = 3
+        number = np.asarray(3, dtype)
+        found = keyed.index_put(target, [at], number, accumulate, None)
+        np.testing.assert_array_equal(found, expected)
+        inside = target.copy(order="A")
+        keyed.index_put(inside, [at], number, accumulate, None, inside)
+        np.testing.assert_array_equal(inside, expected)

@@ -296,6 +296,16 @@ TAKE(16, uint128)
                             }                                                                          \
                             continue;                                                                  \
                         }                                                                              \
+                        if (p->data_strides[2] == sizeof(T) && !p->other_strides[2]) {                 \
+                            T *place = (T *)row;                                                       \
+                            const T given = AT(in, const T, 0);                                        \
+                            INDEPENDENT for (ptrdiff_t j = first; j < last; j++) {                     \
+                                const T old = place[j];                                                \
+                                (void)old;                                                             \
+                                place[j] = combined;                                                   \
+                            }                                                                          \
+                            continue;                                                                  \
+                        }                                                                              \
                         for (ptrdiff_t j = first; j < last; j++) {                                     \
                             T *place = &AT(row, T, j * p->data_strides[2]);                            \
                             const T old = *place;                                                      \
