@@ -26,6 +26,7 @@ DERIVATIVES = [
     derivative("_topk", input=_chosen),
     derivative("_kth_along", input=_chosen_along),
     derivative("_median_along", input=_chosen_along),
+    derivative("_mode_along", input=_chosen_along),
     derivative("_median_of_all", input=_shared),
     *not_differentiable("_order", "_top_places", "_nonzero"),
 ]

@@ -165,7 +165,13 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
         "histc", flat, None if from_data else min, None if from_data else max, 1.0
     )
     edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
-    return cast(_counts([flat], [edges], None, flat.dtype), input.dtype)
+    return cast(_even_counts(flat, edges), input.dtype)
+
+
+@composite(method=False)
+def _even_counts(values: Tensor, edges: Tensor) -> Tensor:
+    """Return how many of 1-d `values` stand between edges of their dtype, evenly far apart."""
+    return _counts([values], [edges], None, values.dtype)
 
 
 def _edges(
@@ -251,7 +257,10 @@ def histogram(
     _check_weight("histogram", input, weight, input._shape)
     flat = input.detach().reshape(-1)
     edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
-    hist = _counts([flat], [edges], None if weight is None else weight.reshape(-1), flat.dtype)
+    if weight is None and not isinstance(bins, TensorBase):
+        hist = _even_counts(flat, edges)
+    else:
+        hist = _counts([flat], [edges], None if weight is None else weight.reshape(-1), flat.dtype)
     return results.histogram(_density(hist, [edges]) if density else hist, edges)
 
 

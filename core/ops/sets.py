@@ -214,7 +214,13 @@ def isin(
     if tests._shape[0] == 0:
         found = _ZEROS.call(searched._shape, dtype=bool_, device=device)
     else:
-        tests = tests.gather(0, _order(tests, 0, False))
-        place = _positions(tests, searched, False).clamp(max=tests._shape[0] - 1)
-        found = tests.index_select(0, place.reshape(-1)).reshape(searched._shape) == searched
+        found = _among(searched, tests)
     return ~found if invert else found
+
+
+@composite(method=False)
+def _among(elements: Tensor, tests: Tensor) -> Tensor:
+    """Return for each element whether it is among 1-d `tests` of its dtype, of which there are some."""
+    tests = tests.gather(0, _order(tests, 0, False))
+    place = _positions(tests, elements, False).clamp(max=tests._shape[0] - 1)
+    return tests.index_select(0, place.reshape(-1)).reshape(elements._shape) == elements

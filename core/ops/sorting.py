@@ -326,12 +326,18 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     values=tensor(2),
     indices=tensor(2))
     """
+    dim = _prepare("mode", input, dim)
+    if not input._shape:
+        return results.mode(*pick(input, dim, _order(input, dim, False), keepdim))
+    return results.mode(*_mode_along(input, dim, bool(keepdim)))
+
+
+@composite(method=False, outputs="values, indices")
+def _mode_along(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return :func:`mode` for canonical arguments, of which `input` has at least one dimension."""
     from .cumulative import _running_maximum
 
-    dim = _prepare("mode", input, dim)
     order = _order(input, dim, False)
-    if not input._shape:
-        return results.mode(*pick(input, dim, order, keepdim))
     size = input._shape[dim]
     ordered = input.detach().gather(dim, order)
     shape = [1] * len(input._shape)
@@ -344,7 +350,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     lengths = places - _running_maximum(run_starts, dim)
     # The first of the greatest is the end of the first of the longest runs.
     last = order.gather(dim, argmax(lengths, dim, True))
-    return results.mode(*pick(input, dim, last, keepdim))
+    return pick(input, dim, last, keepdim)
 
 
 @primitive("input", method=False)

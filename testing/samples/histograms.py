@@ -147,6 +147,17 @@ RECORDS = [
         skips=_SHAPE,
     ),
     OpRecord(
+        "_even_counts",
+        lambda make, dtype: [
+            Sample(make(50), make(9).sort()[0]),
+            Sample(make(0), make(4).sort()[0]),
+        ],
+        lambda a, edges: np.histogram(a, edges)[0],
+        dtypes=_WIDE,
+        gradient=False,
+        torch="",
+    ),
+    OpRecord(
         "histc",
         _histc_samples,
         _histc,

@@ -107,5 +107,17 @@ RECORDS = [
         skips=_DATA,
     ),
     OpRecord("_row_order", _row_samples, _row_order, dtypes=ORDERED, gradient=False, torch=""),
+    OpRecord(
+        "_among",
+        lambda make, dtype: [
+            Sample(make(3, 4, low=0, high=5), make(3, low=0, high=5)),
+            Sample(make(60, low=0, high=90), make(40, low=0, high=90)),
+            Sample(make(), make(1)),
+        ],
+        _isin,
+        dtypes=NUMBERED,
+        gradient=False,
+        torch="",
+    ),
     OpRecord("isin", _isin_samples, _isin, dtypes=NUMBERED, gradient=False, errors=_isin_errors),
 ]

@@ -312,6 +312,18 @@ RECORDS = [
         torch="",
         never_empty="median and nanmedian answer for no elements themselves",
     ),
+    OpRecord(
+        "_mode_along",
+        lambda make, dtype: [
+            Sample(make(9, low=0, high=3), 0, True),
+            Sample(make(3, 4), 0, False),
+            Sample(make(3, 4, low=0, high=2), 1, True),
+            Sample(make(0, 3), 1, False),
+        ],
+        _mode,
+        dtypes=NUMBERED,
+        torch="",
+    ),
     OpRecord("mode", _mode_samples, _mode, dtypes=ORDERED, errors=_dim_errors),
     OpRecord("nonzero", _public_nonzero_samples, _nonzero, gradient=False, skips=_DATA),
     OpRecord("_nonzero", nonzero_samples, _nonzero, gradient=False, torch="", skips=_DATA),

@@ -160,3 +160,65 @@ def test_occurrences(length, dtype):
     np.testing.assert_array_equal(found, np.bincount(array, minlength=40))
     with pytest.raises(IndexError, match="from 0 to 19"):
         selections.occurrences(np.asarray([3, 20], dtype), 20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("low", "high"), [(-2, 2), (0, 1e-3), (5, 5.000001), (-1e38, 3e38)])
+@pytest.mark.parametrize("bins", [1, 7, 5000])
+def test_even_counts(bins, low, high, dtype):
+    edges = np.linspace(low, high, bins + 1).astype(dtype)
+    rng = np.random.default_rng(0)
+    array = rng.uniform(low, high, 4000).astype(dtype)
+    array[:8] = [np.nan, np.inf, -np.inf, *np.nextafter(edges[[0, -1, 0, -1]], dtype(0)), 0]
+    array[8:1000] = rng.choice(edges, 992)
+    array = array[::2]
+    place = np.searchsorted(edges, array, "right") - 1
+    place[array == edges[-1]] = bins - 1
+    inside = (place >= 0) & (place < bins)
+    found = selections.even_counts(array, edges)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.bincount(place[inside], minlength=bins))
+
+
+def test_even_counts_of_an_endless_width():
+    edges = np.array([-1.5e308, 0, 1.5e308])
+    found = selections.even_counts(np.array([-1.0, 1e308, 0.0, -1.5e308, np.inf]), edges)
+    np.testing.assert_array_equal(found, [2, 2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.int16, np.uint8])
+def test_modes(dtype):
+    array = np.abs(numbers(5, 60, 4, dtype=np.float32, special=False) / 8).round().astype(dtype)
+    for dim in range(3):
+        values, places = selections.mode(array, dim, False)
+        for at in np.ndindex(values.shape):
+            row = np.moveaxis(array, dim, -1)[at]
+            found, counts = np.unique(row, return_counts=True)
+            assert values[at] == found[counts.argmax()]
+            assert places[at] == np.flatnonzero(row == values[at])[-1]
+        assert selections.mode(array, dim, True)[0].shape == np.expand_dims(values, dim).shape
+
+
+def test_modes_of_nan_and_zeros():
+    rows = np.array([[np.nan, np.nan, 1, 2, 2], [0.0, -0.0, np.nan, 1, 1]])
+    values, places = selections.mode(rows, 1, False)
+    np.testing.assert_array_equal(values, [2, 0])
+    np.testing.assert_array_equal(places, [4, 1])
+    values, places = selections.mode(np.full(3, np.nan), 0, False)
+    assert np.isnan(values)
+    assert places == 0
+    assert selections.mode(np.empty((0, 3)), 1, False)[0].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
+)
+@pytest.mark.parametrize("tests", [1, 5, 32, 33, 200])
+@pytest.mark.parametrize("length", [0, 3, 5000])
+def test_membership(length, tests, dtype):
+    array = numbers(length, 2, dtype=np.float32, special=False).clip(0, 50).astype(dtype)[:, 0]
+    given = numbers(2 * tests, dtype=np.float32, special=False).clip(0, 50).astype(dtype)[::2]
+    if dtype in (np.float32, np.float64):
+        array[::3], given[-1] = np.nan, np.nan
+    np.testing.assert_array_equal(selections.among(array, given), (array[:, None] == given).any(1))
+    assert np.asarray(selections.among(np.asarray(given[0]), given)).shape == ()

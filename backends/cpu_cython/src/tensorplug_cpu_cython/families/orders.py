@@ -27,6 +27,10 @@ def build(table: KernelTable) -> None:
     table.add("_kth_along", selections.kth, dtypes=NUMBERED)
     table.add("_median_along", selections.median, dtypes=NUMBERED)
     table.add("_median_of_all", selections.median_of_all, dtypes=NUMBERED)
-    table.add("_quantiles", selections.quantiles, dtypes=[d for d in FLOATS if d.itemsize > 2])
+    floats = [d for d in FLOATS if d.itemsize > 2]
+    table.add("_quantiles", selections.quantiles, dtypes=floats)
+    table.add("_even_counts", selections.even_counts, dtypes=floats)
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
     table.add("_occurrences", selections.occurrences, dtypes=whole)
+    table.add("_mode_along", selections.mode, dtypes=[*floats, *whole])
+    table.add("_among", selections.among, dtypes=[*floats, *whole])
