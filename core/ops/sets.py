@@ -49,14 +49,10 @@ def _starts(rows: Tensor) -> Tensor:
     return _CAT.call([first, differs])
 
 
-def _runs(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return, of runs of equal rows: where each starts, each row's run, each run's length."""
-    starts = _starts(rows)
-    heads = _nonzero(starts).reshape(-1)
-    run = starts.cumsum(0) - 1
-    ends = _CAT.call([heads, _FULL.call((1,), rows._shape[0], dtype=int64, device=rows.device)])
-    counts = ends.narrow(0, 1, heads._shape[0]) - heads
-    return heads, run, counts
+def _lengths(heads: Tensor, size: int) -> Tensor:
+    """Return how long each run is, of runs that start at `heads` and end where the next one starts."""
+    ends = _CAT.call([heads, _FULL.call((1,), size, dtype=int64, device=heads.device)])
+    return ends.narrow(0, 1, heads._shape[0]) - heads
 
 
 def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
@@ -73,12 +69,6 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
             f"applied; got shape {list(input._shape)}"
         )
     return input.movedim(dim, 0).reshape(input._shape[dim], math.prod(others)), dim
-
-
-def _chosen(values: Tensor, inverse: Tensor, counts: Tensor, want: tuple[bool, bool]) -> Any:
-    if not want[0] and not want[1]:
-        return values
-    return (values, *([inverse] if want[0] else []), *([counts] if want[1] else []))
 
 
 @composite()
@@ -120,14 +110,18 @@ def unique(
     rows, along = _as_rows(input, dim, "unique")
     order = _order(rows, 0, False) if dim is None else _row_order(rows.detach())
     ordered = rows.index_select(0, order)
-    heads, run, counts = _runs(ordered.detach())
+    starts = _starts(ordered.detach())
+    heads = _nonzero(starts).reshape(-1)
     # Of equal elements the first one stands for all.
     values = input.reshape(-1) if dim is None else input
-    values = values.index_select(along, order.index_select(0, heads))
-    inverse = _ZEROS.call(order._shape, dtype=int64, device=input.device).scatter(0, order, run)
-    if dim is None:
-        inverse = inverse.reshape(input._shape)
-    return _chosen(values, inverse, counts, (return_inverse, return_counts))
+    found = [values.index_select(along, order.index_select(0, heads))]
+    if return_inverse:
+        run = starts.cumsum(0) - 1
+        inverse = _ZEROS.call(order._shape, dtype=int64, device=input.device).scatter(0, order, run)
+        found.append(inverse.reshape(input._shape) if dim is None else inverse)
+    if return_counts:
+        found.append(_lengths(heads, starts._shape[0]))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 @composite()
@@ -162,10 +156,15 @@ def unique_consecutive(
     """
     check_tensor(input, "unique_consecutive")
     rows, along = _as_rows(input, dim, "unique_consecutive")
-    heads, run, counts = _runs(rows.detach())
-    values = (rows if dim is None else input).index_select(along, heads)
-    inverse = run.reshape(input._shape) if dim is None else run
-    return _chosen(values, inverse, counts, (return_inverse, return_counts))
+    starts = _starts(rows.detach())
+    heads = _nonzero(starts).reshape(-1)
+    found = [(rows if dim is None else input).index_select(along, heads)]
+    if return_inverse:
+        run = starts.cumsum(0) - 1
+        found.append(run.reshape(input._shape) if dim is None else run)
+    if return_counts:
+        found.append(_lengths(heads, starts._shape[0]))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 @composite(method=False)
