@@ -147,9 +147,7 @@ class Exchange(Differentiation):
         from copy import deepcopy
 
         clone = self.detach().clone()
-        result: Tensor = (
-            clone if type(self) is type(clone) else clone.as_subclass(type(self))
-        )
+        result: Tensor = clone if type(self) is type(clone) else clone.as_subclass(type(self))
         memo[id(self)] = result
         if self.requires_grad:
             result._state = TRACKED
