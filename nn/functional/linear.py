@@ -6,7 +6,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.current import current
 from tensorplug.core.dtypes import INTEGER, int64
 from tensorplug.core.layers import seen_by_layers
-from tensorplug.core.ops import einsum, zeros
+from tensorplug.core.ops import aminmax, einsum, zeros
 
 from ..ops import linear as ops
 from ..ops.embedding import embedding_rows
@@ -172,9 +172,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
     if not tensor.is_meta:
-        if int(tensor.min()) < 0:
+        smallest, largest = (int(extreme) for extreme in aminmax(tensor))
+        if smallest < 0:
             raise RuntimeError("Class values must be non-negative.")
-        largest = int(tensor.max())
         if num_classes == -1:
             num_classes = largest + 1
         elif largest >= num_classes:
@@ -182,4 +182,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                 f"Class values must be smaller than num_classes: {largest} is not below {num_classes}"
             )
     result = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
-    return result.scatter(-1, tensor.unsqueeze(-1), 1)
+    return result.scatter_(-1, tensor.unsqueeze(-1), 1)
