@@ -109,11 +109,14 @@ cdef void run_dense(
             run_flat(loop, data, strides, operands, count, parameters, grain)
 
 
+cdef inline bint alike(const np.npy_intp *a, const np.npy_intp *b, int dims) noexcept:
+    # NumPy has NULL for the shape of an array without dimensions, which memcmp must not be given.
+    return not dims or not memcmp(a, b, dims * sizeof(np.npy_intp))
+
+
 cdef inline bint of_one_shape(np.ndarray array, np.ndarray other) noexcept:
     cdef int dims = np.PyArray_NDIM(array)
-    return dims == np.PyArray_NDIM(other) and (
-        not dims or not memcmp(np.PyArray_DIMS(array), np.PyArray_DIMS(other), dims * sizeof(np.npy_intp))
-    )
+    return dims == np.PyArray_NDIM(other) and alike(np.PyArray_DIMS(array), np.PyArray_DIMS(other), dims)
 
 
 cdef bint takes(out, np.ndarray like, int number) noexcept:
@@ -176,9 +179,8 @@ cdef bint overlaps(np.ndarray array, np.ndarray out) noexcept:
     """Return whether writing into `out` may change what is still to be read of `array`."""
     if (
         np.PyArray_DATA(array) == np.PyArray_DATA(out)
-        and np.PyArray_NDIM(array) == np.PyArray_NDIM(out)
-        and not memcmp(np.PyArray_DIMS(array), np.PyArray_DIMS(out), np.PyArray_NDIM(array) * sizeof(np.npy_intp))
-        and not memcmp(np.PyArray_STRIDES(array), np.PyArray_STRIDES(out), np.PyArray_NDIM(array) * sizeof(np.npy_intp))
+        and of_one_shape(array, out)
+        and alike(np.PyArray_STRIDES(array), np.PyArray_STRIDES(out), np.PyArray_NDIM(array))
         and np.PyArray_ITEMSIZE(array) == np.PyArray_ITEMSIZE(out)
     ):
         return False
@@ -227,7 +229,7 @@ cdef object walk_over(
         result = new_array(descriptor, dims, shape, strides)
         walk.operands = count + 1
     else:
-        if np.PyArray_NDIM(result) != dims or memcmp(np.PyArray_DIMS(result), shape, dims * sizeof(np.npy_intp)):
+        if np.PyArray_NDIM(result) != dims or not alike(np.PyArray_DIMS(result), shape, dims):
             raise ValueError(f"out has shape {list(out.shape)}, the result {[shape[i] for i in range(dims)]}")
         fill_strides(&walk, count, result)
         walk.operands = count + 1
