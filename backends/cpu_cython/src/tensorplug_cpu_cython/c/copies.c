@@ -1,5 +1,6 @@
 #include "copies.h"
 
+#include "bytes.h"
 #include "parallel.h"
 
 /* How much of the result is written before the next piece's turn: it stays in the cache. */
@@ -19,7 +20,7 @@ static void copy_rows(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t f
     switch (bytes) {
         FIXED(1) FIXED(2) FIXED(4) FIXED(8) FIXED(12) FIXED(16) FIXED(24) FIXED(32)
         default:
-            for (ptrdiff_t r = 0; r < rows; r++) memcpy(to + r * to_step, from + r * from_step, (size_t)bytes);
+            for (ptrdiff_t r = 0; r < rows; r++) copy_bytes(to + r * to_step, from + r * from_step, bytes);
     }
 }
 

@@ -64,15 +64,8 @@ INLINE double m_atanh_F64(double x) {
 #define QUARTER_REST 0x1.1a62633145c07p-54
 #define THREE_EIGHTHS_REST 0x1.a79394c9e8a0ap-54 /* 3 pi / 4, of 3 (QUARTER / 2) as it is rounded */
 
-/* Of quotients above tan(pi/8) the rest to pi/4: their tangent is (low - high) / (low + high). */
-INLINE double m_atan2_F64(double y, double x) {
-    double ay = fabs(y), ax = fabs(x);
-    double low = ay < ax ? ay : ax, high = ay < ax ? ax : ay;
-    double scale = high > 1.0 ? 0.25 : 1.0; /* or the sum overflows */
-    int64_t near_one = low > 0.4142135623730951 * high || low == (double)INFINITY;
-    double top = near_one ? low * scale - high * scale : low;
-    double a = top / (near_one ? low * scale + high * scale : high);
-    a = high == 0.0 ? 0.0 : a;
+/* atan(a) of |a| <= tan(pi/8) */
+INLINE double atan_below_F64(double a) {
     double z = a * a;
     double q = 0x1.0b0dc43df7658p-6;
     q = q * z + -0x1.1b4f735b46817p-5;
@@ -86,7 +79,19 @@ INLINE double m_atan2_F64(double y, double x) {
     q = q * z + -0x1.249249248d93p-3;
     q = q * z + 0x1.9999999999955p-3;
     q = q * z + -0x1.5555555555555p-2;
-    double r = a + a * z * q;
+    return a + a * z * q;
+}
+
+/* Of quotients above tan(pi/8) the rest to pi/4: their tangent is (low - high) / (low + high). */
+INLINE double m_atan2_F64(double y, double x) {
+    double ay = fabs(y), ax = fabs(x);
+    double low = ay < ax ? ay : ax, high = ay < ax ? ax : ay;
+    double scale = high > 1.0 ? 0.25 : 1.0; /* or the sum overflows */
+    int64_t near_one = low > 0.4142135623730951 * high || low == (double)INFINITY;
+    double top = near_one ? low * scale - high * scale : low;
+    double a = top / (near_one ? low * scale + high * scale : high);
+    a = high == 0.0 ? 0.0 : a;
+    double r = atan_below_F64(a);
     r = low == (double)INFINITY ? 0.0 : r;
     /* Added once, to a multiple of pi/4. */
     double eighths = near_one ? 1.0 : 0.0;
@@ -98,7 +103,16 @@ INLINE double m_atan2_F64(double y, double x) {
     r = eighths * (0.5 * QUARTER) + (r + rest);
     return x != x || y != y ? x + y : copysign(r, y);
 }
-INLINE double m_atan_F64(double x) { return m_atan2_F64(x, 1.0); }
+/* By itself: of atan2(x, 1) the compiler makes branches. */
+INLINE double m_atan_F64(double x) {
+    double a = fabs(x);
+    int64_t near_one = a > 0.4142135623730951, large = a > 2.414213562373095;
+    double top = large ? -1.0 : near_one ? a - 1.0 : a;
+    double bottom = large ? a : near_one ? a + 1.0 : 1.0;
+    double eighths = large ? 2.0 : near_one ? 1.0 : 0.0;
+    double r = atan_below_F64(top / bottom);
+    return copysign(eighths * (0.5 * QUARTER) + (r + eighths * (0.5 * QUARTER_REST)), x);
+}
 
 /* (asin(s) - s) / s^3 of s^2 = z, z <= 1/4 */
 INLINE double asin_rest_F64(double z) {

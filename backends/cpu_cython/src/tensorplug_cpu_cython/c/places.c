@@ -1,5 +1,6 @@
 #include "places.h"
 
+#include "bytes.h"
 #include "parallel.h"
 
 typedef struct { uint64_t low, high; } uint128;
@@ -94,17 +95,6 @@ static int all_within(const int64_t *places, ptrdiff_t count, int64_t size, int6
 #else
 #define SCALAR __attribute__((noinline))
 #endif
-
-/* Rows of a table are short: copied here in lines, without a call for each. */
-static inline void copy_row(char *to, const char *from, ptrdiff_t bytes) {
-    if (bytes > 1024) {
-        memcpy(to, from, (size_t)bytes);
-        return;
-    }
-    ptrdiff_t i = 0;
-    for (; i + LINE <= bytes; i += LINE) memcpy(to + i, from + i, LINE);
-    if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
-}
 
 #define TAKE(W, T)                                                                                     \
     SCALAR static void take_##W(T *to, const T *from, const int64_t *places, ptrdiff_t count, int64_t wrap) { \
@@ -204,7 +194,7 @@ TAKE(16, uint128)
                 from += t * p->data_strides[1] + j * from_step;                                        \
                 to += j * to_step;                                                                     \
                 if (from_step == sizeof(T) && to_step == sizeof(T)) {                                  \
-                    copy_row(to, from, count * (ptrdiff_t)sizeof(T));                                  \
+                    copy_bytes(to, from, count * (ptrdiff_t)sizeof(T));                                \
                     continue;                                                                          \
                 }                                                                                      \
                 for (ptrdiff_t i = 0; i < count; i++) AT(to, T, i * to_step) = AT(from, const T, i * from_step); \
