@@ -113,6 +113,7 @@ RECORDS = [
             Sample(make(3, 4, low=0, high=5), make(3, low=0, high=5)),
             Sample(make(60, low=0, high=90), make(40, low=0, high=90)),
             Sample(make(), make(1)),
+            Sample(make(0, 3), make(2, low=0, high=5)),
         ],
         _isin,
         dtypes=NUMBERED,
