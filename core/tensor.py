@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from . import execution, operators, pointwise, tensor_base, tensor_operators
 from .devices import Device
@@ -20,8 +20,6 @@ from .pointwise import is_operand
 from .shapes import Size, as_shape
 from .tensor_base import TensorBase
 
-T = TypeVar("T")
-
 _handle = operators.handle
 ADJOINT = _handle("adjoint")
 MATRIX_H = _handle("matrix_H")
@@ -29,7 +27,6 @@ REAL = _handle("real")
 IMAG = _handle("imag")
 PERMUTE = _handle("permute")
 TRANSPOSE = _handle("transpose")
-VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
 
 

@@ -74,13 +74,7 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``forward(*args, **kwargs)``, with the hooks around it."""
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or global_hooks.any()
-        ):
+        if self._has_hooks():
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
