@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 DEVICE ?= cpu
+EVERY ?=
 PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
@@ -21,7 +22,7 @@ FOLDERS := src core autograd nn array_api optim amp data distributions testing p
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -30,6 +31,8 @@ help:
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
+	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
+	@echo '                        (EVERY="--every 20": a sample)'
 	@echo 'make fuzz               read 10,000 damaged and forged files'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
@@ -102,6 +105,13 @@ test-levels: $(CYTHON)/.cython
 # `make test` skips what needs CuPy and NVRTC.
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
+
+# CuPy as it is and the CUDA kernels, compiled for the host; see backends/cuda_cupy/tests/hosted.
+HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m pytest -p hosted.plugin
+test-cuda-hosted: $(CUDA)/.cuda
+	PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m hosted.build build/hosted
+	HOSTED_DEVICES=2 $(HOSTED) $(PYTEST_ARGS) backends/cuda_cupy/tests/test_device.py
+	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
@@ -197,7 +207,7 @@ $(OLDEST)/.oldest: pyproject.toml | $(OLDEST)/.made
 # CuPy without the toolkit's libraries, of which only the compiler is needed here.
 $(CUDA)/.cuda: pyproject.toml backends/cuda_cupy/pyproject.toml | $(CUDA)/.made
 	TENSORPLUG_PURE=1 $(CUDA)/bin/python $(PIP_INSTALL) --editable . pytest pytest-xdist 'setuptools>=77'
-	$(CUDA)/bin/python $(PIP_INSTALL) --editable backends/cuda_cupy 'cupy-cuda13x>=14' nvidia-cuda-nvrtc nvidia-cuda-runtime 'nvidia-cudnn-frontend>=1.14,<1.19'
+	$(CUDA)/bin/python $(PIP_INSTALL) --editable backends/cuda_cupy 'cupy-cuda13x>=14' nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt 'cython>=3.1' 'nvidia-cudnn-frontend>=1.14,<1.19'
 	@touch $@
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.

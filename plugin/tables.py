@@ -87,23 +87,23 @@ class KernelTable:
         >>> [kernel.priority for kernel in table.settled()]
         [0]
         """
-        settled: list[Kernel] = []
+        best: list[Kernel] = []
         for kernel in sorted(self.kernels, key=lambda kernel: -kernel.priority):
-            better = [
-                k
-                for k in settled
-                if k.op == kernel.op and (k.dtypes is None) == (kernel.dtypes is None)
-            ]
+            above = [k for k in best if k.op == kernel.op]
             dtypes = kernel.dtypes
-            if dtypes is None:
-                if better:
-                    continue
-            else:
-                dtypes = dtypes.difference(*[k.dtypes or () for k in better])
+            if any(
+                k.dtypes is None
+                and k.accepts is None
+                and (dtypes is None or k.priority > kernel.priority)
+                for k in above
+            ):
+                continue
+            if dtypes is not None:
+                dtypes = dtypes.difference(*[k.dtypes or () for k in above])
                 if not dtypes:
                     continue
-            settled.append(replace(kernel, dtypes=dtypes, priority=self.priority))
-        return settled
+            best.append(replace(kernel, dtypes=dtypes))
+        return [replace(kernel, priority=self.priority) for kernel in best]
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels)

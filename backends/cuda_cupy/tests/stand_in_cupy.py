@@ -179,4 +179,4 @@ def install():
     cublaslt.library = lambda: None
     convolution.convolve = cudnn_attention.forward = cudnn_attention.backward = lambda *_: False
     cublas = types.SimpleNamespace(gemmStridedBatchedEx=gemm_strided_batched)
-    gemm._libraries = types.SimpleNamespace(cublas=cublas)
+    gemm.cublas._libraries = types.SimpleNamespace(cublas=cublas)

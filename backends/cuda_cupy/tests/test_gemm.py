@@ -76,7 +76,8 @@ def stand_in(monkeypatch):
     )
     monkeypatch.setattr(gemm, "cp", arrays)
     cublas = types.SimpleNamespace(gemmStridedBatchedEx=gemm_strided_batched)
-    monkeypatch.setattr(gemm, "_libraries", types.SimpleNamespace(cublas=cublas))
+    monkeypatch.setattr(gemm.cublas, "cp", arrays)
+    monkeypatch.setattr(gemm.cublas, "_libraries", types.SimpleNamespace(cublas=cublas))
 
 
 def randoms(shape, dtype=np.float64, seed=0):

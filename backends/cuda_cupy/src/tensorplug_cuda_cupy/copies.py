@@ -1,4 +1,4 @@
-"""Copies between the host and the current device, in the order of the current stream.
+"""Copies between the host and the current device, in the order of the current stream, and between devices.
 
 The GPU reads and writes memory of the host by itself where it is page-locked. So a copy that is queued holds
 that memory until the stream has come past: until then the pool must not hand it out again. A copy from other
@@ -66,6 +66,26 @@ class Copies:
         if array.nbytes:
             cp.ascontiguousarray(array).data.copy_to_host_async(target.ctypes.data, array.nbytes)
             self._uses.hold(target, cp.cuda.get_current_stream())
+
+
+def to_device(array: Any, index: int) -> Any:
+    """Return a copy on another device, row by row.
+
+    CuPy queues such copies on the other device's stream, which knows nothing of what is queued on this one's.
+    So it is made to wait for that, and this one's for the copy, before memory is written or given away.
+    """
+    with array.device:
+        rows = cp.ascontiguousarray(array)
+        own = cp.cuda.get_current_stream()
+        computed = own.record(cp.cuda.Event(disable_timing=True))
+    with cp.cuda.Device(index):
+        other = cp.cuda.get_current_stream()
+        other.wait_event(computed)
+        result = rows.copy()
+        copied = other.record(cp.cuda.Event(disable_timing=True))
+    with array.device:
+        own.wait_event(copied)
+    return result
 
 
 def is_pinned(array: Any) -> bool:

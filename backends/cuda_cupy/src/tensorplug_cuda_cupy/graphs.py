@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
+import ctypes
+import gc
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from tensorplug.plugin import generator_of
 from . import replays
 from ._cupy import cp
 from .memory import allocator_of
+from .presence import DRIVER
 from .streams import Stream
 
 _WORDS_PER_BLOCK = 4
@@ -80,7 +85,7 @@ class CUDAGraph:
         cp.cuda.get_current_stream().synchronize()
         self._stream.synchronize()
         with ExitStack() as context:
-            context.enter_context(cp.cuda.using_allocator(allocator_of(self._pool)))
+            context.enter_context(cp.cuda.using_allocator(_unforbidden(allocator_of(self._pool))))
             context.enter_context(self._stream)
             replays.begin(shift)
             context.callback(replays.end)
@@ -133,6 +138,36 @@ class CUDAGraph:
         return self._pool
 
 
+def _unforbidden(allocate: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Let an allocator take new memory of the device during a capture, which CUDA's modes forbid.
+
+    They forbid it since it does not happen again at each replay. It need not: the graph keeps the memory.
+    """
+
+    def allocate_within(size: int) -> Any:
+        with _relaxed():
+            return allocate(size)
+
+    return allocate_within
+
+
+@contextmanager
+def _relaxed() -> Generator[None]:
+    """Return a context in which this thread's calls are not looked at by captures."""
+    exchange = _driver().cuThreadExchangeStreamCaptureMode
+    mode = ctypes.c_int(cp.cuda.runtime.streamCaptureModeRelaxed)
+    exchange(ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        exchange(ctypes.byref(mode))
+
+
+@cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL(DRIVER)
+
+
 class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
     """A context whose work is captured in a :class:`CUDAGraph`.
 
@@ -162,6 +197,7 @@ class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
             cuda_graph._stream = stream.raw
 
     def __enter__(self) -> None:
+        gc.collect()  # memory that garbage holds must not be freed during the capture
         cp.cuda.runtime.deviceSynchronize()
         self._graph.capture_begin(self._pool, self._mode)
 

@@ -8,6 +8,8 @@ import importlib.util
 import sys
 from typing import Any
 
+#: NVIDIA's driver, as the system's loader knows it.
+DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _INSTALL = "pip install 'tensorplug-cuda-cupy[cuda13]' (or [cuda12], as your driver is)"
 
 
@@ -20,12 +22,11 @@ def missing_package() -> str | None:
 
 def missing_driver() -> str | None:
     """Return that there is no NVIDIA driver, or None."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        ctypes.CDLL(name)
+        ctypes.CDLL(DRIVER)
     except OSError:
         return (
-            f"no NVIDIA driver was found ({name} cannot be loaded); install the driver of your GPU, and "
+            f"no NVIDIA driver was found ({DRIVER} cannot be loaded); install the driver of your GPU, and "
             "in a container start it with access to the GPU (--gpus all)"
         )
     return None

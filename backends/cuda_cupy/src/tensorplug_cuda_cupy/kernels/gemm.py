@@ -11,11 +11,9 @@ import numpy as np
 
 from tensorplug.plugin import COMPLEXES, FLOATS, KernelTable, broadcast_shapes
 
-from .. import cublaslt
-from .._cupy import LazyModule, cp
+from .. import cublas, cublaslt
+from .._cupy import cp
 from ..dtypes import name_of
-
-_libraries: Any = LazyModule("cupy_backends.cuda.libs")
 
 # Of cudaDataType_t, cublasComputeType_t and cublasGemmAlgo_t.
 _CUDA_TYPES = {
@@ -101,8 +99,8 @@ def product(a: Any, b: Any) -> Any:
     _, one, zero = _factors(name)
     kind = _CUDA_TYPES[name]
     # cuBLAS goes by columns: what it sees are the transposes, and (A B)' = B' A'.
-    _libraries.cublas.gemmStridedBatchedEx(
-        cp.cuda.device.get_cublas_handle(), turned_b, turned_a, n, m, k, one,
+    cublas.products(
+        turned_b, turned_a, n, m, k, one,
         b.data.ptr, kind, step_b, _batch_step(b),
         a.data.ptr, kind, step_a, _batch_step(a),
         zero, output.data.ptr, kind, n, m * n, count, _compute_type(name), _DEFAULT_ALGORITHM,

@@ -21,14 +21,16 @@ __device__ inline Block philox(ULong low, ULong high, ULong seed) {
 }
 
 // The words of a block, counted from (low, high). In a captured graph `shift` says how much further the
-// generator has come since, and in which bits its seed differs, so that each replay draws other numbers.
+// generator has come since, or how much less far, and in which bits its seed differs, so that each replay
+// draws other numbers.
 __device__ inline Block words_of(Long block, ULong seed, ULong low, ULong high, const ULong* shift) {
-    ULong forward = (ULong)block;
     if (shift) {
-        forward += shift[0];
+        ULong from = low + shift[0];
+        high += (ULong)(from < low) - (ULong)((Long)shift[0] < 0);
+        low = from;
         seed ^= shift[1];
     }
-    ULong lower = low + forward;
+    ULong lower = low + (ULong)block;
     return philox(lower, high + (lower < low ? 1 : 0), seed);
 }
 
