@@ -50,7 +50,8 @@ def includes() -> list[str]:
 
     toolkit = pathfinder.find_nvidia_header_directory("cudart")
     own = Path(cupy.__file__).parent / "_core" / "include"
-    return [f"-I{HERE}", f"-I{own}", f"-isystem{own}/cupy/_cccl/libcudacxx", f"-isystem{toolkit}"]
+    libraries = [f"-isystem{own}/cupy/_cccl/{name}" for name in ("libcudacxx", "thrust")]
+    return [f"-I{HERE}", f"-I{own}", *libraries, f"-isystem{toolkit}"]
 
 
 @cache

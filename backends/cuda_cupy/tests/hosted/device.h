@@ -251,3 +251,9 @@ HOSTED_BOTH(erfcinv, erfcinvf, hosted::inverse_erfc((double)x))
 HOSTED_BOTH(erfcx, erfcxf, hosted::scaled_erfc((double)x))
 HOSTED_BOTH(cyl_bessel_i0, cyl_bessel_i0f, hosted::bessel_i(0, (double)x))
 HOSTED_BOTH(cyl_bessel_i1, cyl_bessel_i1f, hosted::bessel_i(1, (double)x))
+
+// What CuPy's kernels include, here to be compiled once.
+#include <cupy/complex.cuh>
+#include <cupy/carray.cuh>
+#include <cupy/atomics.cuh>
+#include <cupy/math_constants.h>
