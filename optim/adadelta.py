@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import counted, rate, started
 from .fused_own_rates import adadelta_step, adadelta_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar, step_lists
+from .state import as_real, count_step, number, step_lists
 
 
 class Adadelta(Optimizer):
@@ -33,7 +34,7 @@ class Adadelta(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -91,7 +92,7 @@ class Adadelta(Optimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self._started(p) for p in parameters]
+        states = [self._started(p, group) for p in parameters]
         for state in states:
             count_step(state)
         params, grads, squares, accumulated = step_lists(
@@ -102,11 +103,11 @@ class Adadelta(Optimizer):
             number(group["lr"]), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
         )  # fmt: skip
 
-    def _started(self, parameter: Tensor) -> dict[str, Any]:
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a parameter, which is zero at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
+            state["step"] = started(parameter, group)
             state["square_avg"] = zeros_like(parameter, requires_grad=False)
             state["acc_delta"] = zeros_like(parameter, requires_grad=False)
         return state
@@ -115,12 +116,12 @@ class Adadelta(Optimizer):
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        state = self._started(parameter)
-        count_step(state)
+        state = self._started(parameter, group)
+        counted(state, parameter, group)
         parameter, gradient, square, accumulated = as_real(
             (parameter, gradient, state["square_avg"], state["acc_delta"])
         )
         adadelta_update(
             parameter, gradient, square, accumulated,
-            number(group["lr"]), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
+            rate(parameter, group), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
         )  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import float32
-from tensorplug.core.ops import full, zeros_like
+from tensorplug.core.ops import zeros_like
 
+from .amounts import is_there, kept_there
 from .fused import adam_step, adam_update
-from .fused_on_device import adam_step_on_device, is_there, rate_of
+from .fused_on_device import adam_step_on_device, rate_of
 from .groups import (
     check_betas,
     check_fused,
@@ -115,6 +115,8 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
         check_fused(self.param_groups)
 
+    _counts_together = True
+
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
@@ -130,8 +132,9 @@ class Adam(Optimizer):
         found = self.found_inf_of(parameters[0])
         if found is not None or is_there(states[0]["step"]):
             rate, lr = rate_of(group["lr"], parameters[0])
+            steps = [kept_there(s, "step", parameters[0]) for s in states]
             adam_step_on_device(
-                params, grads, averages, squares, largest, _steps_there(states, parameters[0]),
+                params, grads, averages, squares, largest, steps,
                 rate, found, lr, beta1, beta2, group["weight_decay"], group["eps"],
                 group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
             )  # fmt: skip
@@ -159,6 +162,9 @@ class Adam(Optimizer):
     ) -> None:
         """Update one parameter in place."""
         state = self._started(parameter, group)
+        if is_there(state["step"]) and not group["differentiable"]:
+            self.update_together([parameter], group)
+            return
         largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
         parameter, gradient, average, square, largest = as_real(
             (parameter, gradient, state["exp_avg"], state["exp_avg_sq"], largest)
@@ -170,12 +176,3 @@ class Adam(Optimizer):
             group["weight_decay"], group["eps"], group["maximize"],
             group["decoupled_weight_decay"], group["differentiable"],
         )  # fmt: skip
-
-
-def _steps_there(states: list[dict[str, Any]], parameter: Tensor) -> list[Tensor]:
-    """Return the counts of steps on a parameter's device, where a checkpoint may have left them elsewhere."""
-    for state in states:
-        step = state["step"]
-        if not isinstance(step, Tensor) or step.device is not parameter.device:
-            state["step"] = full((), number(step), dtype=float32, device=parameter.device)
-    return [state["step"] for state in states]

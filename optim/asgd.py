@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import counted, counts_there, kept_there, rate, started
 from .fused_own_rates import asgd_step, asgd_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar, step_lists
+from .state import as_real, count_step, number, step_lists
 
 
 class ASGD(Optimizer):
@@ -35,7 +36,7 @@ class ASGD(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -104,9 +105,9 @@ class ASGD(Optimizer):
         """Return the state of a parameter, whose average is not used at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
-            state["eta"] = scalar(number(group["lr"]))
-            state["mu"] = scalar(1.0)
+            state["step"] = started(parameter, group)
+            state["eta"] = started(parameter, group, number(group["lr"]))
+            state["mu"] = started(parameter, group, 1.0)
             state["ax"] = zeros_like(parameter, requires_grad=False)
         return state
 
@@ -116,15 +117,32 @@ class ASGD(Optimizer):
         state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
         state["mu"].fill_(1 / max(1, step - group["t0"]))
 
+    def _finished_one(
+        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Do the same on the parameter's device."""
+        step, lr = counted(state, parameter, group), rate(parameter, group)
+        assert isinstance(step, Tensor)
+        eta = lr / (step * (lr * group["lambd"]) + 1) ** group["alpha"]
+        kept_there(state, "eta", parameter).copy_(eta)
+        kept_there(state, "mu", parameter).copy_(1 / (step - group["t0"]).clamp(min=1))
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
         state = self._started(parameter, group)
-        parameter, gradient, average = as_real((parameter, gradient, state["ax"]))
+        there = counts_there(parameter, group)
+        eta, mu = (
+            kept_there(state, name, parameter) if there else number(state[name])
+            for name in ("eta", "mu")
+        )
+        place, gradient, average = as_real((parameter, gradient, state["ax"]))
         asgd_update(
-            parameter, gradient, average,
-            number(state["eta"]), number(state["mu"]),
+            place, gradient, average, eta, mu,
             group["lambd"], group["weight_decay"], group["maximize"],
         )  # fmt: skip
-        self._finished(state, group)
+        if there:
+            self._finished_one(parameter, state, group)
+        else:
+            self._finished(state, group)

@@ -45,6 +45,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum
 
+from .amounts import Amount, add, add_quotient
 from .fused_adam_variants import adamax_step, nadam_step, radam_step
 from .fused_own_rates import adadelta_step, adafactor_step, asgd_step, rprop_step
 from .state import number
@@ -299,7 +300,7 @@ def rmsprop_update(
     square: Tensor,
     mean: Tensor | None,
     buffer: Tensor | None,
-    lr: float,
+    lr: Amount,
     alpha: float,
     eps: float,
     weight_decay: float,
@@ -322,9 +323,9 @@ def rmsprop_update(
     denominator = variance.sqrt().add(eps)
     if buffer is not None:
         buffer.mul_(momentum).addcdiv_(gradient, denominator)
-        parameter.add_(buffer, alpha=-lr)
+        add(parameter, buffer, -lr)
     else:
-        parameter.addcdiv_(gradient, denominator, value=-lr)
+        add_quotient(parameter, gradient, denominator, -lr)
 
 
 FUSED: tuple[Any, ...] = (

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import maximum
+from tensorplug.core.ops import maximum, where
+
+from .amounts import Amount, add, add_quotient, correction, root
 
 
 @composite(name="optim.adamax_step", method=False, writes="params, exp_avgs, exp_infs")
@@ -46,8 +50,8 @@ def adamax_update(
     gradient: Tensor,
     average: Tensor,
     largest: Tensor,
-    step: float,
-    lr: float,
+    step: Amount,
+    lr: Amount,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -64,7 +68,7 @@ def adamax_update(
     largest.copy_(maximum(largest * beta2, gradient.abs().add_(eps)))
     if differentiable:  # later steps overwrite the averages that the derivative needs
         average, largest = average.clone(), largest.clone()
-    parameter.addcdiv_(average, largest, value=-lr / (1 - beta1**step))
+    add_quotient(parameter, average, largest, -lr / correction(beta1, step))
 
 
 @composite(name="optim.nadam_step", method=False, writes="params, exp_avgs, exp_avg_sqs")
@@ -108,7 +112,7 @@ def nadam_step(
         )  # fmt: skip
 
 
-def nadam_momentum(step: float, beta1: float, momentum_decay: float) -> float:
+def nadam_momentum(step: Amount, beta1: float, momentum_decay: float) -> Any:
     """Return the momentum of a step, which grows towards `beta1`."""
     return beta1 * (1.0 - 0.5 * 0.96 ** (step * momentum_decay))
 
@@ -118,9 +122,9 @@ def nadam_update(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    product: float,
-    step: float,
-    lr: float,
+    product: Amount,
+    step: Amount,
+    lr: Amount,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -137,9 +141,9 @@ def nadam_update(
     )  # fmt: skip
     momentum = nadam_momentum(step, beta1, momentum_decay)
     following = nadam_momentum(step + 1, beta1, momentum_decay)
-    denominator = (square / (1 - beta2**step)).sqrt() + eps
-    parameter.addcdiv_(gradient, denominator, value=-lr * (1.0 - momentum) / (1.0 - product))
-    parameter.addcdiv_(average, denominator, value=-lr * following / (1.0 - product * following))
+    denominator = (square / correction(beta2, step)).sqrt() + eps
+    add_quotient(parameter, gradient, denominator, -lr * (1.0 - momentum) / (1.0 - product))
+    add_quotient(parameter, average, denominator, -lr * following / (1.0 - product * following))
 
 
 @composite(name="optim.radam_step", method=False, writes="params, exp_avgs, exp_avg_sqs")
@@ -184,8 +188,8 @@ def radam_update(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    step: float,
-    lr: float,
+    step: Amount,
+    lr: Amount,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -199,18 +203,20 @@ def radam_update(
         parameter, gradient, average, square,
         lr, beta1, beta2, weight_decay, maximize, decoupled, differentiable,
     )  # fmt: skip
-    correction = 1 - beta2**step
+    correction2 = correction(beta2, step)
     longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * step * beta2**step / correction
-    rate = lr / (1 - beta1**step)
-    if length <= 5.0:
-        parameter.add_(average, alpha=-rate)
+    length: Any = longest - 2 * step * beta2**step / correction2
+    size = -lr / correction(beta1, step)
+    if not isinstance(length, Tensor) and length <= 5.0:
+        add(parameter, average, size)
         return
-    rectification = (
-        (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-    ) ** 0.5
+    rectification = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
     denominator = square.sqrt() + eps
-    parameter.addcdiv_(average, denominator, value=-rate * rectification * correction**0.5)
+    if isinstance(length, Tensor):  # both are computed, as only the device knows which it is
+        adapted = average / denominator * (rectification.clamp(min=0) * correction2).sqrt()
+        add(parameter, where(length > 5.0, adapted, average), size)
+    else:
+        add_quotient(parameter, average, denominator, size * root(rectification * correction2))
 
 
 def _with_moments(
@@ -218,7 +224,7 @@ def _with_moments(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    lr: float,
+    lr: Amount,
     beta1: float,
     beta2: float,
     weight_decay: float,

@@ -17,17 +17,16 @@ optim.adam_step_on_device params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.devices import CPU
 from tensorplug.core.dtypes import float32
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum, where
 
+from .amounts import correction, root
 from .fused import sgd_update
 
 
@@ -132,13 +131,8 @@ def adam_step_on_device(
             square = exp_avg_sqs[i].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
             if amsgrad:
                 square = max_exp_avg_sqs[i].copy_(maximum(max_exp_avg_sqs[i], square))
-            denominator = (square.sqrt() / _correction(beta2, step).sqrt()).add_(eps)
-            parameter.sub_(exp_avgs[i] / denominator * (size / _correction(beta1, step)))
-
-
-def _correction(beta: float, step: Any) -> Any:
-    """Return 1 - beta**step, in whose difference float32 would lose the digits of a beta near 1."""
-    return (step * math.log(beta)).expm1().neg() if beta > 0 else step.clamp(max=1)
+            denominator = (square.sqrt() / root(correction(beta2, step))).add_(eps)
+            parameter.sub_(exp_avgs[i] / denominator * (size / correction(beta1, step)))
 
 
 def rate_of(lr: float | Tensor, parameter: Tensor) -> tuple[Tensor | None, float]:
@@ -146,11 +140,6 @@ def rate_of(lr: float | Tensor, parameter: Tensor) -> tuple[Tensor | None, float
     if not isinstance(lr, Tensor):
         return None, float(lr)
     return lr.detach().reshape(()).to(parameter.device, float32), 0.0
-
-
-def is_there(value: Any) -> bool:
-    """Return whether a number is a tensor on a device that the host would have to wait for."""
-    return isinstance(value, Tensor) and value.device is not CPU
 
 
 ON_DEVICE: tuple[Any, ...] = (sgd_step_on_device, adam_step_on_device)

@@ -9,6 +9,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import ones_like
 
+from .amounts import Amount, add
+
 
 @composite(name="optim.adadelta_step", method=False, writes="params, square_avgs, acc_deltas")
 def adadelta_step(
@@ -42,7 +44,7 @@ def adadelta_update(
     gradient: Tensor,
     square: Tensor,
     accumulated: Tensor,
-    lr: float,
+    lr: Amount,
     rho: float,
     eps: float,
     weight_decay: float,
@@ -56,7 +58,7 @@ def adadelta_update(
     square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
     change = (accumulated + eps).sqrt() / (square + eps).sqrt() * gradient
     accumulated.mul_(rho).addcmul_(change, change, value=1 - rho)
-    parameter.add_(change, alpha=-lr)
+    add(parameter, change, -lr)
 
 
 @composite(
@@ -170,8 +172,8 @@ def asgd_update(
     parameter: Tensor,
     gradient: Tensor,
     average: Tensor,
-    eta: float,
-    mu: float,
+    eta: Amount,
+    mu: Amount,
     lambd: float,
     weight_decay: float,
     maximize: bool,
@@ -182,8 +184,10 @@ def asgd_update(
     if weight_decay != 0:
         gradient = gradient.add(parameter, alpha=weight_decay)
     parameter.mul_(1 - lambd * eta)
-    parameter.add_(gradient, alpha=-eta)
-    if mu == 1:
+    add(parameter, gradient, -eta)
+    if isinstance(mu, Tensor):
+        average.lerp_(parameter, mu.to(parameter.dtype))
+    elif mu == 1:
         average.copy_(parameter)
     else:
         average.add_(parameter - average, alpha=mu)

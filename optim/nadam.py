@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import Amount, counted, counts_there, kept_there, rate, started
 from .fused_adam_variants import nadam_momentum, nadam_step, nadam_update
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar, step_lists
+from .state import as_real, count_step, number, step_lists
 
 
 class NAdam(Optimizer):
@@ -37,7 +38,7 @@ class NAdam(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -100,7 +101,7 @@ class NAdam(Optimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self._started(p) for p in parameters]
+        states = [self._started(p, group) for p in parameters]
         params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
         counts = [self._count(s, group) for s in states]
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
@@ -110,12 +111,12 @@ class NAdam(Optimizer):
             group["eps"], group["maximize"], group["decoupled_weight_decay"],
         )  # fmt: skip
 
-    def _started(self, parameter: Tensor) -> dict[str, Any]:
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a parameter, which is zero at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
-            state["mu_product"] = scalar(1.0)
+            state["step"] = started(parameter, group)
+            state["mu_product"] = started(parameter, group, 1.0)
             state["exp_avg"] = zeros_like(parameter, requires_grad=False)
             state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
         return state
@@ -127,18 +128,28 @@ class NAdam(Optimizer):
         state["mu_product"] *= nadam_momentum(step, beta1, group["momentum_decay"])
         return number(state["mu_product"]), step
 
+    def _count_one(
+        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> tuple[Amount, Amount]:
+        """Return the same, on the parameter's device if its steps are counted there."""
+        if not counts_there(parameter, group):
+            return self._count(state, group)
+        step = counted(state, parameter, group)
+        momentum = nadam_momentum(step, number(group["betas"][0]), group["momentum_decay"])
+        return kept_there(state, "mu_product", parameter).mul_(momentum), step
+
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        state = self._started(parameter)
+        state = self._started(parameter, group)
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         parameter, gradient, average, square = as_real(
             (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
         )
         nadam_update(
             parameter, gradient, average, square,
-            *self._count(state, group),
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["momentum_decay"],
+            *self._count_one(parameter, state, group),
+            rate(parameter, group), beta1, beta2, group["weight_decay"], group["momentum_decay"],
             group["eps"], group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
         )  # fmt: skip

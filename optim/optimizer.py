@@ -214,11 +214,14 @@ class Optimizer:
 
     def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update the parameters of a group that have a gradient, together if the options let it."""
-        if updates_together(group):
+        if updates_together(group) and (self._counts_together or not group.get("capturable")):
             for together in by_kind(parameters):
                 self.update_together(together, group)
         else:
             self._update_each(parameters, group)
+
+    #: Whether the op that updates all parameters counts their steps on the device, with ``capturable``.
+    _counts_together: ClassVar[bool] = False
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device; a subclass with `foreach` does it in one op."""

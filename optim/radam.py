@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import counted, rate, started
 from .fused_adam_variants import radam_step, radam_update
 from .groups import check_betas, check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar, step_lists
+from .state import as_real, count_step, number, step_lists
 
 
 class RAdam(Optimizer):
@@ -35,7 +36,7 @@ class RAdam(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -97,7 +98,7 @@ class RAdam(Optimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self._started(p) for p in parameters]
+        states = [self._started(p, group) for p in parameters]
         params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         radam_step(
@@ -106,11 +107,11 @@ class RAdam(Optimizer):
             group["maximize"], group["decoupled_weight_decay"],
         )  # fmt: skip
 
-    def _started(self, parameter: Tensor) -> dict[str, Any]:
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a parameter, which is zero at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
+            state["step"] = started(parameter, group)
             state["exp_avg"] = zeros_like(parameter, requires_grad=False)
             state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
         return state
@@ -119,13 +120,13 @@ class RAdam(Optimizer):
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        state = self._started(parameter)
+        state = self._started(parameter, group)
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         parameter, gradient, average, square = as_real(
             (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
         )
         radam_update(
-            parameter, gradient, average, square, count_step(state),
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
+            parameter, gradient, average, square, counted(state, parameter, group),
+            rate(parameter, group), beta1, beta2, group["weight_decay"], group["eps"],
             group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
         )  # fmt: skip

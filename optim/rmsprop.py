@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import counted, rate, started
 from .fused import rmsprop_step, rmsprop_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, as_real_lists, count_step, number, scalar
+from .state import as_real, as_real_lists, count_step, number
 
 
 class RMSprop(Optimizer):
@@ -37,7 +38,7 @@ class RMSprop(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -118,7 +119,7 @@ class RMSprop(Optimizer):
         """Return the state of a parameter, which is zero at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
+            state["step"] = started(parameter, group)
             state["square_avg"] = zeros_like(parameter, requires_grad=False)
             if group["momentum"] > 0:
                 state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
@@ -131,7 +132,7 @@ class RMSprop(Optimizer):
     ) -> None:
         """Update one parameter in place."""
         state = self._started(parameter, group)
-        count_step(state)
+        counted(state, parameter, group)
         mean = state["grad_avg"] if group["centered"] else None
         buffer = state["momentum_buffer"] if group["momentum"] > 0 else None
         parameter, gradient, square, mean, buffer = as_real(
@@ -139,6 +140,6 @@ class RMSprop(Optimizer):
         )
         rmsprop_update(
             parameter, gradient, square, mean, buffer,
-            number(group["lr"]), group["alpha"], group["eps"],
+            rate(parameter, group), group["alpha"], group["eps"],
             group["weight_decay"], group["momentum"], group["maximize"], group["differentiable"],
         )  # fmt: skip

@@ -7,10 +7,11 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import full_like, zeros_like
 
+from .amounts import counted, started
 from .fused_own_rates import rprop_step, rprop_update
 from .groups import check_learning_rate, check_range
 from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, scalar, step_lists
+from .state import as_real, count_step, number, step_lists
 
 
 class Rprop(Optimizer):
@@ -31,7 +32,7 @@ class Rprop(Optimizer):
     foreach : bool, optional
         Whether one op updates all parameters, which a backend may do in one kernel; by default it does.
     capturable : bool
-        Accepted for torch's sake: whether a step can be captured in a graph is up to the backend.
+        Count the steps on the device, so that a step can be captured in a graph.
     differentiable : bool
         Record the update itself, for gradients through it; parameters must then be non-leaf
         tensors.
@@ -97,7 +98,7 @@ class Rprop(Optimizer):
         """Return the state of a parameter, whose step sizes are the learning rate at first."""
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = scalar(0.0)
+            state["step"] = started(parameter, group)
             state["prev"] = zeros_like(parameter, requires_grad=False)
             rate = number(group["lr"])
             value = complex(rate, rate) if parameter.is_complex() else rate
@@ -109,7 +110,7 @@ class Rprop(Optimizer):
     ) -> None:
         """Update one parameter in place."""
         state = self._started(parameter, group)
-        count_step(state)
+        counted(state, parameter, group)
         parameter, gradient, previous, size = as_real(
             (parameter, gradient, state["prev"], state["step_size"])
         )

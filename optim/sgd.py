@@ -7,8 +7,9 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
+from .amounts import is_there
 from .fused import sgd_step, sgd_update
-from .fused_on_device import is_there, rate_of, sgd_step_on_device
+from .fused_on_device import rate_of, sgd_step_on_device
 from .groups import (
     check_fused,
     check_implementation,

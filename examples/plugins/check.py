@@ -22,8 +22,8 @@ ENVIRONMENT = {"TENSORPLUG_PURE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEB
 
 # Of how many cases of the conformance suite one is taken. Of the ops of "quant" all are.
 EVERY = {
-    "tensorplug-jax": 400,  # XLA compiles each op for each shape
-    "tensorplug-opencl": 20,
+    "tensorplug-jax": 1000,  # XLA compiles each op for each shape
+    "tensorplug-opencl": 60,
     "tensorplug-quant": 1,
     "tensorplug-strict": 40,
 }

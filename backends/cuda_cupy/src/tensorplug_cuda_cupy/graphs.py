@@ -39,7 +39,7 @@ class CUDAGraph:
     the graph keeps; so inputs are written into the same tensors before each :meth:`replay`. Nothing within
     may wait for the device: no ``item()``, no copies to the host, no new kernels to compile, so run the
     same work once or twice before. Numbers that Python computes, such as a learning rate, stay as they
-    are; Adam and AdamW have ``capturable=True`` for that. Random numbers go on with each replay, as if the
+    are; optimizers have ``capturable=True`` for that. Random numbers go on with each replay, as if the
     work had been queued without a graph, where they come from the device's default generator.
     """
 
