@@ -12,48 +12,13 @@ except ImportError:
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture
-def on_host(monkeypatch):
-    """Let the kernels take NumPy's arrays and run the CUDA sources on the host."""
-    import host
-    import numpy as np
+@pytest.fixture(autouse=True, scope="session")
+def registered():
+    """Register the plugins where there is a device and the package is not installed."""
+    import tensorplug as tp
+    from tensorplug_cuda_cupy import amp, networks, optimizers, plugin
 
-    from tensorplug_cuda_cupy import sources
-    from tensorplug_cuda_cupy.kernels import (
-        activations,
-        adafactor,
-        amp,
-        attention,
-        batchnorm,
-        convolution,
-        cudnn_attention,
-        embedding,
-        gemm,
-        layouts,
-        losses,
-        more_optimizers,
-        networks,
-        optimizers,
-        positions,
-        random,
-        recurrent,
-        rownorm,
-        softmaxes,
-        unit_vectors,
-    )
-
-    host.compiler()
-    for module in (
-        activations, adafactor, amp, attention, batchnorm, convolution, embedding, gemm, layouts, losses,
-        networks, optimizers, positions, random, recurrent, rownorm, softmaxes, unit_vectors,
-    ):  # fmt: skip
-        monkeypatch.setattr(module, "cp", np)
-    for module in (more_optimizers, optimizers, positions):
-        monkeypatch.setattr(module, "address", lambda array: array.ctypes.data)
-    monkeypatch.setattr(sources, "launch", host.launch)
-    for module in (attention, convolution, networks):
-        monkeypatch.setattr(module, "matmul", np.matmul)
-    monkeypatch.setattr(networks, "product_with_bias", lambda *_: None)
-    for name in ("forward", "backward"):
-        monkeypatch.setattr(cudnn_attention, name, lambda *_: False)
-    monkeypatch.setattr(convolution, "convolve", lambda *_: False)
+    known = any(found.device == "cuda" for found in tp.plugins.installed())
+    if plugin.runtime.unavailable_reason() is None and not known:
+        for one in (plugin, networks, optimizers, amp):
+            tp.plugins.register(one)

@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from tensorplug_cuda_cupy.kernels import cudnn_attention
+from tensorplug_cuda_cupy.kernels import attention, cudnn_attention
 
 BATCH, HEADS, LENGTH, SOURCE, SIZE, VALUES = 2, 3, 16, 24, 8, 16
 
@@ -105,3 +105,19 @@ def test_the_user_may_turn_it_off(ran, monkeypatch):
     finally:
         tp.backends.cuda.enable_cudnn_sdp(True)
     assert cudnn_attention.forward(given, None, False, 0.5)
+
+
+def test_masks_are_made_finite(monkeypatch):
+    monkeypatch.setattr(attention, "cp", np)
+    query, key = np.zeros((2, 3, 4, 8), "f2"), np.zeros((2, 3, 5, 8), "f2")
+    allowed = np.ones((4, 5), bool)
+    allowed[2] = False
+    numbers, blocked = attention._finite_mask(allowed, query, key)
+    assert numbers.shape == (1, 1, 4, 5)
+    assert np.isfinite(numbers).all()
+    assert blocked.shape == (2, 3, 4)
+    assert blocked[1, 1].tolist() == [False, False, True, False]
+    added = np.full((2, 1, 1, 5), -np.inf, "f2")
+    numbers, blocked = attention._finite_mask(added, query, key)
+    assert numbers.shape == (2, 1, 4, 5)
+    assert blocked.all()

@@ -1,13 +1,12 @@
-"""Small modules of ``tp.cuda``: pools, ranges for profilers, figures of the card; over stand-ins."""
+"""Small modules of ``tp.cuda``: ranges for profilers, figures of the card; over stand-ins."""
 
-import contextlib
 import sys
 import types
 
 import pytest
 
 import tensorplug_cuda_cupy.nvtx as ranges
-from tensorplug_cuda_cupy import nvml, pools, streams
+from tensorplug_cuda_cupy import nvml, streams
 from tensorplug_cuda_cupy.names import NAMES
 
 # --- ranges -----------------------------------------------------------------------------------------
@@ -115,55 +114,3 @@ def test_figures_without_the_package_or_the_driver(card, monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(ModuleNotFoundError, match="pip install nvidia-ml-py"):
         nvml.temperature()
-
-
-# --- pools ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def allocators(monkeypatch):
-    used = []
-
-    class MemoryPool:
-        def __init__(self, allocator=None):
-            self.source = allocator
-
-        def malloc(self, size):
-            return size
-
-    @contextlib.contextmanager
-    def using_allocator(allocator):
-        used.append(allocator)
-        yield
-        used.append(None)
-
-    cuda = types.SimpleNamespace(
-        MemoryPool=MemoryPool,
-        using_allocator=using_allocator,
-        Device=lambda index: contextlib.nullcontext(index),
-        runtime=types.SimpleNamespace(getDevice=lambda: 0),
-    )
-    for module in (pools, streams):
-        monkeypatch.setattr(module, "cp", types.SimpleNamespace(cuda=cuda))
-    return used
-
-
-def test_memory_comes_from_a_pool(allocators):
-    pool = pools.MemPool()
-    with pools.use_mem_pool(pool):
-        assert allocators[0](5) == 5
-    assert allocators[1:] == [None]
-    assert pool.id.malloc(3) == 3
-    assert pools.MemPool("managed").id.source == "managed"
-    with pools.use_mem_pool(pool, "cuda:0"):
-        pass
-
-
-def test_pools_that_are_none(allocators):
-    with pytest.raises(RuntimeError, match="not supported"):
-        pools.MemPool(no_split=True)
-    with (
-        pytest.raises(TypeError, match=r"expects a tp\.cuda\.MemPool, got int"),
-        pools.use_mem_pool(3),
-    ):
-        pass

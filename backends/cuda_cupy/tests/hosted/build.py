@@ -92,6 +92,7 @@ def build(folder: Path) -> None:
         "-Wl,-soname,libcuda.so.1", "-pthread", "-ldl",
     )  # fmt: skip
     _library(folder, "cublas.cpp", "libcublas.so.13")
+    _library(folder, "cublaslt.cpp", "libcublasLt.so.13")
     _library(folder, "cufft.cpp", "libcufft.so.12")
     _library(folder, "thrust.cpp", "libthrust.so")
     if not (folder / "runtime.so").exists():

@@ -63,6 +63,9 @@ bool eager() {
     return at_once;
 }
 
+// How many calls have made the host wait for what is queued, as a GPU would have, too.
+unsigned long long waits = 0;
+
 cudaError_t failed(cudaError_t error) {
     if (error != cudaSuccess) last_error = error;
     return error;
@@ -447,6 +450,8 @@ cudaError_t launch(Function* function, Triple grid, Triple block, unsigned share
 
 }  // namespace
 
+extern "C" unsigned long long hosted_waits() { return waits; }
+
 int hosted::submit(void* stream, std::function<void()> work) {
     ENTER;
     return ::submit(stream_of(stream), std::move(work));
@@ -673,6 +678,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 cudaError_t cudaDeviceSynchronize() {
     ENTER;
     UNLESS_CAPTURING;
+    ++waits;
     run_device(current_device);
     return cudaSuccess;
 }
@@ -704,6 +710,7 @@ cudaError_t cudaMalloc(void** pointer, size_t size) {
 cudaError_t cudaFree(void* pointer) {
     ENTER;
     UNLESS_CAPTURING;
+    ++waits;
     if (const Block* block = block_at(pointer)) run_device(block->device);
     return release(pointer);
 }
@@ -717,6 +724,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned) {
 cudaError_t cudaFreeHost(void* pointer) {
     ENTER;
     UNLESS_CAPTURING;
+    ++waits;
     for (int device = 0; device < device_count(); ++device) run_device(device);
     return release(pointer);
 }
@@ -754,7 +762,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
         cudaError_t error = submit(stream, [=] { std::memmove(to, from, size); });
         if (error != cudaSuccess) return error;
     }
-    if (to_pageable) run_all(stream);
+    if (to_pageable) {
+        ++waits;
+        run_all(stream);
+    }
     return cudaSuccess;
 }
 
@@ -762,7 +773,10 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind k
     ENTER;
     UNLESS_CAPTURING;
     cudaError_t error = cudaMemcpyAsync(to, from, size, kind, nullptr);
-    if (error == cudaSuccess && !(is_of_device(to) && is_of_device(from))) run_all(null_stream(current_device));
+    if (error == cudaSuccess && !(is_of_device(to) && is_of_device(from))) {
+        ++waits;
+        run_all(null_stream(current_device));
+    }
     return error;
 }
 
@@ -787,7 +801,10 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
         for (size_t row = 0; row < height; ++row)
             std::memmove((char*)to + row * to_pitch, (const char*)from + row * from_pitch, width);
     });
-    if (error == cudaSuccess && (!block_at(to) || !block_at(from))) run_all(stream);
+    if (error == cudaSuccess && (!block_at(to) || !block_at(from))) {
+        ++waits;
+        run_all(stream);
+    }
     return error;
 }
 
@@ -854,6 +871,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (stream->capture) return failed(cudaErrorStreamCaptureUnsupported);
     UNLESS_CAPTURING;
+    ++waits;
     run_all(stream);
     return cudaSuccess;
 }
@@ -930,6 +948,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     UNLESS_CAPTURING;
     auto* event = (Event*)handle;
     if (event->capture) return failed(cudaErrorCapturedEvent);
+    ++waits;
     if (event->recorded.stream) run_until(event->recorded.stream, event->recorded.count);
     return cudaSuccess;
 }

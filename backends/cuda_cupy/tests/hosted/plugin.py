@@ -32,7 +32,7 @@ def activate(folder: Path) -> None:
     os.environ["HOSTED_FOLDER"] = str(folder)
     os.environ["CUPY_ACCELERATORS"] = ""
     os.environ["CUPY_CACHE_DIR"] = str(folder / "kernels")
-    for name in ("libcuda.so.1", "libcublas.so.13", "libcufft.so.12"):
+    for name in ("libcuda.so.1", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12"):
         if (folder / name).exists():
             ctypes.CDLL(str(folder / name), ctypes.RTLD_GLOBAL)
     sys.meta_path.insert(0, _Finder(folder / "runtime.so"))

@@ -16,11 +16,7 @@ typedef T P;
 typedef A P;
 #endif
 
-#ifdef HOST_SHIM
-#define LANES 4
-#else
 #define LANES 32
-#endif
 
 struct Images { Long samples, channels, positions, channels_last; };
 

@@ -3,16 +3,13 @@
 // A source is compiled once for each type of elements that is asked for, with these macros:
 //   T     the type of the elements: float, double, Half, BFloat16, an integer type
 //   A     the type to compute in: float for the halves and float, double for double
-// No header of the toolkit is included, so NVRTC alone suffices, and a C++ compiler can run the same
-// arithmetic on the host (tests/host_shim.h).
+// No header of the toolkit is included, so NVRTC alone suffices.
 #ifndef TENSORPLUG_PRELUDE
 #define TENSORPLUG_PRELUDE
 
-#ifndef HOST_SHIM
 #define SYNC __syncthreads()
 #define INFINITE __int_as_float(0x7f800000)
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
-#endif
 
 typedef long long Long;
 typedef unsigned long long ULong;
@@ -40,13 +37,9 @@ template <typename N> __device__ inline N load(N x) { return x; }
 __device__ inline float load(BFloat16 x) { return float_of((Word)x.bits << 16); }
 
 __device__ inline float load(Half x) {
-#ifndef HOST_SHIM
     float result;
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
     return result;
-#else
-    return half_to_float(x.bits);
-#endif
 }
 
 // store<T>(x) rounds to nearest, ties to even.
@@ -69,11 +62,7 @@ template <> struct Rounded<BFloat16> {
 template <> struct Rounded<Half> {
     static __device__ inline Half of(float x) {
         Half result;
-#ifndef HOST_SHIM
         asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
-#else
-        result.bits = float_to_half(x);
-#endif
         return result;
     }
 };

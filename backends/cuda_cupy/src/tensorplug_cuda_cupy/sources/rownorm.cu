@@ -2,11 +2,7 @@
 //
 // Element i has the weight i / repeat % weights, so that layer norm, group norm and instance norm are the same.
 
-#ifdef HOST_SHIM
-#define LANES 4
-#else
 #define LANES 32
-#endif
 
 struct Weights { Long count, repeat; };
 

@@ -1,12 +1,13 @@
-// Follows the documentation of cuBLASLt, over memory of the host: https://docs.nvidia.com/cuda/cublas/
+// The functions of cuBLASLt that linear layers take, as its documentation says; products go by columns.
 // Objects that are used after they were destroyed, wrong sizes and alignments that were not announced are errors.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 
+#include "driver.h"
+
 namespace {
-const int SUCCESS = 0, INVALID_VALUE = 7, NOT_SUPPORTED = 15;
+const int SUCCESS = 0, INVALID_VALUE = 7, INTERNAL_ERROR = 14;
 
 struct Product { int compute, scale, turn_a, turn_b; uint32_t epilogue; const void* bias; };
 struct Layout { int type; uint64_t rows, columns; int64_t step; };
@@ -15,7 +16,6 @@ struct Algorithm { uint64_t data[8]; };
 struct Heuristic { Algorithm algorithm; size_t workspace; int state; float waves; int reserved[4]; };
 
 std::set<const void*> alive;
-int refused = SUCCESS;  // what the next call answers
 
 template <typename Object> int made(Object** place, Object object) {
     *place = new Object(object);
@@ -53,12 +53,26 @@ void put(void* memory, int type, int64_t i, float value) {
     std::memcpy(&bits, &value, 4);
     ((uint16_t*)memory)[i] = (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+
+void multiply(const Product& p, const void* a, const Layout& la, const void* b, const Layout& lb, void* d,
+              const Layout& ld) {
+    int64_t m = ld.rows, n = ld.columns, k = p.turn_a ? la.rows : la.columns;
+    for (int64_t column = 0; column < n; ++column)
+        for (int64_t row = 0; row < m; ++row) {
+            float total = 0;
+            for (int64_t i = 0; i < k; ++i) {
+                int64_t at = p.turn_a ? row * la.step + i : i * la.step + row;
+                int64_t bt = p.turn_b ? i * lb.step + column : column * lb.step + i;
+                total += number(a, la.type, at) * number(b, lb.type, bt);
+            }
+            put(d, ld.type, column * ld.step + row, total + number(p.bias, ld.type, row));
+        }
+}
 }  // namespace
 
 extern "C" {
-int last_compute, last_turns;  // what was asked for last
-int64_t living() { return (int64_t)alive.size(); }
-void refuse(int status) { refused = status; }
+// How many objects have not been destroyed.
+int hosted_living() { return (int)alive.size(); }
 
 int cublasLtMatmulDescCreate(Product** place, int compute, int scale) {
     return made(place, Product{compute, scale, 0, 0, 1, nullptr});
@@ -98,7 +112,6 @@ int cublasLtMatmulAlgoGetHeuristic(
     for (const void* object : {(void*)p, (void*)a, (void*)b, (void*)c, (void*)d, (void*)preference})
         if (!alive.count(object)) return INVALID_VALUE;
     *count = 0;
-    if (a->columns == 13) return NOT_SUPPORTED;
     uint64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
     uint64_t k2 = p->turn_b ? b->columns : b->rows, n = p->turn_b ? b->rows : b->columns;
     if (k != k2 || d->rows != m || d->columns != n) return INVALID_VALUE;
@@ -119,29 +132,20 @@ int cublasLtMatmul(
     void* handle, Product* p, const void* alpha, const void* a, Layout* layout_a, const void* b,
     Layout* layout_b, const void* beta, const void* c, Layout* layout_c, void* d, Layout* layout_d,
     const Algorithm* algorithm, void* workspace, size_t size, void* stream) {
-    if (refused) { int status = refused; refused = SUCCESS; return status; }
-    if (!handle || !stream || *(const float*)alpha != 1 || *(const float*)beta != 0) return INVALID_VALUE;
+    for (const void* object : {(void*)p, (void*)layout_a, (void*)layout_b, (void*)layout_c, (void*)layout_d})
+        if (!alive.count(object)) return INVALID_VALUE;
+    if (!handle || *(const float*)alpha != 1 || *(const float*)beta != 0) return INVALID_VALUE;
     if (algorithm->data[5] != 77 || size != layout_d->rows || p->epilogue != 4 || !p->bias) return INVALID_VALUE;
     const void* places[] = {a, b, c, d};
     for (int i = 0; i < 4; ++i)
         if ((uint64_t)places[i] % algorithm->data[i]) return INVALID_VALUE;
     uint64_t aligned = algorithm->data[4] < 256 ? algorithm->data[4] : 256;
     if ((uint64_t)p->bias % aligned) return INVALID_VALUE;
-    std::memset(workspace, 1, size);
-    int64_t m = layout_d->rows, n = layout_d->columns, k = p->turn_a ? layout_a->rows : layout_a->columns;
-    for (int64_t row = 0; row < m; ++row)
-        for (int64_t column = 0; column < n; ++column) {
-            float total = 0;
-            for (int64_t i = 0; i < k; ++i) {
-                int64_t at = p->turn_a ? row * layout_a->step + i : i * layout_a->step + row;
-                int64_t bt = p->turn_b ? i * layout_b->step + column : column * layout_b->step + i;
-                total += number(a, layout_a->type, at) * number(b, layout_b->type, bt);
-            }
-            total += number(p->bias, layout_d->type, row);
-            put(d, layout_d->type, column * layout_d->step + row, total);
-        }
-    last_compute = p->compute;
-    last_turns = p->turn_a + 2 * p->turn_b;
-    return SUCCESS;
+    // What describes the product may change or go as soon as it is queued.
+    auto work = [=, product = *p, la = *layout_a, lb = *layout_b, ld = *layout_d] {
+        std::memset(workspace, 0xff, size);
+        multiply(product, a, la, b, lb, d, ld);
+    };
+    return hosted::submit(stream, work) ? INTERNAL_ERROR : SUCCESS;
 }
 }

@@ -1,0 +1,126 @@
+"""Streams, events and graphs: work is queued, and queued again as a whole."""
+
+import pytest
+from on_device import BUSY, needs_device
+
+import tensorplug as tp
+
+pytestmark = needs_device
+
+
+def test_streams_and_events():
+    side = tp.cuda.Stream()
+    begin, end = tp.cuda.Event(enable_timing=True), tp.cuda.Event(enable_timing=True)
+    x = tp.ones(1000, device="cuda")
+    side.wait_stream(tp.cuda.current_stream())
+    with tp.cuda.stream(side):
+        assert tp.cuda.current_stream() == side
+        begin.record()
+        y = x * 2
+        end.record()
+    assert tp.cuda.current_stream() != side
+    tp.cuda.current_stream().wait_stream(side)
+    assert y.sum().item() == 2000
+    end.synchronize()
+    assert end.query()
+    assert begin.elapsed_time(end) >= 0
+    with pytest.raises(RuntimeError, match="enable_timing=True"):
+        begin.elapsed_time(tp.cuda.Event())
+
+
+def test_a_graph_runs_again_on_new_input():
+    x = tp.zeros(100, device="cuda")
+    for _ in range(2):
+        y = (x * 2 + 1).sum()
+    graph = tp.cuda.CUDAGraph()
+    with tp.cuda.graph(graph):
+        y = (x * 2 + 1).sum()
+    for value in (0.0, 1.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.item() == 100 * (2 * value + 1)
+    with pytest.raises(RuntimeError, match="in use"):
+        graph.capture_begin()
+    graph.reset()
+    with pytest.raises(RuntimeError, match="holds nothing"):
+        graph.replay()
+
+
+def test_work_is_queued_and_not_waited_for():
+    a = tp.randn(BUSY, BUSY, device="cuda")
+    b = a @ a
+    tp.cuda.synchronize()
+    for _ in range(1000):
+        b = a @ a
+    assert not tp.cuda.current_stream().query()
+    assert b.shape == a.shape
+
+
+def test_random_numbers_of_a_graph_go_on():
+    x = tp.ones(1000, device="cuda")
+    tp.manual_seed(0)
+    expected = [tp.nn.functional.dropout(x).cpu() for _ in range(3)]
+    tp.nn.functional.dropout(x)
+    graph = tp.cuda.CUDAGraph()
+    with tp.cuda.graph(graph):
+        y = tp.nn.functional.dropout(x)
+    tp.manual_seed(0)
+    for right in expected:
+        graph.replay()
+        assert tp.equal(y.cpu(), right)
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_a_training_step_in_a_graph_follows_the_one_without(name):
+    options = {"lr": 0.01, **({"capturable": True} if name == "AdamW" else {"momentum": 0.9})}
+    found = []
+    for captured in (False, True):
+        tp.manual_seed(0)
+        model = tp.nn.Sequential(tp.nn.Linear(20, 30), tp.nn.GELU(), tp.nn.Linear(30, 5)).to("cuda")
+        optimizer = getattr(tp.optim, name)(model.parameters(), **options)
+        x, target = tp.randn(8, 20, device="cuda"), tp.randint(0, 5, (8,), device="cuda")
+
+        def step(model=model, optimizer=optimizer, x=x, target=target):
+            optimizer.zero_grad(set_to_none=False)
+            loss = tp.nn.functional.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        side = tp.cuda.Stream()
+        side.wait_stream(tp.cuda.current_stream())
+        with tp.cuda.stream(side):
+            for _ in range(3):
+                step()
+        tp.cuda.current_stream().wait_stream(side)
+        if captured:
+            graph = tp.cuda.CUDAGraph()
+            with tp.cuda.graph(graph):
+                loss = step()
+            for _ in range(4):
+                graph.replay()
+        else:
+            for _ in range(4):
+                loss = step()
+        found.append((loss.item(), [p.detach().cpu() for p in model.parameters()]))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        tp.testing.assert_close(one, other)
+
+
+def test_graphed_callables_follow_the_plain_module():
+    losses = []
+    for graphed in (False, True):
+        tp.manual_seed(0)
+        model = tp.nn.Sequential(tp.nn.Linear(20, 30), tp.nn.GELU(), tp.nn.Linear(30, 5)).to("cuda")
+        x = tp.randn(8, 20, device="cuda")
+        if graphed:
+            model = tp.cuda.make_graphed_callables(model, (x.clone(),))
+        optimizer = tp.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss = model(x + step).square().mean()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)

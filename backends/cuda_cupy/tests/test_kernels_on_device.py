@@ -1,0 +1,285 @@
+"""The kernels give what the CPU gives in float64, from whatever layout, in grids of whatever size."""
+
+import numpy as np
+import pytest
+from on_device import FLOATS, agree, integers, needs_device, randoms
+
+import tensorplug as tp
+from tensorplug_cuda_cupy import sources
+from tensorplug_cuda_cupy.kernels import activations, batchnorm, pooling
+
+pytestmark = needs_device
+ops = tp.ops
+
+
+def channels_last(x):
+    return x.movedim(1, -1).contiguous().movedim(-1, 1) if x.ndim > 2 else x
+
+
+def with_gaps(x):
+    return tp.stack([x, tp.full_like(x, float("nan"))], -1)[..., 0]
+
+
+LAYOUTS = {
+    "rows": tp.Tensor.contiguous,
+    "channels_last": channels_last,
+    "gaps": with_gaps,
+    "few_blocks": tp.Tensor.contiguous,
+}
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request, monkeypatch):
+    """Return how tensors lie; last, grids of few blocks whose threads loop, and indices of 64 bits."""
+    if request.param == "few_blocks":
+        monkeypatch.setattr(sources, "_MOST_BLOCKS", 1)
+        monkeypatch.setattr(batchnorm, "_LEAST", 64)
+        for module in (batchnorm, pooling):
+            monkeypatch.setattr(module, "is_wide", lambda *shapes: 1)
+    return LAYOUTS[request.param]
+
+
+def of_classes(loss, shape, weighted, reduction):
+    """Return a loss of classes and its gradient, one sample ignored, and their arguments."""
+
+    def both(x, g, target, weight):
+        options = (x, target, weight, -100, reduction)
+        return getattr(ops, loss)(*options), getattr(ops, f"{loss}_gradient")(g, *options)
+
+    def arguments():
+        target = integers(0, shape[1], (shape[0], *shape[2:]), 1)
+        target.reshape(-1)[1] = -100
+        weight = randoms(shape[1], seed=2).abs() + 0.5 if weighted else None
+        g = randoms(*(target.shape if reduction == "none" else ()), seed=3)
+        return randoms(*shape) * 4, g, target, weight
+
+    return both, arguments
+
+
+def pooled(dims, *, of):
+    """Return a pooling and its arguments: windows that leave out, overlap and stand over edges."""
+    size, kernel, stride, padding, dilation, ceil_mode = {
+        1: ((9,), (3,), (2,), (1,), (1,), False),
+        2: ((18, 17), (3, 2), (2, 1), (1, 0), (1, 2), True),
+        3: ((4, 5, 4), (2, 2, 3), (1, 2, 1), (0, 1, 1), (1, 1, 1), True),
+        "large": ((17, 19), (17, 18), (1, 1), (1, 1), (1, 1), False),
+    }[dims]
+    x = (4, 3, *size)
+    if of == "max":
+        return ops.max_pool, lambda: (randoms(*x), kernel, stride, padding, dilation, ceil_mode)
+    if of == "max_gradient":
+
+        def gradient():
+            values, places = ops.max_pool(randoms(*x), kernel, stride, padding, dilation, ceil_mode)
+            return randoms(*values.shape, seed=1), places, x
+
+        return ops.max_pool_gradient, gradient
+    include, divisor = {"avg": (False, None), "padded": (True, None), "divided": (True, 5)}[of]
+    options = (kernel, stride, padding, ceil_mode, include, divisor)
+
+    def both(x, g, *options):
+        y = ops.avg_pool(x, *options)
+        return y, ops.avg_pool_gradient(g, size, *options)
+
+    shape = ops.avg_pool(randoms(*x), *options).shape
+    return both, lambda: (randoms(*x), randoms(*shape, seed=1), *options)
+
+
+def adaptive(size, wanted):
+    def both(x, g):
+        return ops.adaptive_avg_pool(x, wanted), ops.adaptive_avg_pool_gradient(g, x.shape)
+
+    return both, lambda: (randoms(4, 33, *size), randoms(4, 33, *wanted, seed=1))
+
+
+def batch_norm(*shape):
+    def both(inputs, statistics, gradients):
+        back = ops.batch_normalize_gradient(*gradients, *inputs[:2], *statistics)
+        return *ops.batch_normalize(inputs, 1e-3), *back
+
+    def arguments():
+        inputs = [randoms(*shape) + 3, randoms(shape[1], seed=1), randoms(shape[1], seed=2)]
+        statistics = ops.batch_normalize(inputs, 1e-3)[1:]
+        return (
+            inputs,
+            statistics,
+            [randoms(*s, seed=3) / 8 for s in (shape, shape[1:2], shape[1:2])],
+        )
+
+    return both, arguments
+
+
+def channel_norm(affine, *shape):
+    def arguments():
+        numbers = [randoms(shape[1], seed=n) for n in range(1, 5)]
+        numbers[1] = numbers[1].abs() + 0.5
+        return [randoms(*shape), *numbers[: 4 if affine else 2]], 1e-3
+
+    return ops.channel_norm, arguments
+
+
+def row_norm(shape, length, weights, repeat, centred):
+    def all_four(g, x, weight, bias):
+        whole = (length, repeat, 1e-3, centred)
+        return (
+            ops.row_norm(x, length, 1e-3, centred),
+            ops.row_norm_gradient(g, x, length, 1e-3, centred),
+            ops.affine_row_norm([x, weight], *whole),
+            ops.affine_row_norm([x, weight, bias], *whole),
+            *ops.affine_row_norm_gradient(g, x, weight, *whole),
+        )
+
+    def arguments():
+        x, g = randoms(*shape) + 1, randoms(*shape, seed=1) / 8
+        return g, x, randoms(*weights, seed=2), randoms(*weights, seed=3)
+
+    return all_four, arguments
+
+
+def standardized(shape, dim):
+    def both(x, g, g_mean, g_rstd, output, rstd):
+        back = ops.standardize_gradient(g, g_mean, g_rstd, output, rstd, dim)
+        return *ops.standardize(x, dim, 1e-5), back
+
+    def arguments():
+        x = randoms(*shape)
+        output, mean, rstd = ops.standardize(x, dim, 1e-5)
+        return x, *[randoms(*t.shape, seed=4) for t in (output, mean, rstd)], output, rstd
+
+    return both, arguments
+
+
+def soft(shape, dim):
+    def all_four(x, g, result):
+        gradients = [
+            getattr(ops, f"_{n}_gradient")(g, result, dim) for n in ("softmax", "log_softmax")
+        ]
+        return x.softmax(dim), x.log_softmax(dim), *gradients
+
+    def arguments():
+        x = randoms(*shape)
+        x.reshape(-1)[:1] = float("-inf")
+        return x, randoms(*shape, seed=1), randoms(*shape, seed=2).softmax(dim)
+
+    return all_four, arguments
+
+
+def unit(shape, dim, eps):
+    def both(x, g):
+        return ops.unit_vectors(x, dim, eps), ops.unit_vectors_gradient(g, x, dim, eps)
+
+    return both, lambda: (randoms(*shape), randoms(*shape, seed=1))
+
+
+def lstm(n, h):
+    def both(gates, own, cell, g_hidden, g_state, state):
+        inputs = [gates, own, cell]
+        found = ops.lstm_cell(inputs)
+        return *found, *ops.lstm_cell_gradient(g_hidden, g_state, inputs, state)
+
+    def arguments():
+        inputs = [randoms(n, 4 * h), randoms(n, 4 * h, seed=1), randoms(n, h, seed=2)]
+        gradients = [randoms(n, h, seed=3), randoms(n, h, seed=4)]
+        return *inputs, *gradients, ops.lstm_cell(inputs)[1]
+
+    return both, arguments
+
+
+def gru(n, h):
+    def both(gates, own, hidden, g):
+        inputs = [gates, own, hidden]
+        return ops.gru_cell(inputs), *ops.gru_cell_gradient(g, inputs)
+
+    sizes = (3 * h, 3 * h, h, h)
+    return both, lambda: tuple(randoms(n, size, seed=i) for i, size in enumerate(sizes))
+
+
+def table(padding, by_frequency):
+    def both(weight, indices, g):
+        back = ops.embedding_rows_gradient(g, indices, 4, padding, by_frequency)
+        return ops.embedding_rows(weight, indices, padding, by_frequency), back
+
+    indices = tp.tensor([[0, 2, 2], [3, 0, 2]])
+    return both, lambda: (randoms(4, 150), indices, randoms(2, 3, 150, seed=1))
+
+
+def random_dropout(p):
+    def both(x):
+        seed, offset = 1234567890123, (1 << 64) - 3  # the counter's lower half wraps around
+        output, kept = ops.random_dropout(x, p, seed, offset)
+        parts = [ops.dropout_gradient(g, kept, p) for g in (x, x[:1])]
+        return output, kept, *parts
+
+    return both, lambda: (randoms(7, 130),)
+
+
+OPTIONS = {
+    "elu": (0.7, 1.1, 2.0), "hardsigmoid": (), "hardswish": (), "hardtanh": (-1.0, 1.5), "leaky_relu": (0.1,),
+    "log_sigmoid": (), "mish": (), "softplus": (2.0, 3.0), "threshold": (0.5, 7.0),
+}  # fmt: skip
+
+
+def activation(name):
+    def function(x):
+        return getattr(ops, name)(x, *OPTIONS[name])
+
+    def arguments():
+        x = randoms(5, 100) * 4
+        x[0, :3] = tp.tensor([np.nan, np.inf, -np.inf], dtype=tp.float64)
+        return (x,)
+
+    return function, arguments
+
+
+def slope(name):
+    op, options = getattr(ops, name), OPTIONS.get(name.removesuffix("_gradient"), ())
+    return lambda g, x: op(g, x, *options), lambda: (randoms(5, 100), randoms(5, 100, seed=1) * 4)
+
+
+def gelu(approximate):
+    def both(x, g):
+        return ops.gelu(x, approximate), ops.gelu_gradient(g, x, approximate), ops.silu(x)
+
+    return both, lambda: (randoms(5, 100) * 3, randoms(5, 100, seed=1))
+
+
+CASES = {
+    **{f"{name}": activation(name) for name in activations.FUNCTIONS},
+    **{f"{name}": slope(name) for name in (*activations.GRADIENTS, "silu_gradient")},
+    **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
+    **{f"softmax_{i}": soft(*case) for i, case in enumerate(
+        [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},
+    **{f"standardize_{i}": standardized(*case) for i, case in enumerate(
+        [((4, 700), (1,)), ((3, 4, 5, 6), (0, 2, 3)), ((2, 3, 4, 5), (1, 3)), ((3, 4), (0, 1))])},
+    **{f"batch_norm_{i}": batch_norm(*shape) for i, shape in enumerate(
+        [(60, 9), (3, 5, 7), (4, 3, 16, 15), (2, 70, 3, 3)])},
+    **{f"channel_norm_{i}_{affine}": channel_norm(affine, *shape) for affine in (False, True)
+       for i, shape in enumerate([(6, 9), (4, 3, 16, 5), (2, 70, 3, 3)])},
+    **{f"row_norm_{i}_{centred}": row_norm(*case, centred) for centred in (False, True)
+       for i, case in enumerate(
+           [((5, 37), 37, (37,), 1), ((200, 3, 4, 6), 24, (4, 6), 1), ((900,), 900, (900,), 1),
+            ((3, 6, 5, 2), 20, (6,), 10), ((3, 4, 7), 7, (4,), 7)])},
+    **{f"unit_vectors_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
+        [((5, 370), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1)])},
+    **{f"{of}_pool_{dims}": pooled(dims, of=of) for of in ("max", "max_gradient") for dims in (1, 2, 3)},
+    **{f"{of}_pool_{dims}": pooled(dims, of=of) for of in ("avg", "padded", "divided")
+       for dims in (1, 2, 3, "large")},
+    **{f"adaptive_{i}": adaptive(*case) for i, case in enumerate(
+        [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))])},
+    **{f"{loss}_{i}_{weighted}_{reduction}": of_classes(loss, shape, weighted, reduction)
+       for loss in ("class_cross_entropy", "class_nll_loss")
+       for i, shape in enumerate([(5, 4), (3, 900), (2, 4, 13, 13)])
+       for weighted, reduction in [(False, "mean"), (True, "mean"), (True, "sum"), (True, "none")]},
+    **{f"embedding_{padding}_{often}": table(padding, often) for padding in (-1, 2)
+       for often in (False, True)},
+    **{f"dropout_{p}": random_dropout(p) for p in (0.5, 0.1, 1.0, 0.0)},
+    "lstm": lstm(5, 70),
+    "gru": gru(4, 80),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("name", CASES)
+def test_kernels(name, dtype, layout):
+    op, arguments = CASES[name]
+    agree(op, arguments(), dtype, layout, times=4, equal_nan=True)
