@@ -110,7 +110,7 @@ test-cuda-compile: $(CUDA)/.cuda
 HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m pytest -p hosted.plugin
 test-cuda-hosted: $(CUDA)/.cuda
 	PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m hosted.build build/hosted
-	HOSTED_DEVICES=2 $(HOSTED) $(PYTEST_ARGS) backends/cuda_cupy/tests/test_device.py
+	HOSTED_DEVICES=2 $(HOSTED) -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 
 doctest: $(VENV)/.dev

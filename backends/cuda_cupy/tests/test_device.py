@@ -144,3 +144,7 @@ def test_two_devices():
     assert y.cpu().tolist() == (tp.arange(10.0) * 2).tolist()
     with tp.cuda.device(1):
         assert tp.zeros(1, device="cuda").device.index == 1
+    there = x.to("cuda:1")
+    x.fill_(7)  # after the copy, which the other device's stream makes
+    tp.cuda.synchronize(0)
+    assert there.tolist() == tp.arange(10.0).tolist()

@@ -1,64 +1,45 @@
-"""Graphed callables compute what their sources do, over graphs that run the work again when replayed."""
-
-import contextlib
+"""Graphed callables compute what their sources do, by graphs that are replayed."""
 
 import pytest
+from on_device import needs_device
 
 import tensorplug as tp
 from tensorplug_cuda_cupy import graphed
 
+pytestmark = needs_device
 
-class Again:
-    """Stands for a graph: does the work anew, into the memory that the capture used."""
 
-    def __init__(self, static, part):
-        self.static = static
-        self.part = part
-        self.replays = 0
+class Counted:
+    """A graph that counts its replays."""
+
+    def __init__(self, part, static, graph):
+        self.part, self.static, self.graph, self.replays = part, static, graph, 0
 
     def replay(self):
         self.replays += 1
-        # A module's own work, which the graphed one has taken the place of.
-        function = self.static._function
-        replaced = vars(function).pop("forward", None)
-        with tp.enable_grad():
-            found = self.static.call()
-            if self.part == "backward":
-                found = self.static.differentiate(found)
-        if replaced is not None:
-            function.forward = replaced
-        kept = self.static.outputs if self.part == "forward" else self.static.grad_inputs
-        with tp.no_grad():
-            for there, new in zip(kept, found, strict=True):
-                assert (there is None) == (new is None)
-                if there is not None:
-                    there.detach().copy_(new)
-
-
-class Stream:
-    def wait_stream(self, stream):
-        pass
+        self.graph.replay()
 
 
 @pytest.fixture
 def made(monkeypatch):
-    order = []
+    """Return the graphs in the order in which they are captured."""
+    order, capture = [], graphed.captured
 
     def captured(static, part, pool, stream):
-        assert pool == "memory"
-        if part == "forward":
-            static.outputs = static.call()
-        else:
-            static.grad_inputs = static.differentiate(static.outputs)
-        order.append((part, Again(static, part)))
-        return order[-1][1]
+        order.append(Counted(part, static, capture(static, part, pool, stream)))
+        return order[-1]
 
     monkeypatch.setattr(graphed, "captured", captured)
-    monkeypatch.setattr(graphed.graphs, "graph_pool_handle", lambda: "memory")
-    monkeypatch.setattr(graphed.streams, "Stream", Stream)
-    monkeypatch.setattr(graphed.streams, "current_stream", Stream)
-    monkeypatch.setattr(graphed.streams, "stream", lambda stream: contextlib.nullcontext())
     return order
+
+
+@pytest.fixture(autouse=True)
+def on_the_device():
+    """Make all tensors there."""
+    before = tp.get_default_device()
+    tp.set_default_device("cuda")
+    yield
+    tp.set_default_device(before)
 
 
 def network():
@@ -68,13 +49,12 @@ def network():
 
 def test_training_with_a_graphed_module(made):
     plain, module = network(), network()
-    assert tp.cuda is not None
     found = graphed.make_graphed_callables(module, (tp.randn(2, 4),))
     assert found is module
-    assert [part for part, _ in made] == ["forward", "backward"]
+    assert [graph.part for graph in made] == ["forward", "backward"]
     steps = [tp.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (plain, module)]
     for seed in range(4):
-        x = tp.randn(2, 4, generator=tp.Generator().manual_seed(seed))
+        x = tp.randn(2, 4, generator=tp.Generator("cuda").manual_seed(seed))
         losses = []
         for m, step in zip((plain, module), steps, strict=True):
             step.zero_grad()
@@ -85,13 +65,13 @@ def test_training_with_a_graphed_module(made):
         assert losses[0] == pytest.approx(losses[1])
     for one, other in zip(plain.parameters(), module.parameters(), strict=True):
         tp.testing.assert_close(one, other)
-    assert [graph.replays for _, graph in made] == [4, 4]
+    assert [graph.replays for graph in made] == [4, 4]
     module.eval()
     assert module(x).shape == (2, 3)
-    assert made[0][1].replays == 4  # as it was captured in training
+    assert made[0].replays == 4  # as it was captured in training
     module.train()
     module(x)
-    assert made[0][1].replays == 5
+    assert made[0].replays == 5
 
 
 def test_several_callables(made):
@@ -101,8 +81,8 @@ def test_several_callables(made):
         (tp.randn(2, 3, requires_grad=True), tp.randn(2, 3)),
     )
     one, other = graphed.make_graphed_callables((first, second), samples, num_warmup_iters=1)
-    assert [part for part, _ in made] == ["forward", "forward", "backward", "backward"]
-    assert made[2][1].static is made[1][1].static
+    assert [graph.part for graph in made] == ["forward", "forward", "backward", "backward"]
+    assert made[2].static is made[1].static
     x, b = tp.randn(2, 4), tp.randn(2, 3)
     y = one(x)
     result = other(y, b)
@@ -172,7 +152,7 @@ def test_what_is_refused(made):
 
 
 def test_autocast_must_not_keep_casts(made):
-    with tp.autocast("cpu", tp.bfloat16), pytest.raises(RuntimeError, match="cache_enabled=False"):
+    with tp.autocast("cuda", tp.bfloat16), pytest.raises(RuntimeError, match="cache_enabled=False"):
         graphed.make_graphed_callables(network(), (tp.ones(2, 4),))
-    with tp.autocast("cpu", tp.bfloat16, cache_enabled=False):
+    with tp.autocast("cuda", tp.bfloat16, cache_enabled=False):
         graphed.make_graphed_callables(network(), (tp.ones(2, 4),))

@@ -51,6 +51,19 @@ def test_memory_is_counted_and_given_back():
     assert tp.cuda.device_memory_used() == total - free
 
 
+def test_peaks_are_kept_apart():
+    tp.cuda.synchronize()
+    tp.cuda.empty_cache()
+    before, reserved = tp.cuda.memory_allocated(), tp.cuda.memory_reserved()
+    tp.cuda.reset_peak_memory_stats()
+    pair = [empty(4 * MIB) for _ in range(2)]
+    del pair
+    more = empty(5 * MIB)  # which neither of both blocks holds
+    assert tp.cuda.memory_allocated() == before + more.numel()
+    assert tp.cuda.max_memory_allocated() == before + 8 * MIB
+    assert tp.cuda.max_memory_reserved() == reserved + 13 * MIB
+
+
 def test_summary():
     assert "peak allocated" in tp.cuda.memory_summary()
     text = memory.summary({"peak_allocated": 5 << 30, "allocated": 3}, "cuda:0, GPU")

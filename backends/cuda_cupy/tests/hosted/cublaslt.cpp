@@ -2,12 +2,14 @@
 // Objects that are used after they were destroyed, wrong sizes and alignments that were not announced are errors.
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include "driver.h"
+#include "halves.h"
 
 namespace {
-const int SUCCESS = 0, INVALID_VALUE = 7, INTERNAL_ERROR = 14;
+const int SUCCESS = 0, INVALID_VALUE = 7, INTERNAL_ERROR = 14, NOT_SUPPORTED = 15;
 
 struct Product { int compute, scale, turn_a, turn_b; uint32_t epilogue; const void* bias; };
 struct Layout { int type; uint64_t rows, columns; int64_t step; };
@@ -15,15 +17,23 @@ struct Preference { uint64_t workspace; uint32_t alignment[4]; };
 struct Algorithm { uint64_t data[8]; };
 struct Heuristic { Algorithm algorithm; size_t workspace; int state; float waves; int reserved[4]; };
 
+std::mutex lock;
 std::set<const void*> alive;
+
+bool is_alive(const void* object) {
+    std::lock_guard locked(lock);
+    return alive.count(object);
+}
 
 template <typename Object> int made(Object** place, Object object) {
     *place = new Object(object);
+    std::lock_guard locked(lock);
     alive.insert(*place);
     return SUCCESS;
 }
 
 template <typename Object> int destroyed(Object* object) {
+    std::lock_guard locked(lock);
     if (!alive.erase(object)) return INVALID_VALUE;
     delete object;
     return SUCCESS;
@@ -35,27 +45,8 @@ int copied(void* place, size_t expected, const void* value, size_t size) {
     return SUCCESS;
 }
 
-size_t width(int type) { return type == 0 ? 4 : 2; }
-
-float number(const void* memory, int type, int64_t i) {
-    float result;
-    if (type == 0) return ((const float*)memory)[i];
-    if (type == 2) return (float)((const _Float16*)memory)[i];
-    uint32_t bits = (uint32_t)((const uint16_t*)memory)[i] << 16;
-    std::memcpy(&result, &bits, 4);
-    return result;
-}
-
-void put(void* memory, int type, int64_t i, float value) {
-    if (type == 0) { ((float*)memory)[i] = value; return; }
-    if (type == 2) { ((_Float16*)memory)[i] = (_Float16)value; return; }
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    ((uint16_t*)memory)[i] = (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-void multiply(const Product& p, const void* a, const Layout& la, const void* b, const Layout& lb, void* d,
-              const Layout& ld) {
+template <typename T>
+void multiply(const Product& p, const T* a, const Layout& la, const T* b, const Layout& lb, T* d, const Layout& ld) {
     int64_t m = ld.rows, n = ld.columns, k = p.turn_a ? la.rows : la.columns;
     for (int64_t column = 0; column < n; ++column)
         for (int64_t row = 0; row < m; ++row) {
@@ -63,9 +54,9 @@ void multiply(const Product& p, const void* a, const Layout& la, const void* b, 
             for (int64_t i = 0; i < k; ++i) {
                 int64_t at = p.turn_a ? row * la.step + i : i * la.step + row;
                 int64_t bt = p.turn_b ? i * lb.step + column : column * lb.step + i;
-                total += number(a, la.type, at) * number(b, lb.type, bt);
+                total += (float)a[at] * (float)b[bt];
             }
-            put(d, ld.type, column * ld.step + row, total + number(p.bias, ld.type, row));
+            d[column * ld.step + row] = (T)(total + (float)((const T*)p.bias)[row]);
         }
 }
 }  // namespace
@@ -79,7 +70,7 @@ int cublasLtMatmulDescCreate(Product** place, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(Product* object) { return destroyed(object); }
 int cublasLtMatmulDescSetAttribute(Product* p, int attribute, const void* value, size_t size) {
-    if (!alive.count(p)) return INVALID_VALUE;
+    if (!is_alive(p)) return INVALID_VALUE;
     switch (attribute) {
         case 3: return copied(&p->turn_a, 4, value, size);
         case 4: return copied(&p->turn_b, 4, value, size);
@@ -99,7 +90,7 @@ int cublasLtMatmulPreferenceCreate(Preference** place) {
 }
 int cublasLtMatmulPreferenceDestroy(Preference* object) { return destroyed(object); }
 int cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const void* value, size_t size) {
-    if (!alive.count(p)) return INVALID_VALUE;
+    if (!is_alive(p)) return INVALID_VALUE;
     if (attribute == 1) return copied(&p->workspace, 8, value, size);
     if (attribute >= 5 && attribute <= 8) return copied(&p->alignment[attribute - 5], 4, value, size);
     return INVALID_VALUE;
@@ -108,15 +99,16 @@ int cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const voi
 int cublasLtMatmulAlgoGetHeuristic(
     void* handle, Product* p, Layout* a, Layout* b, Layout* c, Layout* d, Preference* preference, int asked,
     Heuristic* found, int* count) {
-    if (!handle || asked < 1 || !preference->workspace || p->scale != 0) return INVALID_VALUE;
     for (const void* object : {(void*)p, (void*)a, (void*)b, (void*)c, (void*)d, (void*)preference})
-        if (!alive.count(object)) return INVALID_VALUE;
+        if (!is_alive(object)) return INVALID_VALUE;
+    if (!handle || asked < 1 || !preference->workspace || p->scale != 0) return INVALID_VALUE;
     *count = 0;
     uint64_t m = p->turn_a ? a->columns : a->rows, k = p->turn_a ? a->rows : a->columns;
     uint64_t k2 = p->turn_b ? b->columns : b->rows, n = p->turn_b ? b->rows : b->columns;
     if (k != k2 || d->rows != m || d->columns != n) return INVALID_VALUE;
     for (Layout* layout : {a, b, c, d})
         if (layout->step < (int64_t)layout->rows || layout->type != d->type) return INVALID_VALUE;
+    if (d->type != 0 && d->type != 2 && d->type != 14) return NOT_SUPPORTED;
     *found = Heuristic{};
     // The algorithm relies on what was said, and needs a byte for each row.
     for (int i = 0; i < 4; ++i) found->algorithm.data[i] = preference->alignment[i];
@@ -133,7 +125,7 @@ int cublasLtMatmul(
     Layout* layout_b, const void* beta, const void* c, Layout* layout_c, void* d, Layout* layout_d,
     const Algorithm* algorithm, void* workspace, size_t size, void* stream) {
     for (const void* object : {(void*)p, (void*)layout_a, (void*)layout_b, (void*)layout_c, (void*)layout_d})
-        if (!alive.count(object)) return INVALID_VALUE;
+        if (!is_alive(object)) return INVALID_VALUE;
     if (!handle || *(const float*)alpha != 1 || *(const float*)beta != 0) return INVALID_VALUE;
     if (algorithm->data[5] != 77 || size != layout_d->rows || p->epilogue != 4 || !p->bias) return INVALID_VALUE;
     const void* places[] = {a, b, c, d};
@@ -144,7 +136,10 @@ int cublasLtMatmul(
     // What describes the product may change or go as soon as it is queued.
     auto work = [=, product = *p, la = *layout_a, lb = *layout_b, ld = *layout_d] {
         std::memset(workspace, 0xff, size);
-        multiply(product, a, la, b, lb, d, ld);
+        auto go = [&]<typename T>(T* result) { multiply<T>(product, (const T*)a, la, (const T*)b, lb, result, ld); };
+        if (ld.type == 0) go((float*)d);
+        if (ld.type == 2) go((Half*)d);
+        if (ld.type == 14) go((BFloat16*)d);
     };
     return hosted::submit(stream, work) ? INTERNAL_ERROR : SUCCESS;
 }

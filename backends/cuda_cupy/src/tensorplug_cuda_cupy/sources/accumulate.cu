@@ -68,18 +68,16 @@ template <typename T, typename A> __device__ inline void combine_at(T* target, A
     }
 }
 
-// out[positions[i]] is combined with values[i]. Positions count elements of `size`; negative ones count from
-// the end, and those that are not there are left out.
+// out[positions[i]] is combined with values[i]; positions that are not among the `size` elements are left out.
 extern "C" __global__ void accumulate(
     T* out, const Long* positions, const T* values, Long count, Long size) {
     for (Long i = global_thread(); i < count * PARTS; i += all_threads()) {
         Long at = positions[i / PARTS];
-        if (at < 0) at += size;
         if (at >= 0 && at < size) combine_at(out + at * PARTS + i % PARTS, (A)load(values[i]));
     }
 }
 
-// out[rows[i]] is combined with values[i], both of `width` elements.
+// out[rows[i]] is combined with values[i], both of `width` elements; negative rows count from the end.
 extern "C" __global__ void accumulate_rows(
     T* out, const Long* rows, const T* values, Long count, Long width, Long size) {
     Long parts = width * PARTS;
