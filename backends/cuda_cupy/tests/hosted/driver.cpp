@@ -452,6 +452,12 @@ cudaError_t launch(Function* function, Triple grid, Triple block, unsigned share
 
 extern "C" unsigned long long hosted_waits() { return waits; }
 
+// How many bytes an argument of a kernel has; 0 where there is none.
+extern "C" size_t hosted_size_of(CUfunction function, int argument) {
+    const Kernel& kernel = *((Function*)function)->kernel;
+    return argument < kernel.count ? kernel.sizes[argument] : 0;
+}
+
 int hosted::submit(void* stream, std::function<void()> work) {
     ENTER;
     return ::submit(stream_of(stream), std::move(work));
