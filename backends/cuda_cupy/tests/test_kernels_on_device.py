@@ -56,33 +56,33 @@ def of_classes(loss, shape, weighted, reduction):
     return both, arguments
 
 
-def pooled(dims, *, of):
-    """Return a pooling and its arguments: windows that leave out, overlap and stand over edges."""
-    size, kernel, stride, padding, dilation, ceil_mode = {
-        1: ((9,), (3,), (2,), (1,), (1,), False),
-        2: ((18, 17), (3, 2), (2, 1), (1, 0), (1, 2), True),
-        3: ((4, 5, 4), (2, 2, 3), (1, 2, 1), (0, 1, 1), (1, 1, 1), True),
-        "large": ((17, 19), (17, 18), (1, 1), (1, 1), (1, 1), False),
-    }[dims]
-    x = (4, 3, *size)
-    if of == "max":
-        return ops.max_pool, lambda: (randoms(*x), kernel, stride, padding, dilation, ceil_mode)
-    if of == "max_gradient":
+# Size, kernel, stride, padding, dilation and ceil_mode: windows that leave out, overlap and stand over edges;
+# the last one of so many elements that a block shares them.
+WINDOWS = [
+    ((9,), (3,), (2,), (1,), (2,), False),
+    ((18, 17), (3, 2), (2, 1), (1, 0), (1, 2), True),
+    ((4, 5, 4), (2, 2, 3), (1, 2, 1), (0, 1, 1), (1, 1, 1), True),
+    ((17, 19), (17, 18), (1, 1), (1, 1), (1, 1), False),
+]
 
-        def gradient():
-            values, places = ops.max_pool(randoms(*x), kernel, stride, padding, dilation, ceil_mode)
-            return randoms(*values.shape, seed=1), places, x
 
-        return ops.max_pool_gradient, gradient
-    include, divisor = {"avg": (False, None), "padded": (True, None), "divided": (True, 5)}[of]
+def max_pool(size, *options):
+    def both(x, g):
+        values, places = ops.max_pool(x, *options)
+        return values, places, ops.max_pool_gradient(g, places, x.shape)
+
+    x = randoms(4, 3, *size)
+    return both, lambda: (x, randoms(*ops.max_pool(x, *options)[0].shape, seed=1))
+
+
+def avg_pool(include, divisor, size, kernel, stride, padding, _, ceil_mode):
     options = (kernel, stride, padding, ceil_mode, include, divisor)
 
-    def both(x, g, *options):
-        y = ops.avg_pool(x, *options)
-        return y, ops.avg_pool_gradient(g, size, *options)
+    def both(x, g):
+        return ops.avg_pool(x, *options), ops.avg_pool_gradient(g, size, *options)
 
-    shape = ops.avg_pool(randoms(*x), *options).shape
-    return both, lambda: (randoms(*x), randoms(*shape, seed=1), *options)
+    x = randoms(4, 3, *size)
+    return both, lambda: (x, randoms(*ops.avg_pool(x, *options).shape, seed=1))
 
 
 def adaptive(size, wanted):
@@ -244,8 +244,8 @@ def gelu(approximate):
 
 
 CASES = {
-    **{f"{name}": activation(name) for name in activations.FUNCTIONS},
-    **{f"{name}": slope(name) for name in (*activations.GRADIENTS, "silu_gradient")},
+    **{name: activation(name) for name in activations.FUNCTIONS},
+    **{name: slope(name) for name in (*activations.GRADIENTS, "silu_gradient")},
     **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
     **{f"softmax_{i}": soft(*case) for i, case in enumerate(
         [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},
@@ -261,9 +261,9 @@ CASES = {
             ((3, 6, 5, 2), 20, (6,), 10), ((3, 4, 7), 7, (4,), 7)])},
     **{f"unit_vectors_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
         [((5, 370), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1)])},
-    **{f"{of}_pool_{dims}": pooled(dims, of=of) for of in ("max", "max_gradient") for dims in (1, 2, 3)},
-    **{f"{of}_pool_{dims}": pooled(dims, of=of) for of in ("avg", "padded", "divided")
-       for dims in (1, 2, 3, "large")},
+    **{f"max_pool_{i}": max_pool(*case) for i, case in enumerate(WINDOWS)},
+    **{f"avg_pool_{i}_{include}_{divisor}": avg_pool(include, divisor, *case) for i, case in enumerate(WINDOWS)
+       for include, divisor in [(False, None), (True, None), (True, 5)]},
     **{f"adaptive_{i}": adaptive(*case) for i, case in enumerate(
         [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))])},
     **{f"{loss}_{i}_{weighted}_{reduction}": of_classes(loss, shape, weighted, reduction)

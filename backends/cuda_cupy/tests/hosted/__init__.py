@@ -4,7 +4,7 @@ CuPy's wheel runs as it is, but for one module: that of the CUDA runtime, in whi
 is built again upon the runtime and driver of `driver.cpp`. Their devices are the host's memory. Work that is
 queued waits until somebody waits for it, so that what reads, frees or writes too early fails. Kernels, those
 that CuPy writes as well as those of tensorplug, are compiled by g++ in place of NVRTC and run one block after
-another; cuBLAS, cuFFT and Thrust have short implementations that follow their documentation.
+another; cuBLAS, cuBLASLt, cuFFT and Thrust have short implementations that follow their documentation.
 
 What this shows: that the calls are right, and what they compute. What it cannot show: anything that is a
 GPU's own, from speed to the precision of its functions, what cuDNN, cuBLAS and CUB's compiled reductions
