@@ -262,8 +262,8 @@ CASES = {
     **{f"unit_vectors_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
         [((5, 370), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1)])},
     **{f"max_pool_{i}": max_pool(*case) for i, case in enumerate(WINDOWS)},
-    **{f"avg_pool_{i}_{include}_{divisor}": avg_pool(include, divisor, *case) for i, case in enumerate(WINDOWS)
-       for include, divisor in [(False, None), (True, None), (True, 5)]},
+    **{f"avg_pool_{i}_{include}_{divisor}": avg_pool(include, divisor, *case)
+       for include, divisor in [(False, None), (True, None), (True, 5)] for i, case in enumerate(WINDOWS)},
     **{f"adaptive_{i}": adaptive(*case) for i, case in enumerate(
         [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))])},
     **{f"{loss}_{i}_{weighted}_{reduction}": of_classes(loss, shape, weighted, reduction)
