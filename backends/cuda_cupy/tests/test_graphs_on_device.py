@@ -7,6 +7,21 @@ import tensorplug as tp
 
 pytestmark = needs_device
 
+# By the optimizer: its options where a graph is to capture a step.
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.01, "momentum": 0.9}),
+    ("Adam", {"foreach": False, "amsgrad": True, "capturable": True}),
+    ("AdamW", {"lr": 0.01, "capturable": True}),
+    *[
+        (name, {"weight_decay": 0.1, "capturable": True})
+        for name in ("Adadelta", "Adamax", "NAdam", "RAdam")
+    ],
+    ("RAdam", {"betas": (0.9, 0.99), "decoupled_weight_decay": True, "capturable": True}),
+    ("ASGD", {"lr": 0.05, "t0": 4.0, "capturable": True}),
+    ("RMSprop", {"momentum": 0.9, "centered": True, "capturable": True}),
+    ("Rprop", {"capturable": True}),
+]
+
 
 def test_streams_and_events():
     side = tp.cuda.Stream()
@@ -70,9 +85,8 @@ def test_random_numbers_of_a_graph_go_on():
         assert tp.equal(y.cpu(), right)
 
 
-@pytest.mark.parametrize("name", ["SGD", "AdamW"])
-def test_a_training_step_in_a_graph_follows_the_one_without(name):
-    options = {"lr": 0.01, **({"capturable": True} if name == "AdamW" else {"momentum": 0.9})}
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+def test_a_training_step_in_a_graph_follows_the_one_without(name, options):
     found = []
     for captured in (False, True):
         tp.manual_seed(0)
@@ -106,6 +120,24 @@ def test_a_training_step_in_a_graph_follows_the_one_without(name):
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
     for one, other in zip(found[0][1], found[1][1], strict=True):
         tp.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS[1:])
+def test_steps_and_rates_on_the_device_follow_the_host(name, options):
+    found = []
+    for device in ("cpu", "cuda"):
+        parameter = tp.linspace(-1, 1, 12, dtype=tp.float64).to(device).requires_grad_()
+        rate = tp.tensor(0.02, device=device)
+        given = {**options, "lr": rate, "capturable": device == "cuda"}
+        optimizer = getattr(tp.optim, name)([parameter], **given)
+        for number in range(12):
+            rate.fill_(0.02 / (1 + number))
+            optimizer.zero_grad()
+            (parameter.square() * (1 + number)).sum().backward()
+            optimizer.step()
+        found.append(parameter.detach().cpu())
+        assert optimizer.state[parameter]["step"].device.type == device
+    tp.testing.assert_close(*found, rtol=1e-5, atol=1e-6)  # the counts and rates are of float32
 
 
 def test_a_graph_keeps_the_memory_of_what_lies_between():

@@ -16,5 +16,7 @@ really do, and kernels that race.
     HOSTED_FOLDER=build/hosted pytest -p hosted.plugin --pyargs tensorplug.testing.conformance --device cuda
 
 Further variables: ``HOSTED_DEVICES``, how many there are; ``HOSTED_MEMORY_MB``, of each; ``HOSTED_EAGER=1``,
-to run at once what is queued; ``HOSTED_FLUSH=1``, to flush denormal numbers to zero.
+to run at once what is queued; ``HOSTED_REVERSE=1``, to run the last block and thread first;
+``HOSTED_GUARD=1``, to end the process where a kernel reaches beyond an array; ``HOSTED_FLUSH=1``, to flush
+denormal numbers to zero.
 """

@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <immintrin.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -99,10 +100,34 @@ bool is_of_device(const void* pointer) {
     return block && block->device >= 0;
 }
 
+// Whether memory ends where a page begins that nobody may touch, so that what reaches beyond ends the process.
+bool guarded() {
+    static const bool guard = number_of("HOSTED_GUARD", 0);
+    return guard;
+}
+
+constexpr size_t PAGE = 4096;
+
+size_t pages(size_t size) { return (size + PAGE - 1) / PAGE * PAGE; }
+
+void* reserve(size_t size) {
+    if (!guarded()) return std::aligned_alloc(512, (size + 511) / 512 * 512);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    auto* first = (char*)mmap(nullptr, pages(size) + PAGE, PROT_NONE, flags, -1, 0);
+    if (first == MAP_FAILED) return nullptr;
+    mprotect(first, pages(size), PROT_READ | PROT_WRITE);
+    return first + pages(size) - (size + 15) / 16 * 16;
+}
+
+void give_back(void* memory, size_t size) {
+    if (!guarded()) return std::free(memory);
+    munmap((void*)((uintptr_t)memory / PAGE * PAGE), pages(size) + PAGE);
+}
+
 // New memory holds NaNs, and integers nobody expects.
 cudaError_t allocate(void** pointer, size_t size, int device) {
     if (device >= 0 && in_use[device] + size > device_memory()) return failed(cudaErrorMemoryAllocation);
-    void* memory = std::aligned_alloc(512, (std::max<size_t>(size, 1) + 511) / 512 * 512);
+    void* memory = reserve(std::max<size_t>(size, 1));
     if (!memory) return failed(cudaErrorMemoryAllocation);
     std::memset(memory, 0xff, size);
     blocks[(uintptr_t)memory] = {size, device};
@@ -117,8 +142,8 @@ cudaError_t release(void* pointer) {
     if (found == blocks.end()) return failed(cudaErrorInvalidValue);
     if (found->second.device >= 0) in_use[found->second.device] -= found->second.size;
     std::memset(pointer, 0xfe, found->second.size);
+    give_back(pointer, std::max<size_t>(found->second.size, 1));
     blocks.erase(found);
-    std::free(pointer);
     return cudaSuccess;
 }
 
@@ -308,6 +333,12 @@ struct Denormals {
     ~Denormals() { _mm_setcsr(before); }
 };
 
+// Whether the last block and the last thread go first, so that what needs a certain order fails in one of both.
+unsigned turn(unsigned i, unsigned count) {
+    static const bool last_first = number_of("HOSTED_REVERSE", 0);
+    return last_first ? count - 1 - i : i;
+}
+
 void run_waiting_block(size_t size) {
     threads.resize(size);
     while (stacks.size() < size) stacks.push_back((unsigned char*)std::malloc(STACK));
@@ -328,11 +359,12 @@ void run_waiting_block(size_t size) {
     for (bool live = true; live;) {
         live = false;
         bool moved = false;
-        for (auto& thread : threads)
-            if (!thread.ended && thread.wait == Wait::nothing) {
-                go_on(thread);
-                moved = true;
-            }
+        for (size_t next = 0; next < size; ++next) {
+            Thread& thread = threads[turn(next, size)];
+            if (thread.ended || thread.wait != Wait::nothing) continue;
+            go_on(thread);
+            moved = true;
+        }
         for (size_t warp = 0; warp < size; warp += 32)
             moved |= release_those(warp, std::min(warp + 32, size), Wait::warp);
         moved |= release_those(0, size, Wait::block);
@@ -355,7 +387,7 @@ void run_kernel(const Kernel& kernel, Triple grid, Triple block, size_t shared, 
     for (unsigned z = 0; z < grid.z; ++z)
         for (unsigned y = 0; y < grid.y; ++y)
             for (unsigned x = 0; x < grid.x; ++x) {
-                hosted::block_index = {x, y, z};
+                hosted::block_index = {turn(x, grid.x), turn(y, grid.y), turn(z, grid.z)};
                 std::memset(memory.data(), 0xff, shared);
                 if (kernel.waits) {
                     run_waiting_block((size_t)block.x * block.y * block.z);
@@ -364,7 +396,7 @@ void run_kernel(const Kernel& kernel, Triple grid, Triple block, size_t shared, 
                 for (unsigned c = 0; c < block.z; ++c)
                     for (unsigned b = 0; b < block.y; ++b)
                         for (unsigned a = 0; a < block.x; ++a) {
-                            hosted::thread_index = {a, b, c};
+                            hosted::thread_index = {turn(a, block.x), turn(b, block.y), turn(c, block.z)};
                             kernel.call(arguments);
                         }
             }
