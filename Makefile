@@ -76,7 +76,7 @@ test-oldest: $(OLDEST)/.oldest
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 3
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 6
 
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.
