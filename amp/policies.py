@@ -53,12 +53,12 @@ CPU: dict[Policy, list[str]] = {
             )
         ],
     ],
-    "promote": ["cat", "index_copy", "stack"],
+    "promote": ["cat", "gru_cell", "index_copy", "lstm_cell", "stack"],
     "keep": ["matrix_exp"],
 }
 
 ACCELERATORS: dict[Policy, list[str]] = {
-    "lower": [*PRODUCTS, "addmv", "addr", "mv"],
+    "lower": [*PRODUCTS, "addmv", "addr", "gru_cell", "lstm_cell", "mv"],
     "float32": [
         *LOSSES,
         *_names(

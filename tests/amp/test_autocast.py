@@ -319,6 +319,21 @@ def test_modules_return_torchs_dtypes(name, arguments, shapes):
     assert dtypes(tp) == dtypes(torch)
 
 
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+def test_recurrent_networks_are_trained(name, dtype):
+    tp.manual_seed(0)
+    module, x = getattr(tp.nn, name)(6, 7), tp.randn(5, 4, 6)
+    module(x)[0].square().sum().backward()
+    expected = [p.grad for p in module.parameters()]
+    module.zero_grad()
+    with tp.autocast("cpu", dtype):
+        output = module(x)[0]
+    output.square().sum().backward()
+    for parameter, right in zip(module.parameters(), expected, strict=True):
+        tp.testing.assert_close(parameter.grad, right, rtol=0.1, atol=0.1)
+
+
 def test_names_of_a_device_type():
     from tensorplug.cpu.amp import GradScaler, autocast
 
