@@ -7,11 +7,12 @@ memory goes through a block of page-locked memory, and may be forgotten by the c
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from . import waits
+from . import captures, waits
 from ._cupy import cp
 from .uses import Uses
 
@@ -31,7 +32,8 @@ class Copies:
     def pinned(self, like: Any) -> Any:
         """Return a new array in page-locked memory, of an array's shape, dtype and order of dimensions."""
         self._uses.release()
-        memory = cp.cuda.alloc_pinned_memory(max(like.nbytes, 1))
+        with captures.relaxed() if captures.underway() else nullcontext():
+            memory = cp.cuda.alloc_pinned_memory(max(like.nbytes, 1))
         order = sorted(range(like.ndim), key=lambda dim: (-abs(like.strides[dim]), dim))
         rows = np.ndarray([like.shape[dim] for dim in order], like.dtype, memory)
         return rows.transpose(np.argsort(order)) if order else rows
@@ -47,8 +49,14 @@ class Copies:
                 staged = self.pinned(array)
                 staged[...] = array
                 array = staged
-            made.data.copy_from_host_async(array.ctypes.data, array.nbytes)
-            self._uses.hold(array, cp.cuda.get_current_stream())
+            stream = cp.cuda.get_current_stream()
+            if straight:  # as CuPy's method, which refuses in a capture
+                kind = cp.cuda.runtime.memcpyHostToDevice
+                there, here = made.data.ptr, array.ctypes.data
+                cp.cuda.runtime.memcpyAsync(there, here, array.nbytes, kind, stream.ptr)
+            else:
+                made.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+            self._uses.hold(array, stream)
         return made
 
     def fetch(self, array: Any) -> Any:
@@ -64,8 +72,11 @@ class Copies:
     def fetch_into(self, array: Any, target: Any) -> None:
         """Queue a copy into a host array, row by row in page-locked memory."""
         if array.nbytes:
-            cp.ascontiguousarray(array).data.copy_to_host_async(target.ctypes.data, array.nbytes)
-            self._uses.hold(target, cp.cuda.get_current_stream())
+            stream, rows = cp.cuda.get_current_stream(), cp.ascontiguousarray(array)
+            kind = cp.cuda.runtime.memcpyDeviceToHost
+            here, there = target.ctypes.data, rows.data.ptr
+            cp.cuda.runtime.memcpyAsync(here, there, rows.nbytes, kind, stream.ptr)
+            self._uses.hold(target, stream)
 
 
 def to_device(array: Any, index: int) -> Any:

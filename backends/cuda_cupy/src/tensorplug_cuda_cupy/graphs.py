@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any
 
 import numpy as np
 
 from tensorplug.plugin import generator_of
 
-from . import replays
+from . import captures, replays, scalars
 from ._cupy import cp
 from .memory import allocator_of
-from .presence import DRIVER
-from .streams import Stream
+from .streams import Stream, current_stream
 
 _WORDS_PER_BLOCK = 4
 _MODES = {
@@ -29,7 +25,7 @@ _MODES = {
 
 def graph_pool_handle() -> Any:
     """Return memory that several graphs may share, for their ``pool``."""
-    return cp.cuda.MemoryPool()
+    return captures.pool()
 
 
 class CUDAGraph:
@@ -46,9 +42,11 @@ class CUDAGraph:
     def __init__(self) -> None:
         self._pool: Any = None
         self._graph: Any = None
-        self._stream: Any = None
+        self._stream: Stream | None = None
+        self._index = 0
         self._context: ExitStack | None = None
         self._random: tuple[Any, Any, int, int] | None = None
+        self._held: list[Any] = []  # memory from elsewhere that the work reads
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Begin to capture what this thread queues.
@@ -76,20 +74,25 @@ class CUDAGraph:
                 f"{capture_error_mode!r}"
             )
         mode = getattr(cp.cuda.runtime, _MODES[capture_error_mode])
-        self._pool = pool or cp.cuda.MemoryPool()
         if self._stream is None:
-            self._stream = cp.cuda.Stream(non_blocking=True)
-        shift = replays.Shift(cp.zeros(2, np.uint64))
-        generator = generator_of(f"cuda:{int(cp.cuda.runtime.getDevice())}")
-        self._random = (shift, generator, *generator.take(0))
-        cp.cuda.get_current_stream().synchronize()
-        self._stream.synchronize()
+            self._stream = Stream()
+        self._index = self._stream.device_index
         with ExitStack() as context:
-            context.enter_context(cp.cuda.using_allocator(_unforbidden(allocator_of(self._pool))))
+            context.enter_context(cp.cuda.Device(self._index))
+            current_stream().synchronize()
             context.enter_context(self._stream)
+            self._pool = captures.pool() if pool is None else pool
+            context.enter_context(cp.cuda.using_allocator(allocator_of(self._pool)))
+            shift = replays.Shift(cp.zeros(2, np.uint64))
+            generator = generator_of(f"cuda:{self._index}")
+            self._random = (shift, generator, *generator.take(0))
+            self._stream.synchronize()
             replays.begin(shift)
             context.callback(replays.end)
-            self._stream.begin_capture(mode)
+            self._held = scalars.living()
+            captures.begin(self._held)
+            context.callback(captures.end, self._held)
+            self._stream.raw.begin_capture(mode)
             self._context = context.pop_all()
 
     def capture_end(self) -> None:
@@ -98,16 +101,23 @@ class CUDAGraph:
         Raises
         ------
         RuntimeError
-            If none was begun.
+            If none was begun, or something within could not be captured: then the graph holds nothing.
         """
-        if self._context is None:
+        if self._context is None or self._stream is None:
             raise RuntimeError("capture_end(): no capture was begun")
         context, self._context = self._context, None
-        with context:
-            self._graph = self._stream.end_capture()
+        assert self._random is not None
+        shift, generator, *_ = self._random
+        generator.take(-shift.blocks * _WORDS_PER_BLOCK)  # no numbers were drawn yet
+        try:
+            with context:
+                self._graph = self._stream.raw.end_capture()
+        except BaseException:
+            self.reset()
+            raise
 
     def replay(self) -> None:
-        """Queue the work on the current stream.
+        """Queue the work on the current stream of the device on which it was captured.
 
         Raises
         ------
@@ -116,8 +126,9 @@ class CUDAGraph:
         """
         if self._graph is None:
             raise RuntimeError("replay(): the graph holds nothing; capture something first")
-        self._draw_on()
-        self._graph.launch()
+        with cp.cuda.Device(self._index):
+            self._draw_on()
+            self._graph.launch()
 
     def _draw_on(self) -> None:
         """Let the graph's random numbers go on from where the generator is now."""
@@ -125,47 +136,17 @@ class CUDAGraph:
         shift, generator, seed, first = self._random
         if shift.blocks:
             now, offset = generator.take(shift.blocks * _WORDS_PER_BLOCK)
-            # The capture took its numbers, too, but used none of them.
             shift.array[0].fill(np.uint64((offset - first) % (1 << 64)))
             shift.array[1].fill(np.uint64(now ^ seed))
 
     def reset(self) -> None:
         """Drop what was captured, and its memory."""
         self._graph = self._pool = self._random = None
+        self._held = []
 
     def pool(self) -> Any:
         """Return the memory of the graph, for graphs that share it."""
         return self._pool
-
-
-def _unforbidden(allocate: Callable[[int], Any]) -> Callable[[int], Any]:
-    """Let an allocator take new memory of the device during a capture, which CUDA's modes forbid.
-
-    They forbid it since it does not happen again at each replay. It need not: the graph keeps the memory.
-    """
-
-    def allocate_within(size: int) -> Any:
-        with _relaxed():
-            return allocate(size)
-
-    return allocate_within
-
-
-@contextmanager
-def _relaxed() -> Generator[None]:
-    """Return a context in which this thread's calls are not looked at by captures."""
-    exchange = _driver().cuThreadExchangeStreamCaptureMode
-    mode = ctypes.c_int(cp.cuda.runtime.streamCaptureModeRelaxed)
-    exchange(ctypes.byref(mode))
-    try:
-        yield
-    finally:
-        exchange(ctypes.byref(mode))
-
-
-@cache
-def _driver() -> ctypes.CDLL:
-    return ctypes.CDLL(DRIVER)
 
 
 class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
@@ -194,12 +175,24 @@ class graph(AbstractContextManager[None]):  # noqa: N801  torch's name
         self._pool = pool
         self._mode = capture_error_mode
         if stream is not None:
-            cuda_graph._stream = stream.raw
+            cuda_graph._stream = stream
 
     def __enter__(self) -> None:
         gc.collect()  # memory that garbage holds must not be freed during the capture
         cp.cuda.runtime.deviceSynchronize()
+        cp.get_default_memory_pool().free_all_blocks()  # the graph's pool takes its own
         self._graph.capture_begin(self._pool, self._mode)
 
-    def __exit__(self, *exc: object) -> None:
-        self._graph.capture_end()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._graph.capture_end()
+            return
+        with suppress(cp.cuda.runtime.CUDARuntimeError):  # which tells of no more than this error
+            self._graph.capture_end()
+        self._graph.reset()
+        if isinstance(error, RuntimeError) and "aptur" in str(error):
+            raise RuntimeError(
+                "graph(): what ran cannot be captured in a CUDA graph. Nothing within may wait for the "
+                "device, as item(), tolist(), cpu(), a truth value and ops whose shape depends on values "
+                f"do; and none may use a stream that does not wait for the captured one: {error}"
+            ) from error

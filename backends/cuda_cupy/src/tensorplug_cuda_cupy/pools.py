@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from . import captures
 from ._cupy import cp
 from .memory import allocator_of
 from .streams import _index
@@ -35,7 +36,7 @@ class MemPool:
     ) -> None:
         if use_on_oom or no_split:
             raise RuntimeError("MemPool(): use_on_oom and no_split are not supported, only False")
-        self._pool = cp.cuda.MemoryPool() if allocator is None else cp.cuda.MemoryPool(allocator)
+        self._pool = captures.pool(allocator)
 
     @property
     def id(self) -> Any:

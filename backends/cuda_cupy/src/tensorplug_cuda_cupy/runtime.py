@@ -19,7 +19,7 @@ from tensorplug.plugin import (
     wrap_integer,
 )
 
-from . import copies, presence, streams
+from . import copies, presence, scalars, streams
 from ._cupy import cp
 from .dtypes import BFLOAT16, DTYPES, NATIVES
 from .kernels.views import storage_offset
@@ -30,6 +30,16 @@ from .names import NAMES
 def _in_rows(array: Any, dtype: DType) -> Any:
     """Return a NumPy array, or a copy, whose elements lie row by row."""
     return np.asarray(array, NATIVES[dtype], order="C")
+
+
+def _filled(value: Number, dtype: DType) -> Any:
+    """Return a 0-d array of the current device and stream that a kernel writes."""
+    native = NATIVES[dtype]
+    with np.errstate(all="ignore"):
+        number = np.asarray(wrap_integer(value, dtype)).astype(native)
+    if native == BFLOAT16:
+        return cp.full((), int(number.view(np.uint16)), np.uint16).view(BFLOAT16)
+    return cp.full((), number.item(), native)
 
 
 # These take positions, which only the device could look at: see docs/gpu.md.
@@ -164,13 +174,7 @@ class CudaRuntime(DeviceRuntime):
 
     def scalar(self, value: Number, dtype: DType, index: int) -> Any:
         """Return a 0-d array; integers wrap around as in C. A kernel writes it: nothing waits for a copy."""
-        native = NATIVES[dtype]
-        with np.errstate(all="ignore"):
-            number = np.asarray(wrap_integer(value, dtype)).astype(native)
-        with self._on(index):
-            if native == BFLOAT16:
-                return cp.full((), int(number.view(np.uint16)), np.uint16).view(BFLOAT16)
-            return cp.full((), number.item(), native)
+        return scalars.number(lambda: _filled(value, dtype), index)
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Copy `source` into `target`."""
@@ -182,7 +186,8 @@ class CudaRuntime(DeviceRuntime):
     def from_host(self, array: Any, dtype: DType, index: int) -> Any:
         """Return a copy of a host array, queued through page-locked memory."""
         if not array.shape:
-            return self.scalar(array.item(), dtype, index)
+            with self._on(index):
+                return _filled(array.item(), dtype)
         with self._on(index):
             return self._copies.send(_in_rows(array, dtype), straight=False)
 
@@ -252,7 +257,7 @@ class CudaRuntime(DeviceRuntime):
             raise TypeError(
                 f"record_stream(): expects a tp.cuda.Stream, got {type(stream).__name__}"
             )
-        self._memory.uses.record(array, stream.raw)
+        self._memory.uses.record(array, stream)
 
     def synchronize(self, index: int) -> None:
         """Wait until everything queued on a GPU is done."""

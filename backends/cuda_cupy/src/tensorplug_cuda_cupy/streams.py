@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
+import importlib
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from . import scalars
 from ._cupy import cp
 
 
@@ -20,8 +22,12 @@ def _index(device: Any) -> int:
     return int(number) if number else cp.cuda.runtime.getDevice()
 
 
+def _device(index: int) -> Any:
+    return importlib.import_module("tensorplug").device(f"cuda:{index}")
+
+
 class Event:
-    """A mark in a stream.
+    """A mark in a stream; it belongs to the device of the first stream in which it is put.
 
     Parameters
     ----------
@@ -32,24 +38,57 @@ class Event:
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, **_: Any) -> None:
-        self.raw = cp.cuda.Event(block=blocking, disable_timing=not enable_timing)
         self._timed = enable_timing
+        self._blocking = blocking
+        self._index = -1
+        self.raw: Any = None  # CuPy's, once it is put into a stream
+
+    @property
+    def device(self) -> Any:
+        """The device of its stream; None before it is put into one."""
+        return None if self.raw is None else _device(self._index)
+
+    @property
+    def cuda_event(self) -> int:
+        """The address of the event, for other libraries; 0 before it is put into a stream."""
+        return 0 if self.raw is None else int(self.raw.ptr)
 
     def record(self, stream: Stream | None = None) -> None:
-        """Put the mark behind what is queued on a stream, by default the current one."""
-        self.raw.record((stream or current_stream()).raw)
+        """Put the mark behind what is queued on a stream, by default the current one.
+
+        Raises
+        ------
+        RuntimeError
+            If it was put into a stream of another device before.
+        """
+        stream = stream or current_stream()
+        index = stream.device_index
+        with cp.cuda.Device(index):
+            if self.raw is None:
+                self.raw = cp.cuda.Event(block=self._blocking, disable_timing=not self._timed)
+                self._index = index
+            elif index != self._index:
+                raise RuntimeError(
+                    f"Event.record(): event device {self._index} does not match recording stream's "
+                    f"device {index}; make another event for it"
+                )
+            self.raw.record(stream.raw)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Make what is queued on a stream from now on wait for the mark."""
-        (stream or current_stream()).raw.wait_event(self.raw)
+        stream = stream or current_stream()
+        if self.raw is not None:
+            with cp.cuda.Device(stream.device_index):
+                stream.raw.wait_event(self.raw)
 
     def query(self) -> bool:
         """Return whether all before the mark is done."""
-        return bool(self.raw.done)
+        return self.raw is None or bool(self.raw.done)
 
     def synchronize(self) -> None:
         """Wait until all before the mark is done."""
-        self.raw.synchronize()
+        if self.raw is not None:
+            self.raw.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds between this mark and another.
@@ -57,12 +96,14 @@ class Event:
         Raises
         ------
         RuntimeError
-            If one of them was made without ``enable_timing=True``.
+            If one of them was made without ``enable_timing=True``, or is in no stream.
         """
         if not (self._timed and end_event._timed):
             raise RuntimeError(
                 "elapsed_time(): both events must be created with argument 'enable_timing=True'"
             )
+        if self.raw is None or end_event.raw is None:
+            raise RuntimeError("elapsed_time(): both events must be recorded before")
         return float(cp.cuda.get_elapsed_time(self.raw, end_event.raw))
 
 
@@ -81,8 +122,10 @@ class Stream:
     """
 
     def __init__(self, device: Any = None, priority: int = 0, *, raw: Any = None) -> None:
+        # CuPy's default stream is one object for all devices, which means that of the current one.
+        self._index = int(_index(device))
         if raw is None:
-            with cp.cuda.Device(_index(device)):
+            with cp.cuda.Device(self._index):
                 raw = cp.cuda.Stream(non_blocking=True, priority=priority)
         self.raw = raw
         self._outer: list[Any] = []
@@ -95,16 +138,22 @@ class Stream:
     @property
     def device_index(self) -> int:
         """The number of its device."""
-        index = int(self.raw.device_id)  # -1 of the default stream, which every device has
-        return index if index >= 0 else int(cp.cuda.runtime.getDevice())
+        return self._index
+
+    @property
+    def device(self) -> Any:
+        """Its device."""
+        return _device(self._index)
 
     def synchronize(self) -> None:
         """Wait until everything queued is done."""
-        self.raw.synchronize()
+        with cp.cuda.Device(self._index):
+            self.raw.synchronize()
 
     def query(self) -> bool:
         """Return whether everything queued is done."""
-        return bool(self.raw.done)
+        with cp.cuda.Device(self._index):
+            return bool(self.raw.done)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Put a mark behind what is queued; return it."""
@@ -125,21 +174,27 @@ class Stream:
         return 0, self.cuda_stream
 
     def __enter__(self) -> Self:
-        context = ExitStack()
-        if self.raw.device_id >= 0:  # the default stream belongs to whichever device is current
-            context.enter_context(cp.cuda.Device(self.raw.device_id))
-        context.enter_context(self.raw)
-        self._outer.append(context)
+        # CuPy's own contexts know nothing of streams that `set_stream` chose, and would not return to them.
+        outer = int(cp.cuda.runtime.getDevice())
+        self._outer.append((outer, cp.cuda.get_current_stream(self._index)))
+        set_stream(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._outer.pop().close()
+        outer, before = self._outer.pop()
+        cp.cuda.runtime.setDevice(self._index)
+        before.use()
+        cp.cuda.runtime.setDevice(outer)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and self.raw.ptr == other.raw.ptr
+        return (
+            isinstance(other, Stream)
+            and self.raw.ptr == other.raw.ptr
+            and self._index == other._index
+        )
 
     def __hash__(self) -> int:
-        return hash(self.raw.ptr)
+        return hash((self._index, self.raw.ptr))
 
     def __repr__(self) -> str:
         return f"<tensorplug.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.raw.ptr:#x}>"
@@ -147,22 +202,25 @@ class Stream:
 
 def current_stream(device: Any = None) -> Stream:
     """Return the stream on which this thread queues work of a device."""
-    return Stream(raw=cp.cuda.get_current_stream(_index(device)))
+    index = _index(device)
+    return Stream(index, raw=cp.cuda.get_current_stream(index))
 
 
 def default_stream(device: Any = None) -> Stream:
     """Return the stream on which work is queued unless another is chosen."""
-    with cp.cuda.Device(_index(device)):
-        return Stream(raw=cp.cuda.Stream.null)
+    return Stream(device, raw=cp.cuda.Stream.null)
 
 
 def set_stream(stream: Stream) -> None:
-    """Make a stream the current one of this thread."""
+    """Make a stream the current one of this thread, and its device the current one."""
+    if stream.raw.ptr:
+        scalars.streams_differ()
+    cp.cuda.runtime.setDevice(stream.device_index)
     stream.raw.use()
 
 
 class stream(AbstractContextManager[Any]):  # noqa: N801  torch's name
-    """A context in which work is queued on a stream; None changes nothing."""
+    """A context in which work is queued on a stream, whose device is current; None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
         self._stream = stream
@@ -198,8 +256,10 @@ class ExternalStream(Stream):
     """
 
     def __init__(self, stream_ptr: int, device: Any = None) -> None:
-        with cp.cuda.Device(_index(device)):
-            super().__init__(raw=cp.cuda.Stream.from_external(_Foreign(int(stream_ptr))))
+        index = _index(device)
+        with cp.cuda.Device(index):
+            raw = cp.cuda.Stream.from_external(_Foreign(int(stream_ptr)))
+        super().__init__(index, raw=raw)
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:

@@ -12,6 +12,7 @@ import weakref
 from collections import deque
 from typing import Any
 
+from . import captures
 from ._cupy import cp
 
 
@@ -25,28 +26,34 @@ class Uses:
         self._copied: deque[tuple[Any, Any]] = deque()  # a mark, and memory of the host
 
     def record(self, array: Any, stream: Any) -> None:
-        """Note that a stream uses an array."""
+        """Note that a stream, one of ours, uses an array."""
         owner = array if array.base is None else array.base
         with self._lock:
             streams = self._streams.get(id(owner))
             if streams is None:
                 streams = self._streams[id(owner)] = []
                 weakref.finalize(owner, self._gone, id(owner), owner.data).atexit = False
-            if all([known.ptr != stream.ptr for known in streams]):
+            if stream not in streams:
                 streams.append(stream)
 
     def _gone(self, number: int, pointer: Any) -> None:
         """Hold the memory of an array that is gone until the streams have come past this point."""
         with self._lock:
-            marks = []
-            for stream in self._streams.pop(number, []):
-                mark = cp.cuda.Event(disable_timing=True)
-                mark.record(stream)
-                marks.append(mark)
+            streams = self._streams.pop(number, [])
+            if captures.underway() and any([stream.raw.is_capturing() for stream in streams]):
+                captures.hold(pointer)
+                return
+            marks = [stream.record_event() for stream in streams]
             self._held.append((pointer, marks))
 
     def hold(self, memory: Any, stream: Any) -> None:
-        """Keep memory of the host until a stream has come past what is queued on it now."""
+        """Keep memory of the host until a stream has come past what is queued on it now.
+
+        What is captured may be queued again: then the graph keeps it.
+        """
+        if captures.underway() and stream.is_capturing():
+            captures.hold(memory)
+            return
         mark = cp.cuda.Event(disable_timing=True)
         mark.record(stream)
         with self._lock:
@@ -54,14 +61,17 @@ class Uses:
 
     def release(self) -> None:
         """Let go of what no stream uses any more."""
+        if captures.underway():  # it would spoil them to ask the marks
+            return
         if self._copied:
             with self._lock:  # in their order, as there may be many
                 while self._copied and self._copied[0][0].done:
                     self._copied.popleft()
         if self._held:
             with self._lock:
-                self._held = [
+                held, self._held = self._held, []  # arrays may go meanwhile, which adds to it
+                self._held += [
                     (pointer, waiting)
-                    for pointer, marks in self._held
-                    if (waiting := [mark for mark in marks if not mark.done])
+                    for pointer, marks in held
+                    if (waiting := [mark for mark in marks if not mark.query()])
                 ]

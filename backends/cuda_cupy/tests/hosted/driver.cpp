@@ -166,6 +166,7 @@ struct Graph {
     std::vector<std::shared_ptr<Stream>> streams;
     cudaStreamCaptureMode mode;
     std::thread::id thread;
+    bool invalid = false;  // after an error; then only the end of the capture is allowed
 };
 
 struct Stream {
@@ -227,6 +228,7 @@ cudaError_t submit(const std::shared_ptr<Stream>& stream, std::function<void()> 
                    std::vector<Position> after = {}) {
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (stream->capture) {
+        if (stream->capture->invalid) return failed(cudaErrorStreamCaptureInvalidated);
         if (run) stream->capture->tasks.push_back(std::move(run));
         return cudaSuccess;
     }
@@ -251,9 +253,17 @@ cudaError_t forbidden() {
     for (auto& graph : captures) {
         bool own = graph->thread == std::this_thread::get_id() && graph->mode != cudaStreamCaptureModeRelaxed;
         bool all = graph->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
-        if (own || all) return failed(cudaErrorStreamCaptureUnsupported);
+        if (own || all) {
+            graph->invalid = true;
+            return failed(cudaErrorStreamCaptureUnsupported);
+        }
     }
     return cudaSuccess;
+}
+
+cudaError_t invalidate(const std::shared_ptr<Graph>& graph, cudaError_t error) {
+    graph->invalid = true;
+    return failed(error);
 }
 
 #define UNLESS_CAPTURING                                            \
@@ -791,7 +801,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
     auto stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     bool from_pageable = !block_at(from), to_pageable = !block_at(to);
-    if ((from_pageable || to_pageable) && stream->capture) return failed(cudaErrorStreamCaptureUnsupported);
+    if ((from_pageable || to_pageable) && stream->capture)
+        return invalidate(stream->capture, cudaErrorStreamCaptureUnsupported);
     if (from_pageable) {
         auto copy = std::make_shared<Bytes>((const unsigned char*)from, (const unsigned char*)from + size);
         cudaError_t error = submit(stream, [=] { std::memmove(to, copy->data(), size); });
@@ -907,7 +918,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     ENTER;
     auto stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
-    if (stream->capture) return failed(cudaErrorStreamCaptureUnsupported);
+    if (stream->capture) return invalidate(stream->capture, cudaErrorStreamCaptureUnsupported);
     UNLESS_CAPTURING;
     ++waits;
     run_all(stream);
@@ -919,7 +930,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     ENTER;
     auto stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
-    if (stream->capture) return failed(cudaErrorStreamCaptureUnsupported);
+    if (stream->capture) return invalidate(stream->capture, cudaErrorStreamCaptureUnsupported);
     UNLESS_CAPTURING;
     if (stream->queue.empty()) return cudaSuccess;
     run_until(stream, stream->done + 1);
@@ -932,6 +943,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
     auto* event = (Event*)event_handle;
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (event->capture) {  // forks the capture to this stream, or joins it again
+        if (event->capture->invalid) return failed(cudaErrorStreamCaptureInvalidated);
         if (stream->capture == event->capture) return cudaSuccess;
         if (stream->capture) return failed(cudaErrorStreamCaptureIsolation);
         stream->capture = event->capture;
@@ -985,7 +997,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     ENTER;
     UNLESS_CAPTURING;
     auto* event = (Event*)handle;
-    if (event->capture) return failed(cudaErrorCapturedEvent);
+    if (event->capture) return invalidate(event->capture, cudaErrorCapturedEvent);
     ++waits;
     if (event->recorded.stream) run_until(event->recorded.stream, event->recorded.count);
     return cudaSuccess;
@@ -995,7 +1007,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     ENTER;
     UNLESS_CAPTURING;
     auto* event = (Event*)handle;
-    if (event->capture) return failed(cudaErrorCapturedEvent);
+    if (event->capture) return invalidate(event->capture, cudaErrorCapturedEvent);
     auto& [stream, count] = event->recorded;
     if (!stream || stream->done >= count) return cudaSuccess;
     run_until(stream, stream->done + 1);
@@ -1034,6 +1046,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     for (auto& each : ended->streams) each->capture.reset();
     ended->streams.clear();
     captures.erase(std::find(captures.begin(), captures.end(), ended));
+    *graph = nullptr;
+    if (ended->invalid) return failed(cudaErrorStreamCaptureInvalidated);
     *graph = (cudaGraph_t) new std::shared_ptr<Graph>(ended);
     return cudaSuccess;
 }
@@ -1042,7 +1056,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     ENTER;
     auto stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
-    *status = stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = !stream->capture           ? cudaStreamCaptureStatusNone
+              : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                         : cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
 

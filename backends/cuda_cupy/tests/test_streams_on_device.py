@@ -1,0 +1,96 @@
+"""Streams, events and memory of several streams and devices."""
+
+import pytest
+
+import tensorplug as tp
+from tensorplug_cuda_cupy import plugin
+
+REASON = plugin.runtime.unavailable_reason()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=f"no CUDA device: {REASON}")
+needs_two = pytest.mark.skipif(
+    REASON is not None or plugin.runtime.device_count() < 2, reason="there is one GPU, or none"
+)
+
+
+def test_a_number_first_used_on_one_stream_is_there_on_another():
+    x = tp.ones(10, device="cuda")
+    side = tp.cuda.Stream()
+    with tp.cuda.stream(side):
+        busy = tp.ones(1 << 20, device="cuda")
+        for _ in range(20):
+            busy = busy.exp().log()
+        busy * 6.5625
+    assert (x * 6.5625).tolist() == [6.5625] * 10
+
+
+def test_events_in_no_stream():
+    event = tp.cuda.Event(enable_timing=True)
+    assert event.query()
+    assert event.device is None
+    event.synchronize()
+    event.wait()
+    with pytest.raises(RuntimeError, match="recorded"):
+        event.elapsed_time(event)
+    event.record()
+    assert event.device == tp.device("cuda:0")
+
+
+@needs_two
+def test_streams_and_events_of_another_device():
+    other = tp.cuda.Stream("cuda:1")
+    assert other.device == tp.device("cuda:1")
+    default = tp.cuda.default_stream(1)
+    assert default != tp.cuda.default_stream(0)
+    assert default.device_index == 1
+    with tp.cuda.stream(other):
+        assert tp.cuda.current_device() == 1
+        x = tp.ones(5, device="cuda") * 2
+        with tp.cuda.stream(tp.cuda.default_stream(0)):
+            assert tp.cuda.current_device() == 0
+        assert tp.cuda.current_stream() == other
+        assert tp.cuda.current_stream(0) == tp.cuda.default_stream(0)
+    assert tp.cuda.current_device() == 0
+    tp.cuda.current_stream(0).wait_stream(other)
+    default.wait_stream(other)
+    y = x * 2
+    event = default.record_event()
+    event.synchronize()
+    assert default.query()
+    assert y.tolist() == [4.0] * 5
+    with pytest.raises(RuntimeError, match="does not match recording stream's device"):
+        event.record(tp.cuda.default_stream(0))
+    y = x * 3
+    default.synchronize()
+    assert default.query()
+    tp.cuda.set_stream(other)
+    assert tp.cuda.current_device() == 1
+    assert tp.cuda.current_stream() == other
+    tp.cuda.set_stream(default)
+    tp.cuda.set_device(0)
+
+
+@needs_two
+def test_memory_of_another_device_that_a_stream_uses_is_held():
+    side = tp.cuda.Stream("cuda:1")
+    for _ in range(3):
+        x = tp.full((1 << 16,), 3.0, device="cuda:1")
+        side.wait_stream(tp.cuda.current_stream(1))
+        with tp.cuda.stream(side):
+            y = x * 2
+        x.record_stream(side)
+        del x
+        z = tp.zeros(1 << 16, device="cuda:1")
+        side.synchronize()
+        assert y.sum().item() == 6 << 16
+        assert z.sum().item() == 0
+
+
+@needs_two
+def test_a_graph_is_replayed_on_its_device():
+    x = tp.ones(4, device="cuda:1")
+    graph = tp.cuda.CUDAGraph()
+    with tp.cuda.device(1), tp.cuda.graph(graph):
+        y = x * 2
+    x.fill_(5)
+    graph.replay()
+    assert y.tolist() == [10.0] * 4
