@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tensorplug.core import layers, operators
+from tensorplug.core import layers, operators, queues
 from tensorplug.core.current import current
 from tensorplug.core.formats import is_dense
 from tensorplug.core.kinds import Kind
@@ -21,7 +21,7 @@ from tensorplug.core.ops.copying import clone_strided
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_tensor
 
-from . import backward_ranges, hooking, saving
+from . import backward_queues, backward_ranges, hooking, saving
 from .arithmetic import add, normal
 from .evaluation import evaluate, evaluate_all
 from .nodes import FREED, MultiNode, Node, OpNode
@@ -197,7 +197,9 @@ class Pass:
         """Run the pass from (node or leaf, gradient) pairs."""
         nodes = list(dict.fromkeys([edge for edge, _ in roots if isinstance(edge, Node)]))
         first = roots[0][0]
-        runtime = (first.kind if isinstance(first, Node) else first._kind).runtime
+        kind = first.kind if isinstance(first, Node) else first._kind
+        runtime = kind.runtime
+        around = runtime.queue(kind.device.index or 0) if queues.ever else None
         self.alone = _slots.acquire(False)
         finished = False
         targets = self.targets is not None
@@ -221,6 +223,8 @@ class Pass:
             with runtime.quiet():
                 if saving.profiled:
                     backward_ranges.run(self._step, ready)
+                elif around is not None and backward_queues.needed(nodes, around):
+                    backward_queues.run(self._step, ready, around)
                 elif self.raw and self.alone and not targets and not saving.anomaly:
                     self._run_plain(ready)
                 while ready:

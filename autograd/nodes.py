@@ -115,7 +115,8 @@ class NodeExtra:
     """Attributes of a node that most nodes never have."""
 
     __slots__ = (
-        "forward_trace", "metadata", "post_hooks", "pre_hooks", "ranges", "retains", "tensor_hooks",
+        "forward_trace", "metadata", "post_hooks", "pre_hooks", "queue", "ranges", "retains",
+        "tensor_hooks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -126,6 +127,7 @@ class NodeExtra:
         self.retains: Any = None  # weak reference to the tensor that keeps its gradient
         self.forward_trace: str | None = None
         self.ranges: tuple[str, ...] = ()  # of a profile, around the forward op
+        self.queue: Any = None  # on which the forward op ran, if the usual one was not the only one
 
 
 def node_extra(node: Node) -> NodeExtra:

@@ -1,4 +1,4 @@
-"""What may happen as a node saves tensors: packing by hooks, and the trace for anomaly mode."""
+"""What may happen as a node is recorded: packing by hooks, a trace for anomaly mode, its queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import profiling
+from tensorplug.core import profiling, queues
 from tensorplug.core.current import current
 from tensorplug.core.tensor_base import TensorBase
 
@@ -34,7 +34,10 @@ profiled = False
 
 
 def _look() -> None:
-    current.gradient.watched = anomaly or profiled or hooks > 0
+    current.gradient.watched = anomaly or profiled or hooks > 0 or queues.elsewhere > 0
+
+
+queues.on_change(_look)
 
 
 class saved_tensors_hooks:
@@ -102,13 +105,17 @@ def _packed(tensor: Any) -> SavedByHook:
 
 
 def watch(node: Any) -> None:
-    """Do for a new node what is asked for: pack what it saved, keep the stack or ranges of the call."""
+    """Do for a new node what is asked for: pack what it saved; keep the stack, ranges, queue of the call."""
     if hooks:
         node.saved, node.versions = pack(node.saved, node.versions)
     if anomaly:
         note_trace(node)
     if profiled and profiling.local.ranges:
         node_extra(node).ranges = profiling.local.ranges
+    if queues.elsewhere:
+        queue = node.kind.runtime.queue(node.kind.device.index or 0)
+        if queue is not None:
+            node_extra(node).queue = queue
 
 
 def set_anomaly(mode: bool) -> None:

@@ -217,6 +217,14 @@ class DeviceRuntime:
     def record_stream(self, array: Any, stream: Any) -> None:
         """Note that a stream, of the runtime's own class, uses `array`, whose memory is to outlast that."""
 
+    def queue(self, index: int) -> Any:
+        """Return the queue of a device on which this thread's ops go; None where there is only one.
+
+        It is a context manager within which ops go there, has ``wait_stream(other)``, and equals itself only.
+        ``plugin.queues_differ`` has to be told when a thread turns to another than the usual one.
+        """
+        return None
+
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which the array library warns of no floating-point event."""
         return nullcontext()

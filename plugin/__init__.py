@@ -39,6 +39,7 @@ from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, pr
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
+from tensorplug.core.queues import queues_differ
 from tensorplug.core.registry import Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
@@ -113,6 +114,7 @@ __all__ = [
     "once_differentiable",
     "primitive",
     "primitive_tuple",
+    "queues_differ",
     "reduced_shape",
     "tangent",
     "tree_flatten",

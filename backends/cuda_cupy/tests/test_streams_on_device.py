@@ -94,3 +94,28 @@ def test_a_graph_is_replayed_on_its_device():
     x.fill_(5)
     graph.replay()
     assert y.tolist() == [10.0] * 4
+
+
+def test_the_backward_runs_on_the_streams_of_the_forward():
+    n = 1 << 12
+    w = tp.full((n,), 2.0, device="cuda", requires_grad=True)
+    first, second = tp.cuda.Stream(), tp.cuda.Stream()
+    for stream in (first, second):
+        stream.wait_stream(tp.cuda.current_stream())
+    with tp.cuda.stream(first):
+        x = tp.arange(n, device="cuda", dtype=tp.float32)
+        loss = ((w * x).exp().log() * w).sum()
+    loss.backward()  # nothing waits for what the stream computes
+    with tp.cuda.stream(first):
+        again = [tp.full((n,), -1.0, device="cuda") for _ in range(8)]
+    assert w.grad[:4].tolist() == pytest.approx([0.0, 4.0, 8.0, 12.0])
+    tp.cuda.current_stream().wait_stream(first)
+    assert all(other[0] == -1 for other in again)
+    w.grad = None
+    parts = []
+    for stream, factor in ((first, 3.0), (second, 5.0)):
+        with tp.cuda.stream(stream):
+            parts.append((w * factor).square())
+        tp.cuda.current_stream().wait_stream(stream)
+    (parts[0] + parts[1]).sum().backward()
+    assert w.grad[:2].tolist() == [4.0 * (9 + 25)] * 2

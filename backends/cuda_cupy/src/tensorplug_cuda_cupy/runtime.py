@@ -251,6 +251,10 @@ class CudaRuntime(DeviceRuntime):
 
     # --- time and memory ---
 
+    def queue(self, index: int) -> streams.Stream:
+        """Return the stream on which this thread's work goes."""
+        return streams.current_stream(index)
+
     def record_stream(self, array: Any, stream: Any) -> None:
         """Note that a stream uses an array, whose memory is held until it has come past that."""
         if not isinstance(stream, streams.Stream):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from contextlib import AbstractContextManager
 from typing import Any, Self
+
+from tensorplug.plugin import queues_differ
 
 from . import scalars
 from ._cupy import cp
@@ -183,7 +186,7 @@ class Stream:
     def __exit__(self, *exc: object) -> None:
         outer, before = self._outer.pop()
         cp.cuda.runtime.setDevice(self._index)
-        before.use()
+        _use(before, self._index)
         cp.cuda.runtime.setDevice(outer)
 
     def __eq__(self, other: object) -> bool:
@@ -216,7 +219,26 @@ def set_stream(stream: Stream) -> None:
     if stream.raw.ptr:
         scalars.streams_differ()
     cp.cuda.runtime.setDevice(stream.device_index)
-    stream.raw.use()
+    _use(stream.raw, stream.device_index)
+
+
+class _Own(threading.local):
+    """The devices on which a thread uses another stream than the default one."""
+
+    def __init__(self) -> None:
+        self.elsewhere: set[int] = set()
+
+
+_own = _Own()
+
+
+def _use(raw: Any, index: int) -> None:
+    """Make one of CuPy's streams this thread's on a device, which is the current one."""
+    raw.use()
+    before = bool(_own.elsewhere)
+    (_own.elsewhere.add if raw.ptr else _own.elsewhere.discard)(index)
+    if before != bool(_own.elsewhere):
+        queues_differ(-1 if before else 1)
 
 
 class stream(AbstractContextManager[Any]):  # noqa: N801  torch's name
