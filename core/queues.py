@@ -31,3 +31,8 @@ def queues_differ(by: int) -> None:
         ever = True
     for listener in _listeners:
         listener()
+
+
+def threads_elsewhere() -> int:
+    """Return how many threads are on another queue than the usual one."""
+    return elsewhere

@@ -39,7 +39,7 @@ from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, pr
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
-from tensorplug.core.queues import queues_differ
+from tensorplug.core.queues import queues_differ, threads_elsewhere
 from tensorplug.core.registry import Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
@@ -117,6 +117,7 @@ __all__ = [
     "queues_differ",
     "reduced_shape",
     "tangent",
+    "threads_elsewhere",
     "tree_flatten",
     "tree_unflatten",
     "view_kernels",

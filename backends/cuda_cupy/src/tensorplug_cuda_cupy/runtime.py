@@ -174,7 +174,7 @@ class CudaRuntime(DeviceRuntime):
 
     def scalar(self, value: Number, dtype: DType, index: int) -> Any:
         """Return a 0-d array; integers wrap around as in C. A kernel writes it: nothing waits for a copy."""
-        return scalars.number(lambda: _filled(value, dtype), index)
+        return scalars.number(lambda: _filled(value, dtype), index, streams.alone())
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Copy `source` into `target`."""

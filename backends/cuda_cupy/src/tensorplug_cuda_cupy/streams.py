@@ -7,7 +7,7 @@ import threading
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from tensorplug.plugin import queues_differ
+from tensorplug.plugin import queues_differ, threads_elsewhere
 
 from . import scalars
 from ._cupy import cp
@@ -216,8 +216,6 @@ def default_stream(device: Any = None) -> Stream:
 
 def set_stream(stream: Stream) -> None:
     """Make a stream the current one of this thread, and its device the current one."""
-    if stream.raw.ptr:
-        scalars.streams_differ()
     cp.cuda.runtime.setDevice(stream.device_index)
     _use(stream.raw, stream.device_index)
 
@@ -234,6 +232,7 @@ _own = _Own()
 
 def _use(raw: Any, index: int) -> None:
     """Make one of CuPy's streams this thread's on a device, which is the current one."""
+    scalars.stream_chosen(raw, index)
     raw.use()
     before = bool(_own.elsewhere)
     (_own.elsewhere.add if raw.ptr else _own.elsewhere.discard)(index)
@@ -254,6 +253,11 @@ class stream(AbstractContextManager[Any]):  # noqa: N801  torch's name
     def __exit__(self, *exc: object) -> None:
         if self._stream is not None:
             self._stream.__exit__(*exc)
+
+
+def alone() -> bool:
+    """Return whether no other thread uses a stream than the default ones."""
+    return threads_elsewhere() <= bool(_own.elsewhere)
 
 
 class _Foreign:
