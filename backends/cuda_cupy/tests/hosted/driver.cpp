@@ -453,17 +453,18 @@ struct Function {
 
 std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
 
-// Return an address that these arguments hold, of another device's memory, which this one may not use.
+// Whether an argument begins with an address of another device's memory, which this one may not use. CuPy's
+// arrays do; what its indexers end with is not set, and may be anything.
 bool reaches_elsewhere(const Kernel& kernel, void** arguments, int device) {
     if (device_count() == 1) return false;
-    for (int i = 0; i < kernel.count; ++i)
-        for (size_t at = 0; at + sizeof(void*) <= kernel.sizes[i]; at += sizeof(void*)) {
-            void* word;
-            std::memcpy(&word, (char*)arguments[i] + at, sizeof word);
-            const Block* block = block_at(word);
-            if (block && block->device >= 0 && block->device != device && !peers.count({device, block->device}))
-                return true;
-        }
+    for (int i = 0; i < kernel.count; ++i) {
+        void* word;
+        if (kernel.sizes[i] < sizeof word) continue;
+        std::memcpy(&word, arguments[i], sizeof word);
+        const Block* block = block_at(word);
+        if (block && block->device >= 0 && block->device != device && !peers.count({device, block->device}))
+            return true;
+    }
     return false;
 }
 
