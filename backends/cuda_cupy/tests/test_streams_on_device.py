@@ -119,3 +119,22 @@ def test_the_backward_runs_on_the_streams_of_the_forward():
         tp.cuda.current_stream().wait_stream(stream)
     (parts[0] + parts[1]).sum().backward()
     assert w.grad[:2].tolist() == [4.0 * (9 + 25)] * 2
+
+
+def test_memory_that_is_held_for_a_stream_is_waited_for_where_there_is_no_other():
+    tp.cuda.empty_cache()
+    size = tp.cuda.mem_get_info()[0] * 5 // 8
+    tp.ones(4, device="cuda")
+    side = tp.cuda.Stream()
+    x = tp.empty(size, dtype=tp.uint8, device="cuda")
+    side.wait_stream(tp.cuda.current_stream())
+    with tp.cuda.stream(side):
+        busy = tp.ones(1 << 16, device="cuda").exp()
+        x[0] = 1
+    x.record_stream(side)
+    del x
+    again = tp.empty(size, dtype=tp.uint8, device="cuda")
+    assert again.shape == (size,)
+    del again
+    tp.cuda.empty_cache()
+    assert busy.shape == (1 << 16,)

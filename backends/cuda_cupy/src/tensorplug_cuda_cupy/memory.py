@@ -39,7 +39,7 @@ class DeviceMemory:
         try:
             memory = pool.malloc(size)
         except cp.cuda.memory.OutOfMemoryError:
-            raise out_of_memory(size, self.stats()) from None
+            memory = self._after_others(size)
         index = memory.device_id
         allocated, reserved = pool.used_bytes(), pool.total_bytes()
         peaks = self._peaks.get(index)
@@ -48,6 +48,15 @@ class DeviceMemory:
                 before = self._peaks.get(index, [0, 0])
                 self._peaks[index] = [max(before[0], allocated), max(before[1], reserved)]
         return memory
+
+    def _after_others(self, size: int) -> Any:
+        """Allocate once streams have come past memory that is held for them."""
+        if self.uses.wait():
+            try:
+                return cp.get_default_memory_pool().malloc(size)
+            except cp.cuda.memory.OutOfMemoryError:
+                pass
+        raise out_of_memory(size, self.stats())
 
     def stats(self) -> Mapping[str, int]:
         """Return the figures of the current device in bytes."""

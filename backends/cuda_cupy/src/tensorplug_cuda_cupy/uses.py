@@ -75,3 +75,14 @@ class Uses:
                     for pointer, marks in held
                     if (waiting := [mark for mark in marks if not mark.query()])
                 ]
+
+    def wait(self) -> bool:
+        """Wait for streams that use memory which is gone, let go of it; return whether there was any."""
+        if not self._held or captures.underway():
+            return False
+        with self._lock:
+            for _, marks in self._held:
+                for mark in marks:
+                    mark.synchronize()
+        self.release()
+        return True
