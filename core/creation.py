@@ -37,6 +37,10 @@ __all__ = [
 ]
 
 
+#: DLPack's kDLCPU and kDLCUDAHost.
+_DLPACK_HOST = (1, 3)
+
+
 def tensor(
     data: Any,
     *,
@@ -50,12 +54,12 @@ def tensor(
     Parameters
     ----------
     data : number, sequence, array or tensor
-        Numbers, nested lists or tuples of them, NumPy arrays, tensors.
+        Numbers, nested lists or tuples of them, NumPy arrays, tensors, arrays of other libraries on a device.
     dtype : DType, optional
         By default from the data: Python floats become the default dtype, ints int64; arrays and
         tensors keep theirs.
     device : Device or str, optional
-        By default the one of `data` if that is a tensor, else the default device.
+        By default the one of `data` if that is on a device, else the default device.
     requires_grad : bool
         Whether operations on the result are recorded.
     pin_memory : bool
@@ -83,6 +87,9 @@ def tensor(
         result = result.to(
             device=data._kind.device if device is None else device, dtype=chosen, copy=True
         )
+    elif (there := _on_a_device(data)) is not None:
+        where = there.device if device is None else device
+        result = there.to(device=where, dtype=chosen, copy=True)
     else:
         array, chosen = from_data(data, chosen, "tensor")
         where = default_device() if device is None else Device(device)
@@ -115,6 +122,9 @@ def as_tensor(
     chosen = None if dtype is None else as_dtype(dtype)
     if is_tensor(data):
         return data.to(device=device, dtype=chosen)
+    there = _on_a_device(data)
+    if there is not None:
+        return there.to(device=device, dtype=chosen)
     where = default_device() if device is None else Device(device)
     if (
         host.is_array(data)
@@ -125,6 +135,14 @@ def as_tensor(
     ):
         return from_numpy(data)
     return tensor(data, dtype=chosen, device=where)
+
+
+def _on_a_device(data: Any) -> Tensor | None:
+    """Return another library's array as a tensor over its memory, unless that is the host's."""
+    if host.is_array(data) or not hasattr(data, "__dlpack_device__"):
+        return None
+    kind = int(data.__dlpack_device__()[0])
+    return None if kind in _DLPACK_HOST else from_dlpack(data)
 
 
 def asarray(

@@ -91,6 +91,19 @@ def test_dlpack_with_torch():
     assert torch.from_dlpack(tp.tensor([1.5])).tolist() == [1.5]
 
 
+def test_memory_that_no_device_takes():
+    class Elsewhere:
+        def __dlpack__(self, **_):
+            raise BufferError("not here")
+
+        def __dlpack_device__(self):
+            return (16, 0)
+
+    for make in (tp.tensor, tp.as_tensor, tp.asarray):
+        with pytest.raises(BufferError, match="no device takes memory of DLPack device"):
+            make(Elsewhere())
+
+
 def test_dlpack_refuses_what_it_cannot_carry():
     with pytest.raises(BufferError, match="gradient"):
         tp.ones(1, requires_grad=True).__dlpack__()

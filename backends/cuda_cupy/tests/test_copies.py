@@ -128,3 +128,17 @@ def test_nothing_and_single_numbers():
             assert there.shape == shape
             back = device.to_host(there)
             assert (back.shape, back.tolist()) == (shape, x.tolist())
+
+
+def test_arrays_of_cupy():
+    import cupy
+
+    array = cupy.arange(6.0).reshape(2, 3)
+    shown, copied = tp.as_tensor(array), tp.tensor(array)
+    array[0, 0] = 7
+    assert shown.device.type == copied.device.type == "cuda"
+    assert shown.tolist() == [[7, 1, 2], [3, 4, 5]]
+    assert copied.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert tp.as_tensor(array, device="cpu").device.type == "cpu"
+    assert tp.tensor(array, dtype=tp.int32).dtype == tp.int32
+    assert cupy.from_dlpack(shown).data.ptr == array.data.ptr
