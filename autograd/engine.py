@@ -199,7 +199,7 @@ class Pass:
         first = roots[0][0]
         kind = first.kind if isinstance(first, Node) else first._kind
         runtime = kind.runtime
-        around = runtime.queue(kind.device.index or 0) if queues.ever else None
+        around = runtime.current_queue(kind.device.index or 0) if queues.ever else None
         self.alone = _slots.acquire(False)
         finished = False
         targets = self.targets is not None

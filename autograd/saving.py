@@ -113,7 +113,7 @@ def watch(node: Any) -> None:
     if profiled and profiling.local.ranges:
         node_extra(node).ranges = profiling.local.ranges
     if queues.elsewhere:
-        queue = node.kind.runtime.queue(node.kind.device.index or 0)
+        queue = node.kind.runtime.current_queue(node.kind.device.index or 0)
         if queue is not None:
             node_extra(node).queue = queue
 

@@ -217,7 +217,7 @@ class DeviceRuntime:
     def record_stream(self, array: Any, stream: Any) -> None:
         """Note that a stream, of the runtime's own class, uses `array`, whose memory is to outlast that."""
 
-    def queue(self, index: int) -> Any:
+    def current_queue(self, index: int) -> Any:
         """Return the queue of a device on which this thread's ops go; None where there is only one.
 
         It is a context manager within which ops go there, has ``wait_stream(other)``, and equals itself only.

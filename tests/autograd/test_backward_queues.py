@@ -40,7 +40,7 @@ class Queue:
 def made(monkeypatch):
     made = Queues()
     runtime = tp.ones(1)._kind.runtime
-    monkeypatch.setattr(type(runtime), "queue", lambda self, index: made(index))
+    monkeypatch.setattr(type(runtime), "current_queue", lambda self, index: made(index))
     queues.queues_differ(1)
     yield made
     queues.queues_differ(-1)

@@ -251,7 +251,7 @@ class CudaRuntime(DeviceRuntime):
 
     # --- time and memory ---
 
-    def queue(self, index: int) -> streams.Stream:
+    def current_queue(self, index: int) -> streams.Stream:
         """Return the stream on which this thread's work goes."""
         return streams.current_stream(index)
 
