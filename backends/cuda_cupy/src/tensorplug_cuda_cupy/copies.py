@@ -50,10 +50,8 @@ class Copies:
                 staged[...] = array
                 array = staged
             stream = cp.cuda.get_current_stream()
-            if straight:  # as CuPy's method, which refuses in a capture
-                kind = cp.cuda.runtime.memcpyHostToDevice
-                there, here = made.data.ptr, array.ctypes.data
-                cp.cuda.runtime.memcpyAsync(there, here, array.nbytes, kind, stream.ptr)
+            if straight:
+                _queue(made.data.ptr, array.ctypes.data, array.nbytes, "memcpyHostToDevice", stream)
             else:
                 made.data.copy_from_host_async(array.ctypes.data, array.nbytes)
             self._uses.hold(array, stream)
@@ -73,10 +71,14 @@ class Copies:
         """Queue a copy into a host array, row by row in page-locked memory."""
         if array.nbytes:
             stream, rows = cp.cuda.get_current_stream(), cp.ascontiguousarray(array)
-            kind = cp.cuda.runtime.memcpyDeviceToHost
-            here, there = target.ctypes.data, rows.data.ptr
-            cp.cuda.runtime.memcpyAsync(here, there, rows.nbytes, kind, stream.ptr)
+            _queue(target.ctypes.data, rows.data.ptr, rows.nbytes, "memcpyDeviceToHost", stream)
             self._uses.hold(target, stream)
+
+
+def _queue(to: int, source: int, size: int, kind: str, stream: Any) -> None:
+    """Queue a copy of bytes, as CuPy's methods do, which refuse while a stream is captured."""
+    runtime = cp.cuda.runtime
+    runtime.memcpyAsync(to, source, size, getattr(runtime, kind), stream.ptr)
 
 
 def to_device(array: Any, index: int) -> Any:
