@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -20,6 +22,17 @@ class LazyModule:
 
 # CuPy's own annotations cover a part of it, so it counts as untyped, installed or not.
 cp: Any = LazyModule("cupy")
+
+
+def toolkit_library(name: str, signatures: Mapping[str, tuple[Any, ...]], prefix: str = "") -> Any:
+    """Return one of the toolkit's libraries, as CuPy finds it, with functions declared that return an int."""
+    pathfinder: Any = importlib.import_module("cuda.pathfinder")
+    loaded = ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib(name).abs_path)
+    for function, arguments in signatures.items():
+        declared = getattr(loaded, prefix + function)
+        declared.argtypes = arguments
+        declared.restype = ctypes.c_int
+    return loaded
 
 
 def address(array: Any) -> int:

@@ -6,13 +6,11 @@ CuPy calls cuBLAS while no stream is captured only; cuBLAS itself can be capture
 
 from __future__ import annotations
 
-import ctypes
-import importlib
 from ctypes import c_int, c_longlong, c_void_p
 from functools import cache
 from typing import Any
 
-from ._cupy import LazyModule, cp
+from ._cupy import LazyModule, cp, toolkit_library
 
 _libraries: Any = LazyModule("cupy_backends.cuda.libs")
 
@@ -58,10 +56,4 @@ def _call(name: str, *arguments: Any) -> None:
 @cache
 def _library() -> Any:
     """Return the library that CuPy has loaded, with the functions declared."""
-    pathfinder: Any = importlib.import_module("cuda.pathfinder")
-    loaded = ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublas").abs_path)
-    for name, arguments in SIGNATURES.items():
-        function = getattr(loaded, name)
-        function.argtypes = arguments
-        function.restype = c_int
-    return loaded
+    return toolkit_library("cublas", SIGNATURES)

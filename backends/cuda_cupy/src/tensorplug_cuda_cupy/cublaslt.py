@@ -7,7 +7,6 @@ loaded, or knows no algorithm for a product, :func:`product_with_bias` says so a
 from __future__ import annotations
 
 import ctypes
-import importlib
 import threading
 import warnings
 import weakref
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ._cupy import cp
+from ._cupy import cp, toolkit_library
 
 _STATUS = {
     1: "not initialized",
@@ -94,19 +93,9 @@ def library() -> Any | None:
     CuPy finds the toolkit's libraries by cuda-pathfinder, so what it has loaded is taken.
     """
     try:
-        pathfinder: Any = importlib.import_module("cuda.pathfinder")
-        return declared(ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublasLt").abs_path))
+        return toolkit_library("cublasLt", SIGNATURES, "cublasLt")
     except (ImportError, OSError, RuntimeError, AttributeError):
         return None
-
-
-def declared(loaded: Any) -> Any:
-    """Declare the functions of a loaded library, and return it."""
-    for name, arguments in SIGNATURES.items():
-        function = getattr(loaded, f"cublasLt{name}")
-        function.argtypes = arguments
-        function.restype = c_int
-    return loaded
 
 
 def _call(name: str, *arguments: Any) -> None:
