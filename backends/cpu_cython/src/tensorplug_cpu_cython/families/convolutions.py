@@ -65,7 +65,7 @@ def _below(name: str) -> Any:
 
     @cache
     def find(native: Any) -> Any:
-        return kernel_below(name, "cpu", dtypes[native], "cpu_cython_networks")
+        return kernel_below(name, "cpu", dtypes[native], "cpu_cython")
 
     return find
 
