@@ -20,7 +20,7 @@ _OURS: Any = warnings.filters[0]
 _NOTHING = nullcontext()
 
 
-def muted() -> AbstractContextManager[Any]:
+def silenced() -> AbstractContextManager[Any]:
     """Return a context without NumPy's warnings: an empty one where the filter above comes first."""
     for entry in warnings.filters:
         action, _, category, *_ = entry
