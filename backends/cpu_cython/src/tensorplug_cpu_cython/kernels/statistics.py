@@ -1,0 +1,53 @@
+"""Kernels of variances, quantiles and counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import KernelTable, Shape
+
+from .. import sorting_select, statistics
+from .._dtypes import FLOATS, NUMBERED
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+
+    @table.kernel(dtypes=FLOATS)
+    def _var(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+        found = statistics.reduce(input, statistics.VARIANCE, tuple(dim), correction, keepdim)
+        return _variance(input, dim, correction, keepdim) if found is None else found
+
+    @table.kernel(dtypes=FLOATS)
+    def _std(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+        found = statistics.reduce(input, statistics.DEVIATION, tuple(dim), correction, keepdim)
+        if found is None:
+            found = np.sqrt(_variance(input, dim, correction, keepdim))
+        return found
+
+    floats = [d for d in FLOATS if d.itemsize > 2]
+    whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
+    table.add("_quantiles", sorting_select.quantiles, dtypes=floats)
+    table.add("_even_counts", sorting_select.even_counts, dtypes=floats)
+    table.add("_occurrences", sorting_select.occurrences, dtypes=whole)
+
+
+# For empty arrays, and dimensions that are kept between reduced ones.
+
+
+def wide(input: Any) -> Any:
+    """Return half floats as float32."""
+    return np.asarray(input, np.float32) if input.dtype.itemsize == 2 else np.asarray(input)
+
+
+def _variance(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+    x = wide(input)
+    count = math.prod([x.shape[d] for d in dim])
+    with np.errstate(all="ignore"):
+        distance = x - x.sum(tuple(dim), keepdims=True) / x.dtype.type(count)
+        total = (distance * distance).sum(tuple(dim), keepdims=keepdim)
+        result = total / x.dtype.type(max(count - correction, 0))
+    return np.asarray(result, input.dtype)
