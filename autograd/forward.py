@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import operators, writing
+from tensorplug.core.composites import run_decomposition
 from tensorplug.core.layers import recording
-from tensorplug.core.operators import Op, Spec
+from tensorplug.core.operators import Delegated, Op, Spec
 from tensorplug.core.ops.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase
@@ -99,12 +100,17 @@ def call_dual(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if source is not None:
         return _inplace(source, op, args, kwargs)
     whole = op.name in tangents.RULES or (op.rule is not None and not op.view)
-    number = _innermost((args, tuple(kwargs.values()))) if whole else None
+    if not whole:
+        return run_decomposition(op, args, kwargs)
+    values = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
+    number = _innermost(values)
     if number is None:
-        return op.function(*args, **kwargs)
+        return op.decompose(values)
+    args, kwargs = op.unbind(values)
     with Within((), state.tangents[:number]):
         result = op.call(*args, **kwargs)
-    values = op.bind(args, kwargs)
     _differentiate(op, values, result, number, None)
     return result
 

@@ -17,7 +17,7 @@ from tensorplug.core.devices import META
 from tensorplug.core.kinds import Kind, kind_of
 from tensorplug.core.layers import Layer
 from tensorplug.core.meta import results
-from tensorplug.core.op import Op
+from tensorplug.core.op import Delegated, Op
 from tensorplug.core.tensor_base import TensorBase, new_tensor
 
 from .derivatives import Formula
@@ -164,9 +164,11 @@ class _Tracer(Layer):
     def _note_composite(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
-        values = op.bind(args, kwargs)
         with layers.isolated():
-            output = op.function(*args, **kwargs)
+            values = op.arguments(args, kwargs)
+            if type(values) is Delegated:
+                raise Untraceable(op.name)
+            output = op.decompose(values)
         first = operators.first_tensor(values)
         assert first is not None
         outputs = list(output) if isinstance(output, tuple) else [output]

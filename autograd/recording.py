@@ -18,7 +18,8 @@ from tensorplug.core.tensor_base import (
     version_of,
 )
 
-from . import saving
+from . import decomposition, saving
+from .decomposition import DecompositionNode
 from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
 from .nodes import MultiNode, OpNode, OutputNode
 from .views import edge_of, requires_grad
@@ -202,7 +203,7 @@ def build(
             tracked.append(position)
     if not tracked:
         return None
-    rule: Rule = op.rule or missing(op)
+    rule: Rule = op.rule or decomposition.rule_of(op) or missing(op)
     mask = 0
     for position in tracked:
         mask |= 1 << position
@@ -232,8 +233,8 @@ def build(
     if sizes is not None and all([size == first._shape for size in sizes]):
         sizes = None
     node: OpNode
-    if len(outputs) > 1:
-        several = MultiNode()
+    if len(outputs) > 1 or op.rule is None:
+        several = MultiNode() if op.rule is not None else DecompositionNode()
         several.outputs = tuple([(output._kind, output._shape) for output in outputs])
         node = several
     else:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import operators
-from .composites import call_overridden, run_overridden
+from .composites import call_overridden, run_decomposition, run_overridden
 from .current import current
 from .dispatch import general
 from .execution import call_known, contract, execute, verify
@@ -139,7 +139,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 if seeded:
                     return run_overridden(op, args, kwargs)
                 return call_overridden(op, memory, args, kwargs)
-            return op.function(*args, **kwargs)
+            if op.canonical is None:
+                return op.function(*args, **kwargs)
+            return run_decomposition(op, args, kwargs)
 
         return call_composite
 

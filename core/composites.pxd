@@ -21,20 +21,27 @@ cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
 )
 cdef _call_of_list(Op op, Memory memory, tuple args, dict kwargs)
 
-@cython.locals(values=tuple, rest=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
+@cython.locals(rest=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
 cdef _note_list(Op op, Memory memory, object key, tuple args, dict kwargs)
 
 @cython.locals(values=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
 cdef _note(Op op, Memory memory, object key, tuple args, dict kwargs)
 
-@cython.locals(values=tuple, kind=Kind, tracked=bint, first=TensorBase)
+@cython.locals(kind=Kind, tracked=bint, served=bint, first=TensorBase)
 cpdef run_overridden(Op op, tuple args, dict kwargs)
 
 @cython.locals(raw=list, arrays=list)
-cdef _run_kernel_or_body(Op op, tuple values, Kind kind, tuple args, dict kwargs)
+cdef _run_kernel(Op op, tuple values, Kind kind)
+
+cpdef run_decomposition(Op op, tuple args, dict kwargs)
+
+cdef _decomposed(Op op, object values, tuple args, dict kwargs)
+
+@cython.locals(first=TensorBase, spec=Spec)
+cpdef composite_spec(Op op, tuple args, dict kwargs)
 
 @cython.locals(arrays=list)
-cdef tuple _wrapped(Kind kind, object results)
+cdef object _wrapped(Op op, Kind kind, object results)
 
 @cython.locals(targets=list, raw=list, target=TensorBase)
 cdef _run_writing(Op op, tuple values, Kind kind)

@@ -9,7 +9,7 @@ from .dtypes import FLOATING
 from .execution import call_kernel, call_known, kernel_of, overlaps, unwrap
 from .kinds import Kind
 from .known import Known, Memory, keep, key_of, remember, zeros
-from .op import Op, Spec, first_tensor
+from .op import Delegated, Op, Spec, first_tensor
 from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
 
@@ -40,7 +40,7 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     array = call_known(op, known, args)
     kind = known.kind
     if several:
-        return _wrapped(kind, array)
+        return _wrapped(op, kind, array)
     result = known.result
     if result is None:  # the first call like this
         if type(array) is not kind.array_type:
@@ -82,7 +82,7 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     array = call_known(op, known, args)
     kind = known.kind
     if len(op.outputs) != 1:
-        return _wrapped(kind, array)
+        return _wrapped(op, kind, array)
     if type(array) is not kind.array_type:
         array = kind.as_array(array)
     result = kind.with_dtype(kind.runtime.dtype(array))
@@ -96,9 +96,13 @@ def _note_list(
     op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Remember a call of a list of tensors, without the tensors, and whether a kernel serves it."""
-    values = op.bind(args, kwargs)
+    if type(op.index) is not int or not args[0]:
+        return
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated or not _same_items(values[0], args[0]):
+        return
     rest = values[1:]
-    if type(op.index) is not int or not args[0] or first_tensor(rest) is not None or zeros(rest):
+    if first_tensor(rest) is not None or zeros(rest):
         return
     kind = args[0][0]._kind
     spec = Spec.__new__(Spec)
@@ -114,59 +118,92 @@ def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[
     """Remember a call whose tensors are of one kind, and whether a kernel serves it."""
     if type(op.index) is not int:
         return
-    values = op.bind(args, kwargs)
-    first = first_tensor(values)
-    if first is None:
+    spec = composite_spec(op, args, kwargs)
+    if spec is None:
         return
-    kind = first._kind
-    spec = Spec.__new__(Spec)
-    spec.values, spec.kind, spec.outputs = values, kind, ()
+    values, kind = spec.values, spec.kind
     known = remember(op, memory, key, args, kwargs, spec)
     if known is not None:
         known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+
+
+def _same_items(values: Any, given: Any) -> bool:
+    """Return whether a rule left the list of tensors as it was."""
+    return len(values) == len(given) and all([a is b for a, b in zip(values, given, strict=True)])
+
+
+def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
+    """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's kind."""
+    values: Any = op.arguments(args, kwargs)
+    first = None if type(values) is Delegated else first_tensor(values)
+    if first is None:
+        return None
+    spec = Spec.__new__(Spec)
+    spec.values, spec.kind, spec.outputs = values, first._kind, ()
+    return spec
+
+
+def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its rule, if it has one, and its decomposition."""
+    if op.canonical is None:
+        return op.function(*args, **kwargs)
+    values: Any = op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else op.decompose(values)
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
-    values = op.bind(args, kwargs)
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
     first = first_tensor(values)
     if first is None:
-        return op.function(*args, **kwargs)
+        return _decomposed(op, values, args, kwargs)
     kind = first._kind
+    served = (
+        not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+    )
     tracked = (not current.paused or current.gradient.enabled()) and any_tracked(values)
-    if tracked and op.rule is None:
-        return op.function(*args, **kwargs)
     if not tracked:
-        return _run_kernel_or_body(op, values, kind, args, kwargs)
+        if served:
+            return _run_kernel(op, values, kind)
+        return _decomposed(op, values, args, kwargs)
+    # A kernel of an op without a derivative is differentiated through the decomposition, which must not
+    # draw other numbers then, nor write.
+    if op.rule is None and not (served and not op.writes and not op.random):
+        return _decomposed(op, values, args, kwargs)
     with current.gradient_off():
-        results = _run_kernel_or_body(op, values, kind, args, kwargs)
-    current.gradient.record(op, values, results if isinstance(results, tuple) else (results,))
+        if served:
+            results = _run_kernel(op, values, kind)
+        else:
+            results = _decomposed(op, values, args, kwargs)
+    current.gradient.record(
+        op, values, tuple(results) if isinstance(results, tuple) else (results,)
+    )
     return results
 
 
-def _run_kernel_or_body(
-    op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    if (
-        kind.is_meta
-        or not current.native_kernel(op, kind)
-        or not _same_kind(values, kind, op.mixed)
-    ):
+def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if op.canonical is None:
         return op.function(*args, **kwargs)
+    return op.decompose(values)
+
+
+def _run_kernel(op: Op, values: tuple[Any, ...], kind: Kind) -> Any:
     if op.writes:
         return _run_writing(op, values, kind)
     raw, _ = unwrap(op, values, kind)
     results = call_kernel(op, kind, raw)
     if current.verify:
-        _verify_composite(op, kind, results, args, kwargs)
+        _verify_composite(op, kind, results, values)
     if len(op.outputs) == 1:
-        return _wrapped(kind, (results,))[0]
-    return _wrapped(kind, results)
+        return _wrapped(op, kind, (results,))[0]
+    return _wrapped(op, kind, results)
 
 
-def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
+def _wrapped(op: Op, kind: Kind, results: Any) -> Any:
     """Return the tensors of what a kernel returned."""
     runtime = kind.runtime
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
@@ -174,16 +211,15 @@ def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
     if current.paused:
         for output in outputs:
             current.gradient.note_unrecorded(output)
-    return outputs
+    named: Any = op.named
+    return outputs if named is None else named(*outputs)
 
 
-def _verify_composite(
-    op: Op, kind: Kind, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _verify_composite(op: Op, kind: Kind, results: Any, values: tuple[Any, ...]) -> None:
     from . import contracts
 
     current.verify = contracts.every_call
-    contracts.check_composite(op, kind, results, args, kwargs)
+    contracts.check_composite(op, kind, results, values)
 
 
 def _run_writing(op: Op, values: tuple[Any, ...], kind: Kind) -> None:

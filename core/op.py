@@ -74,6 +74,15 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
     return None
 
 
+class Delegated:
+    """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
 class Unregistered:
     """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
 
@@ -109,7 +118,9 @@ class Op:
     sort : {"primitive", "composite"}
         Whether a backend must supply a kernel or may.
     function : callable
-        The declared Python function: rule or decomposition.
+        The declared Python function: of a primitive its rule, of a composite its decomposition.
+    canonical : callable or None
+        Of a composite: its rule, which turns a call's arguments into canonical ones.
     call : callable
         What users call.
     parameters : tuple of str
@@ -124,6 +135,10 @@ class Op:
         Whether the output shares the input's memory.
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
+    named : type or None
+        The named tuple in which a composite returns its outputs, if it is one.
+    random : bool
+        Whether it draws random numbers.
     mixed : bool
         Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
@@ -133,9 +148,10 @@ class Op:
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "call", "declared", "defaults", "elementwise", "function",
-        "index", "inplace", "inplace_body", "method", "mixed", "name", "names", "optional", "outputs",
-        "overridden", "owner", "parameters", "pointwise", "rule", "scaled", "sort", "view", "writes",
+        "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
+        "function", "index", "inplace", "inplace_body", "leading", "method", "mixed", "name", "named",
+        "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise", "random",
+        "rule", "scaled", "sort", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -144,6 +160,9 @@ class Op:
         self.declared = False
         self.sort: Sort = "primitive"
         self.function: Callable[..., Any] = _undeclared
+        self.canonical: Callable[..., Any] | None = None
+        # How many canonical arguments the decomposition takes by position; the rest goes by name.
+        self.leading = 0
         self.call: Callable[..., Any] = _undeclared
         self.parameters: tuple[str, ...] = ()
         self.names: tuple[str, ...] = ()
@@ -156,6 +175,8 @@ class Op:
         self.elementwise = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
+        self.named: type[Any] | None = None
+        self.random = False
         self.inplace: str | None = None
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
@@ -206,8 +227,27 @@ class Op:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the canonical arguments of a composite's call, or what its rule delegated the call to."""
+        if self.canonical is None:
+            return self.bind(args, kwargs)
+        return self.canonical(*args, **kwargs)
+
+    def decompose(self, values: tuple[Any, ...]) -> Any:
+        """Run a composite's decomposition with canonical arguments."""
+        if self.canonical is not None and self.leading == len(values):
+            return self.function(*values)
+        args, kwargs = self.unbind(values)
+        return self.function(*args, **kwargs)
+
     def unbind(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return (args, kwargs) with which the declared function takes values from :meth:`bind`."""
+        """Return (args, kwargs) with which the declared function takes canonical arguments."""
+        if self.canonical is not None:
+            given = tuple(values)
+            leading = self.leading
+            return given[:leading], dict(
+                zip(self.parameters[leading:], given[leading:], strict=True)
+            )
         bound = inspect.BoundArguments(
             self.signature,
             OrderedDict(zip(self.signature.parameters, values, strict=True)),

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from . import kinds
 from .errors import RegistrationError
-from .op import Op, Sort, Spec, Unregistered, first_tensor
+from .op import Delegated, Op, Sort, Spec, Unregistered, first_tensor
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "Delegated",
     "Op",
     "Spec",
     "all_ops",
@@ -151,21 +152,41 @@ def primitive_tuple(
 
 
 def composite(
+    kernel: str | None = None,
     *,
+    rule: Callable[..., Any] | None = None,
     name: str | None = None,
     elementwise: bool = False,
     view: bool = False,
-    outputs: str = "result",
+    outputs: str | type[Any] = "result",
     writes: str = "",
     inplace: bool = False,
     mixed: bool = False,
+    random: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a composite: an op whose body is written in other ops and runs on every device.
+    """Declare a composite: an op whose body, its decomposition, is written in other ops.
 
-    A backend may register a kernel for it all the same, called with the op's arguments in order
-    (defaults filled in, tensors as raw arrays), and autograd a derivative.
+    It runs on every device. A backend may register a kernel for it all the same, called with the op's
+    arguments in order (defaults filled in, tensors as raw arrays), and autograd a derivative; a kernel
+    without one is differentiated through the decomposition.
+
+    With a `rule`, kernel, derivative and decomposition get canonical arguments: what the rule returns for the
+    arguments of a call, those named in `kernel` (comma-separated; by default all of the function's)::
+
+        def _canonical_softmax(input, dim, dtype=None):
+            ...
+            return cast(input, dtype), normalize_dim(dim, input.ndim, "softmax")
+
+
+        @composite("input, dim", rule=_canonical_softmax)
+        def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
+
+    Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
+    another op serves a form of the call, it returns ``Delegated(result)``.
+
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them.
 
     With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
@@ -182,13 +203,30 @@ def composite(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        names = tuple(part.strip() for part in outputs.split(","))
+        names: tuple[str, ...]
+        if isinstance(outputs, str):
+            names = tuple(part.strip() for part in outputs.split(","))
+        else:
+            names = outputs._fields
         made: Any = _declare(
-            function, "composite", None, name, False, view, names, inplace, method, aliases
+            function,
+            "composite",
+            kernel,
+            name,
+            False,
+            view,
+            names,
+            inplace,
+            method,
+            aliases,
+            rule=rule,
         )
-        op = made.op
+        op: Op = made.op
         op.elementwise = elementwise
         op.mixed = mixed
+        op.random = random
+        if not isinstance(outputs, str):
+            op.named = outputs
         if writes:
             op.outputs = ()
             op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])
@@ -237,11 +275,13 @@ def _declare(
     inplace: bool,
     method: bool,
     aliases: tuple[str, ...],
+    rule: Callable[..., Any] | None = None,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
     op.sort = sort
     op.function = function
+    op.canonical = rule
     names, plain = _parameters(function)
     op.names = names
     if plain:
@@ -253,6 +293,14 @@ def _declare(
     else:
         op.parameters = tuple(part.strip() for part in kernel.split(",")) if kernel else ()
     op.arity = len(op.parameters)
+    if rule is not None:
+        positional = names[: function.__code__.co_argcount]
+        while (
+            op.parameters[op.leading : op.leading + 1]
+            == positional[op.leading : op.leading + 1]
+            != ()
+        ):
+            op.leading += 1
     op.pointwise = pointwise
     op.view = view
     op.outputs = outputs

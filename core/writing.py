@@ -10,7 +10,7 @@ from .current import current
 from .dtypes import DType, can_cast
 from .execution import execute, kernel_of, overlaps, unwrap
 from .kinds import Kind
-from .op import Op, Spec
+from .op import Delegated, Op, Spec
 from .pointwise import factor_of, fits
 from .runtime import RefusingRuntime
 from .shapes import Shape
@@ -156,8 +156,10 @@ def run_inplace(
     if op.sort == "composite":
         if op.inplace_body is not None:
             return op.inplace_body(target, *args, **kwargs)
-        if op.overridden and _inplace_by_kernel(op, target, op.bind((target, *args), kwargs)):
-            return target
+        if op.overridden:
+            values = op.arguments((target, *args), kwargs)
+            if type(values) is not Delegated and _inplace_by_kernel(op, target, values):
+                return target
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
     shape, dtype = spec.outputs[0]
@@ -246,6 +248,8 @@ def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
     kind = target._kind
     if kind.is_meta or op.rule is None or len(op.outputs) != 1 or current.preferences:
         return False
+    if values[0] is not target:
+        return False  # a conversion lies between
     for value in values[1:]:
         if isinstance(value, TensorBase) and not (
             op.elementwise and value._kind is kind and value._shape in (target._shape, ())

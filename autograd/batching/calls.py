@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from tensorplug.core import operators, writing
-from tensorplug.core.operators import Op, Spec
+from tensorplug.core.composites import run_decomposition
+from tensorplug.core.operators import Delegated, Op, Spec
 from tensorplug.core.tensor_base import TensorBase
 
 from .. import levels
@@ -59,13 +60,16 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if own is not None:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:
-                return own_rules.call(own, op, op.bind(args, kwargs), level)
+                values = op.arguments(args, kwargs)
+                if type(values) is Delegated:
+                    return values.result
+                return own_rules.call(own, op, values, level)
         whole = whole_rules.COMPOSITES.get(op.name)
         if whole is not None:
             level = innermost((args, tuple(kwargs.values())))
             if level is not None:
                 return _whole(whole, op, args, kwargs, level)
-        return op.function(*args, **kwargs)
+        return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
 
 
@@ -104,12 +108,12 @@ def _whole(
     rule: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], level: BatchLevel
 ) -> Any:
     """Apply the rule of a composite; what it returns None for is taken apart after all."""
-    values = op.bind(args, kwargs)
+    values = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
     with Within(state.batches[: level.position], state.tangents):
         results = rule(op, map_tensors(values, lambda t: rules.hidden(t, level)), level.size)
-    if results is None:
-        return op.function(*args, **kwargs)
-    return _wrapped(results, level)
+    return op.decompose(values) if results is None else _wrapped(results, level)
 
 
 def _check_randomness(level: BatchLevel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.softmaxes import _log_softmax_gradient, _softmax_gradient
+from tensorplug.core.ops.softmaxes import log_softmax_backward, softmax_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
@@ -19,7 +19,7 @@ def _logsumexp(
 
 
 DERIVATIVES = [
-    derivative("_softmax", input=lambda g, result, dim: _softmax_gradient(g, result, dim)),
-    derivative("_log_softmax", input=lambda g, result, dim: _log_softmax_gradient(g, result, dim)),
-    derivative("_logsumexp", input=_logsumexp),
+    derivative("softmax", input=lambda g, result, dim: softmax_backward(g, result, dim)),
+    derivative("log_softmax", input=lambda g, result, dim: log_softmax_backward(g, result, dim)),
+    derivative("logsumexp", input=_logsumexp),
 ]

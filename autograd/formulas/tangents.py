@@ -86,8 +86,8 @@ TANGENTS = [
     linear("mean", "input"),
     tangent("_var", input=_var),
     tangent("_std", input=_std),
-    tangent("_softmax", input=_softmax),
-    tangent("_log_softmax", input=_log_softmax),
+    tangent("softmax", input=_softmax),
+    tangent("log_softmax", input=_log_softmax),
     # copies, views, rearrangements
     *[
         linear(op, "input")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import composite
 from ..shapes import Shape, normalize_dim, normalize_dims
-from ..tensor_base import TensorBase
 from .division import true_divide
 from .pointwise import sub
 from .reductions import amax, sum
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 
 
-def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
+def _canonical(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
     check_tensor(input, name)
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -34,18 +33,11 @@ def _normalised(name: str, input: Tensor, dim: int, dtype: DType | None) -> tupl
     return input, dim
 
 
-def _is_canonical(input: Any, dim: Any, dtype: DType | None) -> bool:
-    """Return whether the arguments are as :func:`_normalised` would return them: most calls are so."""
-    return (
-        dtype is None
-        and type(dim) is int
-        and isinstance(input, TensorBase)
-        and 0 <= dim < len(input._shape)
-        and input._kind.dtype.category == FLOATING
-    )
+def _canonical_softmax(input: Any, dim: int, dtype: DType | None = None) -> tuple[Tensor, int]:
+    return _canonical("softmax", input, dim, dtype)
 
 
-@composite()
+@composite("input, dim", rule=_canonical_softmax)
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return ``exp(input)`` divided by its sum along `dim`.
 
@@ -69,19 +61,15 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     tensor([[0.5000, 0.5000],
             [1.0000, 0.0000]])
     """
-    if _is_canonical(input, dim, dtype):
-        return _softmax(input, dim)
-    return _softmax(*_normalised("softmax", input, dim, dtype))
-
-
-@composite(method=False)
-def _softmax(input: Tensor, dim: int) -> Tensor:
-    """Return :func:`softmax` for canonical arguments."""
     powers = sub(input, amax(input, dim, True)).exp() if input.numel() else input.clone()
     return true_divide(powers, sum(powers, dim, True))
 
 
-@composite()
+def _canonical_log_softmax(input: Any, dim: int, dtype: DType | None = None) -> tuple[Tensor, int]:
+    return _canonical("log_softmax", input, dim, dtype)
+
+
+@composite("input, dim", rule=_canonical_log_softmax)
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """Return the logarithm of :func:`softmax`, computed without leaving log space.
 
@@ -100,14 +88,6 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     >>> tp.log_softmax(tp.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    if _is_canonical(input, dim, dtype):
-        return _log_softmax(input, dim)
-    return _log_softmax(*_normalised("log_softmax", input, dim, dtype))
-
-
-@composite(method=False)
-def _log_softmax(input: Tensor, dim: int) -> Tensor:
-    """Return :func:`log_softmax` for canonical arguments."""
     if not input.numel():
         return input.clone()
     shifted = sub(input, amax(input, dim, True))
@@ -115,14 +95,14 @@ def _log_softmax(input: Tensor, dim: int) -> Tensor:
 
 
 @composite(method=False)
-def _softmax_gradient(g: Tensor, result: Tensor, dim: int) -> Tensor:
+def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of softmax's input, from that of its result and the result."""
     weighted = g * result
     return sub(weighted, result * sum(weighted, dim, True))
 
 
 @composite(method=False)
-def _log_softmax_gradient(g: Tensor, result: Tensor, dim: int) -> Tensor:
+def log_softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of log_softmax's input, from that of its result and the result."""
     return sub(g, result.exp() * sum(g, dim, True))
 
@@ -141,7 +121,15 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return softmax(-input, dim, dtype)
 
 
-@composite()
+def _canonical_logsumexp(
+    input: Any, dim: int | Sequence[int], keepdim: bool = False
+) -> tuple[Tensor, Shape, bool]:
+    check_tensor(input, "logsumexp")
+    dims = normalize_dims(dim, len(input._shape), "logsumexp")
+    return cast(input, to_floating(input.dtype)), dims, bool(keepdim)
+
+
+@composite(rule=_canonical_logsumexp)
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of the exponentials over the dimensions `dim`.
 
@@ -164,14 +152,6 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
     >>> tp.logsumexp(tp.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor(1000.)
     """
-    check_tensor(input, "logsumexp")
-    dims = normalize_dims(dim, len(input._shape), "logsumexp")
-    return _logsumexp(cast(input, to_floating(input.dtype)), dims, bool(keepdim))
-
-
-@composite(method=False)
-def _logsumexp(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
-    """Return :func:`logsumexp` for canonical arguments."""
     wide = cast(input, float32) if input.dtype in (float16, bfloat16) else input
     if 0 in wide._shape:
         return cast(sum(wide.exp(), dim, keepdim).log(), input.dtype)

@@ -22,7 +22,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         # Where the maximum is -inf, NaN is the answer: 0/0.
         return input - xp.max(input, axis=axis, keepdims=True)
 
-    @table.kernel("_softmax")
+    @table.kernel("softmax")
     def softmax(input: Any, dim: int) -> Any:
         if input.ndim == 0:
             return xp.where(xp.isfinite(input), xp.ones_like(input), input - input)
@@ -33,7 +33,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         array /= reduce_add(array, dim, None, None, True)
         return array
 
-    @table.kernel("_log_softmax")
+    @table.kernel("log_softmax")
     def log_softmax(input: Any, dim: int) -> Any:
         if input.ndim == 0:
             return input - input
@@ -43,7 +43,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         array -= xp.log(reduce_add(exp(array), dim, None, None, True))
         return array
 
-    @table.kernel("_logsumexp", dtypes=(float32, float64))
+    @table.kernel("logsumexp", dtypes=(float32, float64))
     def logsumexp(input: Any, dim: Shape, keepdim: bool) -> Any:
         if input.size == 0:
             return xp.log(reduce_add(input, dim, None, None, keepdim))
@@ -54,5 +54,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     for function in (softmax, log_softmax):
         table.add(
-            f"_{function.__name__}", namespace.through_float32(function), dtypes=(float16, bfloat16)
+            function.__name__, namespace.through_float32(function), dtypes=(float16, bfloat16)
         )
