@@ -13,7 +13,7 @@ from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
 
 from .derivatives import ARGUMENT, Derivative, Formula, Rule
 from .modes import enable_grad
-from .nodes import FREED, Identity, MultiNode
+from .nodes import FREED, Identity, MultiNode, SavedByHook
 
 _RULES: dict[Op, Rule] = {}
 
@@ -49,7 +49,11 @@ class DecompositionNode(MultiNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         plan = self.plan
-        values = [self.unpack(place) for place in range(len(plan.saves))]
+        updates = plan.rule.op.updates
+        values = [
+            self._before_update(place) if place in updates else self.unpack(place)
+            for place in range(len(plan.saves))
+        ]
         targets: list[Any] = []
         for formula in plan.formulas:
             value = values[formula.position]
@@ -76,6 +80,13 @@ class DecompositionNode(MultiNode):
             value = None if target is None else next(found)
             results_of_edges.append((value._array if raw and value is not None else value, False))
         return results_of_edges
+
+    def _before_update(self, place: int) -> Any:
+        """Return a copy of what the forward pass updated and the decomposition will again."""
+        assert self.saved is not None
+        value = self.saved[place]
+        value = value.unpack() if isinstance(value, SavedByHook) else value
+        return None if value is None else value.detach().clone()
 
     def _target(self, tensor: Any, raw: bool, targets: list[Any]) -> Any:
         """Return what takes a saved tensor's place, if its edge is one that a gradient goes to."""

@@ -15,7 +15,7 @@ from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
 def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by what is known of calls like this one."""
-    if op.writes:
+    if op.writes or op.updates:
         return run_overridden(op, args, kwargs)
     if args and type(args[0]) is list:
         return _call_of_list(op, memory, args, kwargs)
@@ -195,7 +195,14 @@ def _run_kernel(op: Op, values: tuple[Any, ...], kind: Kind) -> Any:
     if op.writes:
         return _run_writing(op, values, kind)
     raw, _ = unwrap(op, values, kind)
-    results = call_kernel(op, kind, raw)
+    if op.updates:
+        with kind.runtime.quiet():  # once: what is written half cannot be tried again
+            results = kernel_of(op, kind)(*raw)
+        for place in op.updates:
+            if values[place] is not None:
+                bump_version(values[place])
+    else:
+        results = call_kernel(op, kind, raw)
     if current.verify:
         _verify_composite(op, kind, results, values)
     if len(op.outputs) == 1:

@@ -143,6 +143,8 @@ class Op:
         Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
         The places of the arguments that a call changes; such an op has no outputs.
+    updates : tuple of int
+        The places of the arguments that a call writes besides returning results.
     owner : str
         The plugin that registered the op.
     """
@@ -151,7 +153,7 @@ class Op:
         "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
         "function", "index", "inplace", "inplace_body", "leading", "method", "mixed", "name", "named",
         "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise", "random",
-        "rule", "scaled", "sort", "view", "writes",
+        "rule", "scaled", "sort", "updates", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -180,6 +182,7 @@ class Op:
         self.inplace: str | None = None
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
+        self.updates: tuple[int, ...] = ()
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.

@@ -35,6 +35,7 @@ __all__ = [
     "Spec",
     "all_ops",
     "composite",
+    "defined_by",
     "find_missing",
     "first_tensor",
     "get_op",
@@ -160,6 +161,7 @@ def composite(
     view: bool = False,
     outputs: str | type[Any] = "result",
     writes: str = "",
+    updates: str = "",
     inplace: bool = False,
     mixed: bool = False,
     random: bool = False,
@@ -198,6 +200,9 @@ def composite(
     which may be lists. A kernel then writes into the arrays that it is given, and what it returns is left
     alone.
 
+    With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
+    None; a kernel does the same with the arrays that it is given.
+
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.
     """
@@ -229,10 +234,16 @@ def composite(
             op.named = outputs
         if writes:
             op.outputs = ()
-            op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])
+            op.writes = _positions(op, writes)
+        if updates:
+            op.updates = _positions(op, updates)
         return made
 
     return declare
+
+
+def _positions(op: Op, names: str) -> tuple[int, ...]:
+    return tuple([op.parameters.index(part.strip()) for part in names.split(",")])
 
 
 def in_place(function: Callable[..., Any]) -> Callable[[F], F]:
@@ -338,6 +349,8 @@ def register_op(op: Op, owner: str) -> None:
         op.index = len(_ORDER) - 1  # from here on it can be called
         op.overridden = op.rule is not None
         _OPS[op.name] = op
+        for alias in op.aliases:
+            _DEFINED.setdefault(alias, op)
 
 
 # The methods that each op brought; those of core that are written by hand in Tensor are not among them.
@@ -374,22 +387,83 @@ def unregister_op(op: Op) -> None:
     """Take an op out of the registry; its slot in the tables stays unused."""
     with kinds.lock:
         _OPS.pop(op.name, None)
+        for alias in op.aliases:
+            if _DEFINED.get(alias) is op:
+                del _DEFINED[alias]
         _remove_methods(op)
         op.index = cast(int, Unregistered(op.name))
 
 
+#: The ops of functions that are not ops themselves, by the function's name: see :func:`defined_by`.
+_DEFINED: dict[str, Op] = {}
+
+
+def defined_by(function: Callable[..., Any], *, name: str | None = None) -> Callable[[F], F]:
+    """Mark a public function as another spelling of an op, which is then found by the function's name too.
+
+    Parameters
+    ----------
+    function : callable
+        What declared the op.
+    name : str, optional
+        The function's name, by default its own; ``"nn.functional.unfold"`` where another op has that.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @defined_by(tp.softmax)
+    ... def normalised_exponential(input):
+    ...     return tp.softmax(input, 0)
+    >>> get_op("normalised_exponential").name
+    'softmax'
+    """
+    op: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(other: F) -> F:
+        other.op = op  # type: ignore[attr-defined]
+        _DEFINED[name or other.__name__] = op
+        return other
+
+    return declare
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield the names under which an op that users call `name` may be registered or defined."""
+    yield name
+    for package in ("tensorplug.", "torch.", "tp."):
+        name = name.removeprefix(package)
+    yield name
+    path, _, last = name.rpartition(".")
+    if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
+        yield f"{path}_{last}"
+        yield last
+
+
+def _find(name: str) -> Op | None:
+    for spelling in _spellings(name):
+        op = _OPS.get(spelling) or _DEFINED.get(spelling)
+        if op is not None:
+            return op
+    return None
+
+
 def get_op(name: str) -> Op:
     """Return the op called `name`, loading the extension plugins if it is not known yet.
+
+    Parameters
+    ----------
+    name : str
+        The op's own name, or one that users call: ``"linalg.svd"``, ``"nn.functional.relu"``, ``"concat"``.
 
     Raises
     ------
     KeyError
         If no plugin registers it; the message lists names that are near.
     """
-    op = _OPS.get(name)
+    op = _OPS.get(name) or _find(name)
     if op is None:
         find_missing(name)
-        op = _OPS.get(name)
+        op = _find(name)
     if op is None:
         import difflib
 

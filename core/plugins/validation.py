@@ -169,7 +169,7 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
         raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
     dtypes = _check_dtypes(kernel, where)
     _check_signature(kernel, op, where)
-    return replace(kernel, plugin=record.name, dtypes=dtypes)
+    return replace(kernel, op=op.name, plugin=record.name, dtypes=dtypes)
 
 
 def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:
