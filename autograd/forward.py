@@ -11,7 +11,7 @@ from typing import Any
 from tensorplug.core import operators, writing
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Op, Spec
-from tensorplug.core.ops.creation_like import zeros_like
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase
 

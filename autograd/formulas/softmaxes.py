@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.softmaxes import _log_softmax_gradient, _softmax_gradient
+from tensorplug.core.ops.softmax import _log_softmax_gradient, _softmax_gradient
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
