@@ -12,7 +12,7 @@ from tensorplug.core import operators, writing
 from tensorplug.core.composites import run_decomposition
 from tensorplug.core.layers import recording
 from tensorplug.core.operators import Delegated, Op, Spec
-from tensorplug.core.ops.creation_like import zeros_like
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase
 

@@ -17,7 +17,7 @@ from .dtypes import bool_, int32, int64, uint8
 from .execution import execute, show
 from .kinds import kind_of
 from .op import Spec
-from .ops.indexing import sliced_shape
+from .ops.indexing.indexing import sliced_shape
 from .shapes import Shape
 from .tensor_base import TensorBase, new_tensor
 from .writing import inplace

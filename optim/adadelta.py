@@ -8,8 +8,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import counted, rate, started
-from .fused_own_rates import adadelta_step, adadelta_update
 from .groups import check_learning_rate, check_range
+from .ops.optimizers.own_rates import adadelta_step, adadelta_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, count_step, number, step_lists
 

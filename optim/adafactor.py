@@ -8,9 +8,9 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import finfo
 from tensorplug.core.ops import zeros_like
 
-from .fused_own_rates import adafactor_step, adafactor_update
 from .groups import check_learning_rate
 from .muon import check_least
+from .ops.optimizers.own_rates import adafactor_step, adafactor_update
 from .optimizer import Optimizer, ParamsT
 from .state import count_step, number, scalar, step_lists
 

@@ -7,13 +7,13 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.ops import full_like
 
-from .fused import adagrad_step, adagrad_update
 from .groups import (
     check_fused,
     check_implementation,
     check_learning_rate,
     check_range,
 )
+from .ops.optimizers.fused import adagrad_step, adagrad_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number, scalar
 

@@ -8,8 +8,6 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import is_there, kept_there
-from .fused import adam_step, adam_update
-from .fused_on_device import adam_step_on_device, rate_of
 from .groups import (
     check_betas,
     check_fused,
@@ -17,6 +15,8 @@ from .groups import (
     check_learning_rate,
     check_range,
 )
+from .ops.optimizers.fused import adam_step, adam_update
+from .ops.optimizers.on_device import adam_step_on_device, rate_of
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number, scalar
 

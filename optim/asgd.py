@@ -8,8 +8,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import counted, counts_there, kept_there, rate, started
-from .fused_own_rates import asgd_step, asgd_update
 from .groups import check_learning_rate, check_range
+from .ops.optimizers.own_rates import asgd_step, asgd_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, count_step, number, step_lists
 

@@ -8,8 +8,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import Amount, counted, counts_there, kept_there, rate, started
-from .fused_adam_variants import nadam_momentum, nadam_step, nadam_update
 from .groups import check_betas, check_learning_rate, check_range
+from .ops.optimizers.adam_variants import nadam_momentum, nadam_step, nadam_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, count_step, number, step_lists
 

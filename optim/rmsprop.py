@@ -8,8 +8,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import counted, rate, started
-from .fused import rmsprop_step, rmsprop_update
 from .groups import check_learning_rate, check_range
+from .ops.optimizers.fused import rmsprop_step, rmsprop_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, as_real_lists, count_step, number
 

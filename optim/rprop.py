@@ -8,8 +8,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import full_like, zeros_like
 
 from .amounts import counted, started
-from .fused_own_rates import rprop_step, rprop_update
 from .groups import check_learning_rate, check_range
+from .ops.optimizers.own_rates import rprop_step, rprop_update
 from .optimizer import Optimizer, ParamsT
 from .state import as_real, count_step, number, step_lists
 

@@ -8,14 +8,14 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import zeros_like
 
 from .amounts import is_there
-from .fused import sgd_step, sgd_update
-from .fused_on_device import rate_of, sgd_step_on_device
 from .groups import (
     check_fused,
     check_implementation,
     check_learning_rate,
     check_range,
 )
+from .ops.optimizers.fused import sgd_step, sgd_update
+from .ops.optimizers.on_device import rate_of, sgd_step_on_device
 from .optimizer import Optimizer, ParamsT
 from .state import as_real_lists, number
 

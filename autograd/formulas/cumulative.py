@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.operators import handle
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.gathering import _gathered_sum
+from tensorplug.core.ops.creation.creation import fill_new
+from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable

@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 from tensorplug.core.ops.comparison import eq
-from tensorplug.core.ops.elementary import _relu_gradient, cos, rsqrt, sin
-from tensorplug.core.ops.selection import choose
-from tensorplug.core.ops.trigonometry import cosh, sinh
+from tensorplug.core.ops.elementary.activation import _relu_gradient
+from tensorplug.core.ops.elementary.circular import cos, sin
+from tensorplug.core.ops.elementary.exponential import rsqrt
+from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
+from tensorplug.core.ops.masking import choose
 
 from ..derivatives import derivative
 

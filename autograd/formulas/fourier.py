@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.fourier import _resized, fft_c2c, fft_r2c
-from tensorplug.core.ops.linalg_rules import concatenate
+from tensorplug.core.ops.fft.fourier import _resized, fft_c2c, fft_r2c
+from tensorplug.core.ops.linalg.rules import concatenate
 
 from ..derivatives import derivative
 

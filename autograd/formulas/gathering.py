@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.operators import handle
-from tensorplug.core.ops.gathering import (
+from tensorplug.core.ops.indexing.gather import (
     _gathered_sum,
     gather,
     scatter,
     scatter_add,
     scatter_reduce,
 )
-from tensorplug.core.ops.indexing import zeros_like_gradient as zeros
+from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
 
 from ..derivatives import derivative
 
@@ -20,7 +20,7 @@ _WHERE = handle("where")
 
 
 def _number(g: Any, value: int) -> Any:
-    from tensorplug.core.ops.creation import fill_new
+    from tensorplug.core.ops.creation.creation import fill_new
 
     return fill_new((), value, g.dtype, g.device)
 
@@ -58,7 +58,7 @@ def _shares(
 
 
 def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
-    from tensorplug.core.ops.creation import fill_new
+    from tensorplug.core.ops.creation.creation import fill_new
 
     start = fill_new(g.shape, 1 if include_self else 0, g.dtype, g.device)
     ones = fill_new(index.shape, 1, g.dtype, g.device)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.indexing import (
+from tensorplug.core.ops.indexing.index_select import _slices
+from tensorplug.core.ops.indexing.indexing import (
     _indexed_sum,
     basic_index,
     index,
@@ -12,7 +13,6 @@ from tensorplug.core.ops.indexing import (
     place,
     zeros_like_gradient,
 )
-from tensorplug.core.ops.slices import _slices
 
 from ..derivatives import derivative, on_tensors
 from .shape import sum_to_shape

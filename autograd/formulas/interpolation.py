@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.bitwise import bitwise_and
+from tensorplug.core.ops.clamp import _clamp_gradient, maximum
 from tensorplug.core.ops.comparison import gt, le, lt
-from tensorplug.core.ops.selection import _clamp_gradient, choose, maximum
+from tensorplug.core.ops.masking import choose
 
 from ..derivatives import derivative
 from .numeric import fitted

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.linalg_lu import permutation_matrix, unit_lower, upper_of
-from tensorplug.core.ops.linalg_rules import adjoint, concatenate
-from tensorplug.core.ops.linalg_solvers import _solve
-from tensorplug.core.ops.linalg_spectra import linalg_pinv
-from tensorplug.core.ops.linalg_triangular import solve_triangular_side
+from tensorplug.core.ops.linalg.lu import permutation_matrix, unit_lower, upper_of
+from tensorplug.core.ops.linalg.rules import adjoint, concatenate
+from tensorplug.core.ops.linalg.solvers import _solve
+from tensorplug.core.ops.linalg.spectra import linalg_pinv
+from tensorplug.core.ops.linalg.triangular import solve_triangular_side
 
 from ..derivatives import derivative, not_differentiable
 

@@ -10,18 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dtypes import finfo
-from tensorplug.core.ops.linalg_functions import _matrix_exp, permutation_sign
-from tensorplug.core.ops.linalg_lu import linalg_lu_factor_ex
-from tensorplug.core.ops.linalg_rules import (
-    adjoint,
-    column,
-    concatenate,
-    conjugate,
-    row,
-    where,
-)
-from tensorplug.core.ops.linalg_solvers import _solve, matrix_inverse
-from tensorplug.core.ops.linalg_triangular import _lu_solve
+from tensorplug.core.ops.linalg.functions import _matrix_exp, permutation_sign
+from tensorplug.core.ops.linalg.lu import linalg_lu_factor_ex
+from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
+from tensorplug.core.ops.linalg.solvers import _solve, matrix_inverse
+from tensorplug.core.ops.linalg.triangular import _lu_solve
 
 from ..derivatives import derivative
 from .linalg_factors import pseudoinverse_gradient

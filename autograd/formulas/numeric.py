@@ -9,8 +9,9 @@ from typing import Any
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.comparison import eq, le
 from tensorplug.core.ops.copying import cast, copy
-from tensorplug.core.ops.elementary import cos, exp, exp2, log, sin
-from tensorplug.core.ops.selection import choose
+from tensorplug.core.ops.elementary.circular import cos, sin
+from tensorplug.core.ops.elementary.exponential import exp, exp2, log
+from tensorplug.core.ops.masking import choose
 from tensorplug.core.queries import is_tensor
 
 from ..derivatives import derivative, not_differentiable

@@ -10,15 +10,15 @@ import cmath
 import math
 from typing import Any
 
+from tensorplug.core.ops.arithmetic.division import floor_divide, true_divide
+from tensorplug.core.ops.arithmetic.pointwise import sgn
+from tensorplug.core.ops.arithmetic.powers import power
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.comparison import eq, ge, gt, le, lt
 from tensorplug.core.ops.copying import copy
-from tensorplug.core.ops.division import floor_divide, true_divide
-from tensorplug.core.ops.elementary import log
-from tensorplug.core.ops.pointwise import sgn
-from tensorplug.core.ops.powers import power
-from tensorplug.core.ops.rounding import trunc
-from tensorplug.core.ops.selection import choose
+from tensorplug.core.ops.elementary.exponential import log
+from tensorplug.core.ops.elementary.rounding import trunc
+from tensorplug.core.ops.masking import choose
 from tensorplug.core.tensor import Tensor
 
 from ..derivatives import derivative

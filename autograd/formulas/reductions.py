@@ -7,8 +7,8 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.copying import cast
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.gathering import _gathered_sum
+from tensorplug.core.ops.creation.creation import fill_new
+from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.softmaxes import log_softmax_backward, softmax_backward
+from tensorplug.core.ops.softmax import log_softmax_backward, softmax_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative

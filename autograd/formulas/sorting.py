@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.copying import cast
-from tensorplug.core.ops.gathering import _gathered_sum
+from tensorplug.core.ops.indexing.gather import _gathered_sum
 
 from ..derivatives import derivative, not_differentiable
 from .reductions import _chosen as _chosen_along

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.ops.bessel import bessel
+from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.comparison import eq
-from tensorplug.core.ops.elementary import exp, log, log1p
-from tensorplug.core.ops.error_functions import _logit_gradient, erfcx
-from tensorplug.core.ops.gamma import digamma, lgamma, polygamma, zeta
-from tensorplug.core.ops.pointwise import sgn
-from tensorplug.core.ops.selection import choose
+from tensorplug.core.ops.elementary.exponential import exp, log, log1p
+from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.special.bessel import bessel
+from tensorplug.core.ops.special.error_functions import _logit_gradient, erfcx
+from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
 from ..derivatives import derivative
 from .numeric import fitted, times_log_input

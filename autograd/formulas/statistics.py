@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.statistics import degrees_of_freedom, reciprocal
+from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative

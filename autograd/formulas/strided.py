@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from tensorplug.core.operators import handle
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.indexing import zeros_like_gradient as zeros
-from tensorplug.core.ops.joining import cat, stack
+from tensorplug.core.ops.creation.creation import fill_new
+from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
+from tensorplug.core.ops.joining.joining import cat, stack
 from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
 from tensorplug.core.shapes import contiguous_strides
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.elementary import cos, rsqrt, sin
-from tensorplug.core.ops.pointwise import sgn
-from tensorplug.core.ops.trigonometry import cosh, sinh
+from tensorplug.core.ops.arithmetic.pointwise import sgn
+from tensorplug.core.ops.elementary.circular import cos, sin
+from tensorplug.core.ops.elementary.exponential import rsqrt
+from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
 
 from ..tangents import holomorphic, linear, tangent
 from .reductions import quotient
@@ -25,7 +26,7 @@ def _std(
 
 
 def _var(t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    from tensorplug.core.ops.statistics import degrees_of_freedom, reciprocal
+    from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
 
     scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))
     products = (input - input.mean(dim, True)).conj() * t

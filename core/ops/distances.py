@@ -8,9 +8,9 @@ from ..dtypes import FLOATING, Number
 from ..operators import composite, handle
 from ..shapes import broadcast_shapes, normalize_dim
 from .norms import _vector_norm, vector_norm
-from .reductions import sum
+from .reductions.reductions import sum
 from .rules import cast, check_tensor
-from .searching import _positions
+from .sorting.searching import _positions
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

@@ -12,12 +12,12 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase
 from .copying import cast, clone, copied
-from .expansion import expand
-from .indexing import part
-from .joining import cat
+from .indexing.index_select import index_select
+from .indexing.indexing import part
+from .joining.joining import cat
 from .rules import check_tensor
-from .shape import copy_shown_as, permuted, reshape, shown_as
-from .slices import index_select
+from .shape.expansion import expand
+from .shape.shape import copy_shown_as, permuted, reshape, shown_as
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

@@ -13,8 +13,8 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim
 from ..writing import inplace
 from .copying import clone
-from .creation import fill_new
-from .indexing import select, sliced_shape
+from .creation.creation import fill_new
+from .indexing.indexing import select, sliced_shape
 from .rules import check_tensor
 
 if TYPE_CHECKING:

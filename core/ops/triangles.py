@@ -10,11 +10,11 @@ from ..dtypes import DType, bool_, int64
 from ..operators import composite
 from .comparison import ge, le
 from .copying import clone
-from .creation import fill_new, options
+from .creation.creation import fill_new, options
+from .masking import choose
 from .rearranging import cast_to
 from .rules import check_tensor
-from .selection import choose
-from .shape import permuted
+from .shape.shape import permuted
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

@@ -11,7 +11,7 @@ from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.shapes import Shape
 
-from .windows import fold_windows, pad_zeros, unfold_windows, unpad, window_view
+from .convolution.unfold import fold_windows, pad_zeros, unfold_windows, unpad, window_view
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor

@@ -10,8 +10,8 @@ import numpy as np
 from tensorplug.core.dtypes import DType, int32
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.ops import eye
-from tensorplug.core.ops.linalg_factors import _householder_qr
-from tensorplug.core.ops.linalg_lu import _lu_factor, linalg_lu_factor
+from tensorplug.core.ops.linalg.factors import _householder_qr
+from tensorplug.core.ops.linalg.lu import _lu_factor, linalg_lu_factor
 
 from ..records import ErrorSample, OpRecord, Sample
 from .linalg_matrices import (

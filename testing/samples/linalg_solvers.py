@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorplug.core.dtypes import DType, float32
 from tensorplug.core.errors import LinAlgError
-from tensorplug.core.ops.linalg_factors import linalg_cholesky
-from tensorplug.core.ops.linalg_lu import _ldl_factor, linalg_ldl_factor, linalg_lu_factor
+from tensorplug.core.ops.linalg.factors import linalg_cholesky
+from tensorplug.core.ops.linalg.lu import _ldl_factor, linalg_ldl_factor, linalg_lu_factor
 
 from ..records import ErrorSample, OpRecord, Sample
 from .linalg_matrices import (

@@ -5,8 +5,8 @@ import tensorplug.autograd
 import tensorplug.nn  # noqa: F401  # each registers ops
 from tensorplug.autograd import derivatives
 from tensorplug.core.operators import all_ops
-from tensorplug.optim.fused import FUSED
-from tensorplug.optim.fused_on_device import ON_DEVICE
+from tensorplug.optim.ops.optimizers.fused import FUSED
+from tensorplug.optim.ops.optimizers.on_device import ON_DEVICE
 from tensorplug.testing.records import all_records
 
 COPIES = "the suite's cases of a device copy, convert and lay out tensors"

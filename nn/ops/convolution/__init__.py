@@ -1,0 +1,7 @@
+"""Convolution, and the windows that it is taken over."""
+
+from __future__ import annotations
+
+from . import convolution, unfold
+
+DERIVATIVES = convolution.DERIVATIVES
