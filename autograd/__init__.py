@@ -9,7 +9,7 @@ from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 from tensorplug.core.tensor import Tensor
 
-from . import anomaly as anomaly_mode, engine, graph, layer, modes as grad_mode
+from . import anomaly as anomaly_mode, engine, graph, layer, modes as grad_mode, recording
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
 from .formulas import ALL
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
 
 
 # As Python, these are quicker than what they stand for.
-layer.new_node = OpNode  # type: ignore[attr-defined]
+layer.new_node = recording.new_node = OpNode  # type: ignore[attr-defined]
 layer.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
 
 

@@ -10,7 +10,7 @@ from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, extra_of, n
 from .derivatives cimport Plan, Rule
 from .nodes cimport Node, OpNode, new_node
 from .recording cimport (
-    Recording, any_requires, attach, build, build_known, inference_saved, mark_inference, save_all, shared
+    Recording, any_requires, attach, build, build_known, build_view, inference_saved, mark_inference, save_all, shared
 )
 from .views cimport View, edge_of, note_view, refresh, requires_grad
 

@@ -24,6 +24,7 @@ from .recording import (
     attach,
     build,
     build_known,
+    build_view,
     inference_saved,
     mark_inference,
     missing,
@@ -209,7 +210,7 @@ class Recorder(GradientLayer):
         if not output._kind.is_differentiable:
             return
         if source._state and enabled and requires_grad(source):
-            node = build(op, values, (output,))
+            node = build_view(op, values, output)
             if node is not None:
                 output._node = node
                 output._state = TRACKED

@@ -6,11 +6,11 @@ from tensorplug.core.op cimport Op
 from tensorplug.core.tensor_base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 
 from .derivatives cimport Formula, Plan, Rule
-from .nodes cimport MultiNode, OpNode, OutputNode
+from .nodes cimport MultiNode, OpNode, OutputNode, new_node
 from .views cimport edge_of, requires_grad
 
 cdef Current current
-cdef int TRACKED, ARGUMENT, OUTPUT, RESULT, PLAIN
+cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN
 
 
 cdef class Recording:
@@ -41,6 +41,11 @@ cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_befor
     first=TensorBase, node=OpNode, several=MultiNode, tensor=TensorBase, output=TensorBase,
 )
 cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(
+    rule=Rule, plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, node=OpNode, output=TensorBase,
+)
+cpdef OpNode build_view(Op op, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, number=Py_ssize_t)
 cpdef attach(OpNode node, tuple outputs)

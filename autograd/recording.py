@@ -21,7 +21,7 @@ from tensorplug.core.tensor_base import (
 from . import decomposition, saving
 from .decomposition import DecompositionNode
 from .derivatives import ARGUMENT, DEVICE, DTYPE, NDIM, OUTPUT, SHAPE, Plan, Rule
-from .nodes import MultiNode, OpNode, OutputNode
+from .nodes import MultiNode, OpNode, OutputNode, new_node
 from .views import edge_of, requires_grad
 
 
@@ -243,6 +243,38 @@ def build(
     node.keep(plan, kept_all, versions_all)
     if sizes is not None:
         node.sizes = tuple(sizes)
+    if current.gradient.watched:
+        saving.watch(node)
+    return node
+
+
+def build_view(op: Op, values: tuple[Any, ...], output: Any) -> OpNode | None:
+    """Return the node of a view, whose only tensor is its source; None if it has no derivative."""
+    rule: Rule = op.rule or missing(op)
+    plan = rule.plans.get(1) or rule.plan(1)
+    if not plan.formulas:
+        return None
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        value = values[position]
+        version = None
+        if origin == SHAPE:
+            value = value._shape
+        elif origin != ARGUMENT or not position:
+            value, version = save(origin, position, values, (output,))
+        saved.append(value)
+        versions.append(version)
+    node = new_node()
+    node.sizes = None
+    node.edges = (edge_of(values[0]),)
+    node.kind = output._kind
+    node.shape = output._shape
+    node.pending = 0
+    node.extra = None
+    node.plan = plan
+    node.saved = tuple(saved)
+    node.versions = tuple(versions)
     if current.gradient.watched:
         saving.watch(node)
     return node

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import operators
-from .composites import call_overridden, run_decomposition, run_overridden
+from .composites import call_overridden, call_ruled, run_overridden
 from .current import current
 from .dispatch import general
 from .execution import call_known, contract, execute, verify
@@ -141,7 +141,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return call_overridden(op, memory, args, kwargs)
             if op.canonical is None:
                 return op.function(*args, **kwargs)
-            return run_decomposition(op, args, kwargs)
+            return call_ruled(op, memory, args, kwargs)
 
         return call_composite
 

@@ -33,6 +33,9 @@ cpdef run_overridden(Op op, tuple args, dict kwargs)
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, Kind kind)
 
+@cython.locals(key=tuple, known=Known, first=TensorBase, spec=Spec)
+cpdef call_ruled(Op op, Memory memory, tuple args, dict kwargs)
+
 cpdef run_decomposition(Op op, tuple args, dict kwargs)
 
 cdef _decomposed(Op op, object values, tuple args, dict kwargs)

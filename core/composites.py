@@ -151,6 +151,26 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return values.result if type(values) is Delegated else op.decompose(values)
 
 
+def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    key = key_of(args, kwargs)
+    try:
+        known = memory.known.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_decomposition(op, args, kwargs)
+    if known is not None:
+        return op.decompose(tuple(known.fill(args)))
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
+    first = None if op.random else first_tensor(values)
+    if first is not None:
+        spec = Spec.__new__(Spec)
+        spec.values, spec.kind, spec.outputs = values, first._kind, ()
+        remember(op, memory, key, args, kwargs, spec)
+    return op.decompose(values)
+
+
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:

@@ -17,7 +17,7 @@ from .known import Known
 from .op import Op, Spec
 from .runtime import RefusingRuntime
 from .shapes import Shape
-from .tensor_base import TensorBase, new_tensor, storage_of
+from .tensor_base import Storage, TensorBase, new_tensor, storage_of
 
 
 def kernel_of(op: Op, kind: Kind) -> Callable[..., Any]:
@@ -38,11 +38,18 @@ def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
 
 
 def _show(op: Op, kind: Kind, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
-    array = kernel_of(op, kind)(input._array, *values)
+    source = input
+    if current.preferences:
+        array = current.preferred_kernel(op, kind)(source._array, *values)
+    else:
+        array = kind.kernels[op.index](source._array, *values)
     if array.shape != shape:
         raise contract(op, kind, f"shape {list(array.shape)}", f"{list(shape)}")
     output = new_tensor(array, kind, shape)
-    output._storage = storage_of(input)
+    storage = source._storage
+    if storage is None:
+        storage = source._storage = Storage(source._writes)
+    output._storage = storage
     current.gradient.record_view(op, (input, *values), output)
     return output
 
