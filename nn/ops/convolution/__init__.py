@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import convolution, unfold
+from . import convolution, unfold as unfold
 
 DERIVATIVES = convolution.DERIVATIVES
