@@ -1,4 +1,4 @@
-"""Derivatives of pointwise arithmetic, rounding and selection.
+"""Derivatives of arithmetic of elements.
 
 A real function of real input has g * f'(x); a holomorphic one of complex input g * conj(f'(x)),
 which is torch's convention of gradients of complex numbers. ``conj`` of a real tensor is itself.
@@ -14,7 +14,7 @@ from tensorplug.core.ops.arithmetic.division import floor_divide, true_divide
 from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.arithmetic.powers import power
 from tensorplug.core.ops.bitwise import bitwise_and
-from tensorplug.core.ops.comparison import eq, ge, gt, le, lt
+from tensorplug.core.ops.comparison import eq, ge
 from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
@@ -22,6 +22,26 @@ from tensorplug.core.ops.masking import choose
 from tensorplug.core.tensor import Tensor
 
 from ..derivatives import derivative
+from ..tangents import holomorphic, linear, tangent
+from .shape import fitted
+
+
+def _lerp_weight(
+    g: Any, input: Any, end: Any, weight_shape: tuple[int, ...], weight_dtype: Any
+) -> Any:
+    return fitted(g * (end - input).conj(), weight_shape, weight_dtype)
+
+
+def _divisor(
+    g: Any,
+    tensor1: Any,
+    tensor2: Any,
+    value: Any,
+    tensor2_shape: tuple[int, ...],
+    tensor2_dtype: Any,
+) -> Any:
+    slope = (tensor1 * value / tensor2 / tensor2).conj()
+    return fitted(-g * slope, tensor2_shape, tensor2_dtype)
 
 
 def zero(g: Any) -> Any:
@@ -56,47 +76,50 @@ def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
     return g * conjugate(result * (math.log(input) if input > 0 else math.nan))
 
 
-def _half_of_ties(g: Any, mine: Any, other: Any, beyond: Any) -> Any:
-    return choose(beyond(other, mine), 0, choose(eq(mine, other), g * 0.5, g))
+def _abs_tangent(t: Any, input: Any) -> Any:
+    if not input.dtype.is_complex:
+        return t * sgn(input)
+    return (t * sgn(input).conj()).real
 
 
 DERIVATIVES = [
+    derivative("_add_scaled", input=lambda g: g, other=lambda g, alpha: g * alpha),
+    derivative(
+        "_addcdiv",
+        input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
+        tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
+            g * (value / tensor2).conj(), tensor1_shape, tensor1_dtype
+        ),
+        tensor2=_divisor,
+    ),
+    derivative(
+        "_addcmul",
+        input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
+        tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
+            g * (tensor2 * value).conj(), tensor1_shape, tensor1_dtype
+        ),
+        tensor2=lambda g, tensor1, value, tensor2_shape, tensor2_dtype: fitted(
+            g * (tensor1 * value).conj(), tensor2_shape, tensor2_dtype
+        ),
+    ),
+    derivative(
+        "_lerp",
+        input=lambda g, weight, input_shape, input_dtype: fitted(
+            g * conjugate(1 - weight), input_shape, input_dtype
+        ),
+        end=lambda g, weight, end_shape, end_dtype: fitted(
+            g * conjugate(weight), end_shape, end_dtype
+        ),
+        weight=_lerp_weight,
+    ),
     derivative("abs", input=lambda g, input: g * sgn(input)),
     derivative("add", input=lambda g: g, other=lambda g: g),
-    derivative("ceil", input=zero),
-    derivative(
-        "choose",
-        condition=None,
-        input=lambda g, condition: choose(condition, g, 0),
-        other=lambda g, condition: choose(condition, 0, g),
-    ),
-    derivative(
-        "clamp_max",
-        input=lambda g, input, max: choose(le(input, max), g, 0),
-        max=lambda g, input, max: choose(gt(input, max), g, 0),
-    ),
-    derivative(
-        "clamp_min",
-        input=lambda g, input, min: choose(ge(input, min), g, 0),
-        min=lambda g, input, min: choose(lt(input, min), g, 0),
-    ),
     derivative("conj_physical", input=lambda g: g.conj()),
-    derivative("floor", input=zero),
     derivative("floor_divide", input=zero, other=zero),
     derivative(
         "fmod",
         input=lambda g: g,
         other=lambda g, input, other: -g * trunc(true_divide(input, other)),
-    ),
-    derivative(
-        "maximum",
-        input=lambda g, input, other: _half_of_ties(g, input, other, gt),
-        other=lambda g, input, other: _half_of_ties(g, other, input, gt),
-    ),
-    derivative(
-        "minimum",
-        input=lambda g, input, other: _half_of_ties(g, input, other, lt),
-        other=lambda g, input, other: _half_of_ties(g, other, input, lt),
     ),
     derivative(
         "mul",
@@ -110,7 +133,6 @@ DERIVATIVES = [
         input=lambda g: g,
         other=lambda g, input, other: -g * floor_divide(input, other),
     ),
-    derivative("rint", input=zero),
     derivative("sign", input=zero),
     derivative("square", input=lambda g, input: g * (input * 2).conj()),
     derivative("sub", input=lambda g: g, other=lambda g: -g),
@@ -119,5 +141,22 @@ DERIVATIVES = [
         input=lambda g, other: g / conjugate(other),
         other=lambda g, input, other: -g * ((input / other) / other).conj(),
     ),
-    derivative("trunc", input=zero),
+]
+
+
+TANGENTS = [
+    # arithmetic
+    tangent("add", input=lambda t: t, other=lambda t: t),
+    tangent("sub", input=lambda t: t, other=lambda t: -t),
+    tangent("mul", input=lambda t, other: t * other, other=lambda t, input: t * input),
+    tangent(
+        "true_divide",
+        input=lambda t, other: t / other,
+        other=lambda t, other, result: -t * (result / other),
+    ),
+    tangent("neg", input=lambda t: -t),
+    tangent("square", input=lambda t, input: t * (input * 2)),
+    tangent("abs", input=_abs_tangent),
+    linear("conj_physical", "input"),
+    *holomorphic("power"),
 ]

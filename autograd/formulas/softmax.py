@@ -8,6 +8,7 @@ from tensorplug.core.ops.softmax import _log_softmax_gradient, _softmax_gradient
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
+from ..tangents import tangent
 from .reductions import unsqueezed
 
 
@@ -18,8 +19,23 @@ def _logsumexp(
     return unsqueezed(g, input_shape, dim, keepdim) * share.conj()
 
 
+def _softmax_tangent(t: Any, result: Any, dim: int) -> Any:
+    weighted = t * result
+    return weighted - result * weighted.sum(dim, True)
+
+
+def _log_softmax_tangent(t: Any, result: Any, dim: int) -> Any:
+    return t - (result.exp() * t).sum(dim, True)
+
+
 DERIVATIVES = [
     derivative("_softmax", input=lambda g, result, dim: _softmax_gradient(g, result, dim)),
     derivative("_log_softmax", input=lambda g, result, dim: _log_softmax_gradient(g, result, dim)),
     derivative("_logsumexp", input=_logsumexp),
+]
+
+
+TANGENTS = [
+    tangent("_softmax", input=_softmax_tangent),
+    tangent("_log_softmax", input=_log_softmax_tangent),
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..derivatives import derivative
+from ..tangents import tangent
 from .shape import sum_to_shape
 
 
@@ -62,4 +63,10 @@ DERIVATIVES = [
         input=_matmul_input,
         other=_matmul_other,
     ),
+]
+
+
+TANGENTS = [
+    # products
+    tangent("matmul", input=lambda t, other: t @ other, other=lambda t, input: input @ t),
 ]

@@ -8,6 +8,7 @@ from tensorplug.core.ops.fft.fourier import _resized, fft_c2c, fft_r2c
 from tensorplug.core.ops.linalg.rules import concatenate
 
 from ..derivatives import derivative
+from ..tangents import linear
 
 
 def _r2c(g: Any, input_shape: tuple[int, ...], dim: tuple[int, ...], normalization: int) -> Any:
@@ -38,4 +39,11 @@ DERIVATIVES = [
     ),
     derivative("fft_r2c", input=_r2c),
     derivative("fft_c2r", input=_c2r),
+]
+
+
+TANGENTS = [
+    linear("fft_c2c", "input"),
+    linear("fft_c2r", "input"),
+    linear("fft_r2c", "input"),
 ]
