@@ -1,4 +1,4 @@
-"""Scans, searches and orders for which NumPy has compiled loops."""
+"""Searches and orders for which NumPy has compiled loops."""
 
 from __future__ import annotations
 
@@ -13,31 +13,12 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    table.add("_running_maximum", _running_maximum, priority=1)
     table.add("_positions", _positions, priority=1)
     table.add("_row_order", _row_order, priority=1)
-    table.add(
-        "logcumsumexp",
-        _logcumsumexp,
-        dtypes=[dtype_named("float32"), dtype_named("float64")],
-        priority=1,
-    )
     # A partition finds the middle in linear time where the decomposition sorts.
     table.add(
         "_median_of_all", _median_of_all, dtypes=[dtype_named("float32"), dtype_named("float64")]
     )
-
-
-def _running_maximum(input: Array, dim: int) -> Any:
-    if input.ndim == 0:
-        return input.copy()
-    if input.dtype.kind == "V":  # bfloat16 has no loop of its own
-        return np.maximum.accumulate(input.astype(np.float32), dim).astype(input.dtype)
-    return np.maximum.accumulate(input, dim)
-
-
-def _logcumsumexp(input: Array, dim: int) -> Any:
-    return np.logaddexp.accumulate(input, dim) if input.ndim else input.copy()
 
 
 def _positions(sorted_sequence: Array, input: Array, right: bool) -> Any:

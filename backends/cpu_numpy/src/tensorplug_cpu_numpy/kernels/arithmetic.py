@@ -1,4 +1,4 @@
-"""Kernels that go around faults of NumPy, and around what it does slowly without need."""
+"""Arithmetic where NumPy has a fault, or is slow without need."""
 
 from __future__ import annotations
 

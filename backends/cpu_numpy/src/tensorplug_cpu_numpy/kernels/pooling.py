@@ -1,4 +1,4 @@
-"""Kernels of nn's ops, where NumPy does in a few passes what the ops' bodies do in many."""
+"""Pooling, in a few passes over planes."""
 
 from __future__ import annotations
 
@@ -13,44 +13,14 @@ from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
 Array = np.ndarray[Any, Any]
-_add: Any = np.add.reduce
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     halves = (dtype_named("float16"), dtype_named("bfloat16"))
-    for function in (
-        linear,
-        standardize,
-        standardize_gradient,
-        negative_log_likelihood,
-    ):
-        table.add(function.__name__, function)
-        table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
-    table.add("embedding_rows", embedding_rows)
     table.add("max_pool", max_pool)
     table.add("max_pool_gradient", max_pool_gradient)
     table.add("max_pool_gradient", namespace.through_float32(max_pool_gradient), dtypes=halves)
-
-
-def linear(input: Array, weight: Array, bias: Array | None) -> Array:
-    """Return ``input @ weight.T + bias``."""
-    if weight.dtype.kind in "biu":
-        output: Array = np.matmul(input, weight.T).astype(input.dtype, copy=False)
-    elif input.ndim > 2 and input.flags.c_contiguous and weight.ndim == 2:
-        flat = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
-        output = np.matmul(flat, weight.T).reshape(*input.shape[:-1], weight.shape[0])
-    else:
-        output = np.matmul(input, weight.T)
-    if bias is None:
-        return output
-    if output.ndim:
-        output += bias
-        return output
-    return np.asarray(output + bias)
-
-
-# --- pooling ------------------------------------------------------------------------------------
 
 
 def _inside(
@@ -170,69 +140,3 @@ def max_pool_gradient(gradient: Array, indices: Array, shape: Shape) -> Array:
     result = np.zeros(n * c * count, gradient.dtype)
     np.add.at(result, flat, gradient.reshape(-1))
     return result.reshape(shape)
-
-
-# --- normalisation and losses -------------------------------------------------------------------
-
-
-def standardize(input: Array, dim: Shape, eps: float) -> tuple[Array, Array, Array]:
-    """Return the input with mean 0 and variance 1, the means, and one over the deviations."""
-    count = math.prod([input.shape[d] for d in dim])
-    mean = np.asarray(_add(input, dim, None, None, True) / input.dtype.type(max(count, 1)))
-    output = input - mean
-    squares = _add(output * output, dim, None, None, True)
-    rstd = squares / input.dtype.type(max(count, 1))
-    rstd += input.dtype.type(eps)
-    rstd = np.asarray(1 / np.sqrt(rstd), input.dtype)
-    output *= rstd
-    return output, mean, rstd
-
-
-def standardize_gradient(
-    g_output: Array, g_mean: Array, g_rstd: Array, output: Array, rstd: Array, dim: Shape
-) -> Array:
-    """Return the gradient of :func:`standardize`."""
-    count = output.dtype.type(max(math.prod([output.shape[d] for d in dim]), 1))
-    along = _add(g_output * output, dim, None, None, True) * rstd
-    along += g_rstd * (rstd * rstd)
-    along /= count
-    constant = _add(g_output, dim, None, None, True) * rstd
-    constant -= g_mean
-    constant /= count
-    result = g_output * rstd
-    result -= output * along
-    result -= constant
-    return result
-
-
-def negative_log_likelihood(
-    input: Array, target: Array, weight: Array | None, ignore_index: int
-) -> tuple[Array, Array]:
-    """Return what each sample loses, and what it weighs."""
-    ignored = target == ignore_index
-    some = bool(ignored.any())
-    chosen = np.where(ignored, 0, target) if some else target
-    classes = input.shape[1]
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= classes):
-        wrong = chosen[(chosen < 0) | (chosen >= classes)].reshape(-1)[0]
-        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes")
-    if input.ndim == 2:
-        picked = input[np.arange(len(chosen)), chosen]
-    else:
-        picked = np.take_along_axis(input, chosen[:, None], 1)[:, 0]
-    if weight is None:
-        losses, weights = -picked, np.ones(picked.shape, input.dtype)
-    else:
-        weights = weight[chosen]
-        losses = -picked * weights
-    if some:
-        losses[ignored] = 0
-        weights[ignored] = 0
-    return losses, weights
-
-
-def embedding_rows(weight: Array, indices: Array, *_: Any) -> Array:
-    """Return the rows of `weight` that `indices` names."""
-    if indices.size and indices.min() < 0:
-        raise IndexError(f"index {indices.min()} is out of bounds: there are {len(weight)} rows")
-    return weight.take(indices, 0)
