@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import convolution, unfold as unfold
+from . import convolution, unfold
 
-DERIVATIVES = convolution.DERIVATIVES
+DERIVATIVES = [*unfold.DERIVATIVES, *convolution.DERIVATIVES]

@@ -1,8 +1,6 @@
-"""Slices written in place, and what joins and chooses, against torch."""
+"""Slices written in place, against torch."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -62,35 +60,3 @@ def test_writes_through_a_view_count_and_are_recorded() -> None:
         written = lib.zeros(3).index_add_(0, lib.tensor([0, 0]), source * 2)
         written.sum().backward()
         assert source.grad.tolist() == [2.0, 2.0]
-
-
-@pytest.mark.parametrize("dim", [0, 1])
-def test_an_empty_vector_beside_others_has_a_gradient(dim: int) -> None:
-    for lib in (torch, tp):
-        empty = lib.zeros(0, requires_grad=True)
-        full = lib.ones(2, 3, requires_grad=True)
-        lib.cat([empty, full, empty], dim).sum().backward()
-        assert empty.grad is not None
-        assert tuple(empty.grad.shape) == (0,)
-        assert full.grad.tolist() == [[1.0] * 3] * 2
-
-
-def test_empty_vectors_alone_are_joined() -> None:
-    empty: list[Any] = [tp.zeros(0, requires_grad=True) for _ in range(2)]
-    tp.cat(empty).sum().backward()
-    assert [tuple(x.grad.shape) for x in empty] == [(0,), (0,)]
-
-
-@pytest.mark.parametrize("size", [1, 100, 70_001])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool", "complex128"])
-def test_a_mask_chooses(size: int, dtype: str) -> None:
-    values = torch.arange(size) % 7
-    for share in (0, 3, 7):
-        theirs = values.to(getattr(torch, dtype))
-        ours = tp.from_numpy(theirs.numpy())
-        mask = values < share
-        wanted = theirs[mask].tolist()
-        ours_mask = tp.from_numpy(mask.numpy())
-        assert ours[ours_mask].tolist() == wanted
-        assert tp.masked_select(ours, ours_mask).tolist() == wanted
-        assert ours[::2][ours_mask[::2]].tolist() == theirs[::2][mask[::2]].tolist()
