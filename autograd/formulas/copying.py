@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.core.ops.copying import cast, to_device
 
 from ..derivatives import derivative
+from ..tangents import linear
 
 
 def _cast_back(g: Any, input_dtype: Any) -> Any:
@@ -19,4 +20,13 @@ DERIVATIVES = [
     derivative("clone_strided", input=lambda g: g),
     derivative("copy", input=None, src=lambda g: g),
     derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
+]
+
+
+TANGENTS = [
+    linear("copy", "src"),
+    linear("cast", "input"),
+    linear("clone", "input"),
+    linear("clone_strided", "input"),
+    linear("to_device", "input"),
 ]

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from ..derivatives import not_differentiable
 
-DERIVATIVES = [*not_differentiable("arange_new", "fill_new", "philox_bits")]
+DERIVATIVES = [
+    *not_differentiable("arange_new", "fill_new"),
+]

@@ -10,6 +10,7 @@ from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
 from .reductions import products_before
 
 _CAT = handle("cat")
@@ -83,4 +84,9 @@ DERIVATIVES = [
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
     *not_differentiable("_running_maximum"),
+]
+
+
+TANGENTS = [
+    linear("cumsum", "input"),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..derivatives import derivative
+from ..tangents import linear
 
 
 def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
@@ -22,4 +23,10 @@ DERIVATIVES = [
         "_stack",
         tensors=lambda g, tensors_shape, dim: [g.select(dim, n) for n in range(len(tensors_shape))],
     ),
+]
+
+
+TANGENTS = [
+    linear("cat", "tensors"),
+    linear("_stack", "tensors"),
 ]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from tensorplug.core.ops.rearranging import flip, roll
-from tensorplug.core.ops.triangles import tril, triu
 
 from ..derivatives import derivative
+from ..tangents import linear
 
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
     derivative(
         "_roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
     ),
-    derivative("_tril", input=lambda g, diagonal: tril(g, diagonal)),
-    derivative("_triu", input=lambda g, diagonal: triu(g, diagonal)),
+]
+
+
+TANGENTS = [
+    linear("flip", "input"),
+    linear("_roll", "input"),
 ]

@@ -12,6 +12,7 @@ from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
 
 _CAT = handle("cat")
 
@@ -111,4 +112,11 @@ DERIVATIVES = [
     derivative("_min_along", input=_chosen),
     derivative("_nansum", input=_nansum),
     *not_differentiable("any", "all", "argmax", "argmin", "_count_nonzero"),
+]
+
+
+TANGENTS = [
+    # reductions
+    linear("sum", "input"),
+    linear("mean", "input"),
 ]

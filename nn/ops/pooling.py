@@ -337,18 +337,4 @@ DERIVATIVES = [
         "adaptive_avg_pool_gradient",
         gradient=lambda g, gradient_shape: adaptive_avg_pool(g, tuple(gradient_shape[2:])),
     ),
-    derivative(
-        "unfold_windows",
-        input=lambda g, input_shape, kernel, stride, dilation: _fold(
-            g, input_shape, kernel, stride, dilation
-        ),
-    ),
-    derivative(
-        "fold_windows",
-        windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
-    ),
 ]
-
-
-def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
-    return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)

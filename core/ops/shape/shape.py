@@ -139,8 +139,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
     >>> tp.arange(6).reshape(2, -1).shape
     Size([2, 3])
     """
-    if not isinstance(input, TensorBase):
-        check_tensor(input, "reshape")
+    check_tensor(input, "reshape")
     target = infer_size(
         as_shape(sizes if shape is None else (shape,), "reshape"),
         math.prod(input._shape),

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from . import convolution, unfold
 
-DERIVATIVES = convolution.DERIVATIVES
+DERIVATIVES = [*unfold.DERIVATIVES, *convolution.DERIVATIVES]

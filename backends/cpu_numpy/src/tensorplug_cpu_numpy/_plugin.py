@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import indexing, linalg, ordering, repairs, special
+from .kernels import arithmetic, cumulative, indexing, linalg, shape, sorting, special
 from .muting import attributed
 from .runtime import NATIVES, NumpyRuntime
 
@@ -29,10 +29,8 @@ class NumpyPlugin:
         """Return the kernels."""
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
-        indexing.build(table)
-        repairs.build(table)
-        linalg.build(table)
-        ordering.build(table)
+        for family in (arithmetic, cumulative, indexing, linalg, shape, sorting):
+            family.build(table)
         special.build(namespace, table)
         return attributed(table.settled())
 

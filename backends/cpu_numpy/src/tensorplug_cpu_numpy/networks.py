@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
-from .kernels import convolution, networks
+from .kernels import convolution, embedding, linear, losses, normalization, pooling
 from .runtime import NATIVES
 
 
@@ -23,8 +23,9 @@ class NumpyNetworksPlugin:
         """Return the kernels."""
         table = KernelTable("cpu")
         namespace = ArrayNamespace(np, "cpu", NATIVES)
-        convolution.build(namespace, table)
-        networks.build(namespace, table)
+        for family in (convolution, linear, pooling, normalization, losses):
+            family.build(namespace, table)
+        embedding.build(table)
         return table
 
 

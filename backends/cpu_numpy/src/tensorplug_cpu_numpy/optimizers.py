@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tensorplug.plugin import Kernel, KernelTable, hookimpl
 
-from .kernels import more_optimizers, optimizers
+from .kernels import optimizers
 
 
 class NumpyOptimizersPlugin:
@@ -19,7 +19,6 @@ class NumpyOptimizersPlugin:
         """Return the kernels."""
         table = KernelTable("cpu")
         optimizers.build(table)
-        more_optimizers.build(table)
         return table
 
 

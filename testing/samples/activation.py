@@ -1,0 +1,144 @@
+"""Records of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorplug.core.dtypes import DType
+
+from ..records import Sample
+from ._networks import _gelu, _record
+from ._steps import _stepwise
+
+
+def _halves_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for dim in (-1, 0):
+        yield Sample(make(4, 6), dim)
+    yield Sample(make(0, 2), 1)
+
+
+def _halves_slope_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(4, 3), make(4, 6), -1)
+    yield Sample(make(2, 6), make(4, 6), 0)
+    yield Sample(make(0, 1), make(0, 2), 1)
+
+
+def _gated(a: Any, dim: int) -> Any:
+    first, second = np.split(a, 2, dim)
+    return first / (1 + np.exp(-second))
+
+
+def _gated_slope(g: Any, a: Any, dim: int) -> Any:
+    first, second = np.split(a, 2, dim)
+    s = 1 / (1 + np.exp(-second))
+    return np.concatenate([g * s, g * first * s * (1 - s)], dim)
+
+
+# --- activations and losses -----------------------------------------------------------------------
+def _activation_samples(*options: tuple[Any, ...]) -> Callable[[Any, DType], Iterator[Sample]]:
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        for option in options:
+            yield Sample(make(2, 5), *option)
+            yield Sample(make(), *option)
+            yield Sample(make(0, 3), *option)
+
+    return samples
+
+
+def _gradient_samples(*options: tuple[Any, ...]) -> Callable[[Any, DType], Iterator[Sample]]:
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        for option in options:
+            yield Sample(make(2, 5), make(2, 5), *option)
+            yield Sample(make(), make(), *option)
+            yield Sample(make(0, 3), make(0, 3), *option)
+
+    return samples
+
+
+def _slope_of(function: Any) -> Callable[..., Any]:
+    """Return the reference of an activation's gradient: the activation's difference quotient."""
+    step = 1e-5
+
+    def product(g: Any, a: Any, *options: Any) -> Any:
+        a = np.asarray(a, np.float64)
+        return g * (function(a + step, *options) - function(a - step, *options)) / (2 * step)
+
+    return product
+
+
+def _softshrink(a: Any, lambd: float) -> Any:
+    return a - np.clip(a, -lambd, lambd)
+
+
+def _hardshrink(a: Any, lambd: float) -> Any:
+    return np.where(np.abs(a) <= lambd, 0, a)
+
+
+def _sigmoid(a: Any) -> Any:
+    return 1 / (1 + np.exp(-a))
+
+
+def _elu(a: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return np.where(a > 0, scale * a, scale * alpha * (np.exp(np.minimum(a, 0) * input_scale) - 1))
+
+
+def _softplus(a: Any, beta: float, threshold: float) -> Any:
+    return np.where(a * beta > threshold, a, np.log1p(np.exp(np.minimum(a * beta, 500))) / beta)
+
+
+RECORDS = [
+    _stepwise("gated_halves", _halves_samples, _gated),
+    _stepwise("gated_halves_gradient", _halves_slope_samples, _gated_slope),
+    _record(
+        "leaky_relu", _activation_samples((0.1,)), lambda a, slope: np.where(a > 0, a, a * slope)
+    ),
+    _record("elu", _activation_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _elu),
+    _record("gelu", _activation_samples(("none",), ("tanh",)), _gelu),
+    _record("silu", _activation_samples(()), lambda a: a * _sigmoid(a)),
+    _record("softplus", _activation_samples((1.0, 20.0), (2.0, 1.0)), _softplus),
+    _record("log_sigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
+    _record(
+        "leaky_relu_gradient",
+        _gradient_samples((0.1,)),
+        _slope_of(lambda a, slope: np.where(a > 0, a, a * slope)),
+    ),
+    _record("elu_gradient", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)),
+    _record("gelu_gradient", _gradient_samples(("none",), ("tanh",)), _slope_of(_gelu)),
+    _record("silu_gradient", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
+    _record("softplus_gradient", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)),
+    _record(
+        "log_sigmoid_gradient", _gradient_samples(()), _slope_of(lambda a: -np.log1p(np.exp(-a)))
+    ),
+    _record(
+        "hardtanh_gradient",
+        _gradient_samples((-1.0, 1.5)),
+        _slope_of(lambda a, low, high: np.clip(a, low, high)),
+    ),
+    _record(
+        "hardsigmoid_gradient",
+        _gradient_samples(()),
+        _slope_of(lambda a: np.clip(a + 3, 0, 6) / 6),
+    ),
+    _record(
+        "hardswish_gradient",
+        _gradient_samples(()),
+        _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),
+    ),
+    _record("mish", _activation_samples(()), lambda a: a * np.tanh(np.log1p(np.exp(a)))),
+    _record(
+        "hardtanh", _activation_samples((-1.0, 1.5)), lambda a, low, high: np.clip(a, low, high)
+    ),
+    _record("hardsigmoid", _activation_samples(()), lambda a: np.clip(a + 3, 0, 6) / 6),
+    _record("hardswish", _activation_samples(()), lambda a: a * np.clip(a + 3, 0, 6) / 6),
+    _record(
+        "threshold",
+        _activation_samples((0.3, 2.0)),
+        lambda a, threshold, value: np.where(a > threshold, a, value),
+    ),
+    _record("softshrink", _activation_samples((0.4,)), _softshrink),
+    _record("hardshrink", _activation_samples((0.4,)), _hardshrink),
+    _record("shrink_gradient", _gradient_samples((0.4,)), _slope_of(_softshrink)),
+]
