@@ -120,9 +120,9 @@ class Adam(StepOptimizer):
         rate, lr = rate_of(group["lr"], parameters[0])
         steps = [moved(s, "step", parameters[0].device) for s in states]
         options = self._values(self._step.options[1:], parameters[0], group)
-        adam_step_on_device(
-            *self._lists(parameters, states, group), steps, rate, found, lr, *options
-        )
+        lists = self._lists(parameters, states, group)
+        arguments: list[Any] = [*lists, steps, rate, found, lr, *options]
+        adam_step_on_device(*arguments)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]

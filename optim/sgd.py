@@ -118,9 +118,10 @@ class SGD(StepOptimizer):
         found = self.found_inf_of(parameters[0])
         if found is not None or on_device(group["lr"]):
             rate, lr = rate_of(group["lr"], parameters[0])
-            sgd_step_on_device(*lists, rate, found, lr, *options)
+            arguments: list[Any] = [*lists, rate, found, lr, *options]
+            sgd_step_on_device(*arguments)
         else:
-            sgd_step(*lists, lr, *options)
+            self._step.op(*lists, lr, *options)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
