@@ -44,7 +44,7 @@ help:
 	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
-	@echo 'make docs               write the pages of docs/ that the code tells'
+	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
