@@ -37,6 +37,7 @@ __all__ = [
     "composite",
     "defined_by",
     "find_missing",
+    "find_op",
     "first_tensor",
     "get_op",
     "handle",
@@ -439,7 +440,8 @@ def _spellings(name: str) -> Iterator[str]:
         yield last
 
 
-def _find(name: str) -> Op | None:
+def find_op(name: str) -> Op | None:
+    """Return the op that users call `name`, or None if none is registered now; loads nothing."""
     for spelling in _spellings(name):
         op = _OPS.get(spelling) or _DEFINED.get(spelling)
         if op is not None:
@@ -460,10 +462,10 @@ def get_op(name: str) -> Op:
     KeyError
         If no plugin registers it; the message lists names that are near.
     """
-    op = _OPS.get(name) or _find(name)
+    op = _OPS.get(name) or find_op(name)
     if op is None:
         find_missing(name)
-        op = _find(name)
+        op = find_op(name)
     if op is None:
         import difflib
 

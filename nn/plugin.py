@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core import plugins
 from tensorplug.core.operators import Op
 from tensorplug.core.ops import declared_in
-from tensorplug.core.plugins import discovery, hookimpl
+from tensorplug.core.plugins import hookimpl
 
 from .ops import FAMILIES
 
@@ -33,4 +33,3 @@ plugin = NNPlugin()
 
 if plugins.record_of(plugin.name) is None:
     plugins.register(plugin)
-    discovery.load_kernels_of(plugin.name)

@@ -40,7 +40,7 @@ from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
 from tensorplug.core.queues import queues_differ, threads_elsewhere
-from tensorplug.core.registry import Kernel
+from tensorplug.core.registry import DeferredKernels, Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
     Shape,
@@ -71,6 +71,7 @@ __all__ = [
     "ArrayApiBackend",
     "AutocastPolicy",
     "DType",
+    "DeferredKernels",
     "DeviceNotAvailableError",
     "DeviceRuntime",
     "Function",

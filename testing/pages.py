@@ -66,17 +66,9 @@ def coverage_page() -> str:
         "other ops, and which are missing, by the dtype of the arguments. `python -m tensorplug",
         "coverage` prints the same for every backend that is installed.\n",
     ]
-    for device in dict.fromkeys(device for _, device in places):
-        plugins = [plugin for plugin, where in places if where == device]
-        # A kernel of any of them counts.
-        merged = {
-            (e.op, e.dtype): e
-            for way in ("missing", "composite", "kernel")
-            for e in entries
-            if e.device == device and e.way == way
-        }
-        order = {key: merged[key] for key in dict.fromkeys((e.op, e.dtype) for e in entries)}
-        text += _backend(" and ".join(plugins), device, list(order.values()))
+    for plugin, device in places:
+        own = [e for e in entries if (e.backend, e.device) == (plugin, device)]
+        text += _backend(plugin, device, own)
     return "\n".join(text).rstrip() + "\n"
 
 

@@ -88,9 +88,10 @@ def tensorplug_kernels() -> Iterable[Kernel]:  # type: ignore[empty-body]
 
     Returns
     -------
-    iterable of Kernel
+    iterable of Kernel or DeferredKernels
         A ``KernelTable`` is one. Two kernels for the same op, device type and dtype need different
-        priorities; the higher one wins.
+        priorities; the higher one wins. A kernel for an op that is not registered waits until it is;
+        ``DeferredKernels("acme", build)`` calls `build` for kernels when the plugin "acme" is registered.
 
     Examples
     --------

@@ -20,9 +20,10 @@ from ..errors import PluginError, RegistrationError
 from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
 from ..operators import Op
-from ..registry import Kernel
+from ..registry import DeferredKernels, Kernel
 from ..runtime import DeviceRuntime, RuntimeExtension
-from . import hookspecs
+from . import hookspecs, waiting
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from ..layers import Layer
@@ -46,6 +47,8 @@ class PluginRecord:
         How long it took to import and register; 0 for one registered in process.
     devices, ops, kernels, derivatives, layers, extensions, autocast : list
         What its hooks returned.
+    deferred : list of DeferredKernels
+        Kernels that are built when another plugin is registered.
     """
 
     name: str
@@ -57,6 +60,7 @@ class PluginRecord:
     devices: list[DeviceRuntime] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
+    deferred: list[DeferredKernels] = field(default_factory=list)
     derivatives: list[Any] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
     extensions: list[RuntimeExtension] = field(default_factory=list)
@@ -100,6 +104,10 @@ def name_of(plugin: object, default: str = "") -> str:
     return chosen
 
 
+def find_extensions() -> None:
+    """Load the extension plugins, and warn of kernels that wait in vain; set by the discovery."""
+
+
 # Called with each device type that a plugin has brought, or extended.
 device_listeners: list[Callable[[str], None]] = []
 
@@ -124,7 +132,10 @@ def register(plugin: object, name: str | None = None) -> PluginRecord:
     RegistrationError
         If the name is taken, or anything in the plugin does not fit; nothing of it is kept.
     """
-    return register_record(PluginRecord(name or name_of(plugin), plugin))
+    record = register_record(PluginRecord(name or name_of(plugin), plugin))
+    if any(not kernel.op.partition(".")[1] for kernel in registry.waiting_kernels(record.name)):
+        find_extensions()
+    return record
 
 
 def register_record(record: PluginRecord) -> PluginRecord:
@@ -150,6 +161,10 @@ def register_record(record: PluginRecord) -> PluginRecord:
         except BaseException:
             _withdraw(record)
             raise
+        problems = waiting.activate(record, _records)
+        if problems or record.ops:
+            kinds.reset_tables()
+    waiting.warn_of_quarantined(problems)
     return record
 
 
@@ -193,10 +208,7 @@ def _register_parts(record: PluginRecord) -> None:
         operators.register_op(op, record.name)
         record.ops.append(op)
         registry.refresh_overridden(op)
-    kernels = [validation.check_kernel(k, record) for k in _collect(record, "tensorplug_kernels")]
-    if kernels:
-        registry.add_kernels(kernels)
-        record.kernels = kernels
+    waiting.register_kernels(record, _collect(record, "tensorplug_kernels"), _records)
     derivatives = _collect(record, "tensorplug_derivatives")
     if derivatives:
         if add_derivatives is None:
@@ -277,8 +289,10 @@ def _withdraw(record: PluginRecord) -> None:
         remove_derivatives(record.derivatives)
     if record.kernels:
         registry.remove_kernels(record.name)
+    waiting.forget(record)
     for op in record.ops:
         operators.unregister_op(op)
+        registry.deactivate_kernels(op.name)
     for extension in record.extensions:
         _extensions.remove(extension)
     for runtime in record.devices:
@@ -293,6 +307,11 @@ def _withdraw(record: PluginRecord) -> None:
 def registered() -> list[PluginRecord]:
     """Return the records of all registered plugins, in the order of registration."""
     return list(_records.values())
+
+
+def waiting_kernels() -> list[Waiting]:
+    """Return the kernels that wait for an op, or an extension, that is not registered; loads nothing."""
+    return list(waiting.waiting(_records))
 
 
 def op_records() -> list[Any]:

@@ -7,7 +7,8 @@ from typing import Any
 from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number
 
 from .. import copies
-from .._dtypes import NATIVES, shared_kernel
+from .._dtypes import NATIVES
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
@@ -15,7 +16,7 @@ def build(table: KernelTable) -> None:
     table.add("cat", copies.cat, dtypes=ALL_DTYPES)
     table.add("_stack", copies.stack, dtypes=ALL_DTYPES)
     table.add("_roll", copies.roll, dtypes=ALL_DTYPES)
-    arange = shared_kernel("arange_new")
+    arange = below("arange_new")
 
     @table.kernel(dtypes=ALL_DTYPES)
     def _tril(input: Any, diagonal: int) -> Any:

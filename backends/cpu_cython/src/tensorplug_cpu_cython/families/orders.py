@@ -7,12 +7,13 @@ from typing import Any
 from tensorplug.plugin import KernelTable
 
 from .. import orders, selections
-from .._dtypes import FLOATS, NUMBERED, shared_kernel
+from .._dtypes import FLOATS, NUMBERED
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    order, top_places = shared_kernel("_order"), shared_kernel("_top_places")
+    order, top_places = below("_order"), below("_top_places")
 
     @table.kernel(dtypes=NUMBERED)
     def _order(input: Any, dim: int, descending: bool) -> Any:
