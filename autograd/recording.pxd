@@ -21,7 +21,7 @@ cdef class Recording:
 
 cpdef OpNode build_known(Recording recording, tuple args, TensorBase output)
 
-@cython.locals(several=MultiNode, front=OutputNode, output=TensorBase, number=int)
+@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
 cpdef build_known_outputs(Recording recording, tuple args, object outputs)
 
 @cython.locals(

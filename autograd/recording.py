@@ -82,9 +82,10 @@ def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpN
 def build_known_outputs(recording: Recording, args: tuple[Any, ...], outputs: Any) -> None:
     """Make the node of a call with several outputs, that a recording is of, their maker."""
     several = MultiNode()
-    several.outputs = tuple([(output._kind, output._shape) for output in outputs])
+    made: list[Any] = []
     _fill(recording, several, args, outputs[0], outputs)
     for number, output in enumerate(outputs):
+        made.append((output._kind, output._shape))
         if not output._kind.is_differentiable:
             continue
         front: OutputNode = OutputNode.__new__(OutputNode)
@@ -99,6 +100,7 @@ def build_known_outputs(recording: Recording, args: tuple[Any, ...], outputs: An
         output._state = TRACKED
         if number:
             extra_of(output).output_nr = number
+    several.outputs = tuple(made)
 
 
 def _fill(
