@@ -28,6 +28,8 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
         if type(op.index) is not int:
             return run_overridden(op, args, kwargs)
         values: Any = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
         _note(op, memory, key, args, kwargs, values)
         return _run_canonical(op, values, args, kwargs)
     tracked = False

@@ -10,8 +10,8 @@ from ..derivatives import derivative
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
     derivative(
-        "_roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
+        "roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
     ),
-    derivative("_tril", input=lambda g, diagonal: tril(g, diagonal)),
-    derivative("_triu", input=lambda g, diagonal: triu(g, diagonal)),
+    derivative("tril", input=lambda g, diagonal: tril(g, diagonal)),
+    derivative("triu", input=lambda g, diagonal: triu(g, diagonal)),
 ]

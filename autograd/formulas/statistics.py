@@ -32,4 +32,4 @@ def _std(
     return _var(outer, input, input_shape, dim, correction, keepdim)
 
 
-DERIVATIVES = [derivative("_var", input=_var), derivative("_std", input=_std)]
+DERIVATIVES = [derivative("var", input=_var), derivative("std", input=_std)]

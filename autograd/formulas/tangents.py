@@ -85,8 +85,8 @@ TANGENTS = [
     # reductions
     linear("sum", "input"),
     linear("mean", "input"),
-    tangent("_var", input=_var),
-    tangent("_std", input=_std),
+    tangent("var", input=_var),
+    tangent("std", input=_std),
     tangent("softmax", input=_softmax),
     tangent("log_softmax", input=_log_softmax),
     # copies, views, rearrangements
@@ -116,12 +116,12 @@ TANGENTS = [
             "view_as_real",
         )
     ],
-    linear("_roll", "input"),
+    linear("roll", "input"),
     linear("_slices", "input"),
     linear("_put_slices", "input", "source"),
-    linear("_tril", "input"),
-    linear("_triu", "input"),
+    linear("tril", "input"),
+    linear("triu", "input"),
     linear("cat", "tensors"),
-    linear("_stack", "tensors"),
+    linear("stack", "tensors"),
     linear("index_put", "input", "values"),
 ]

@@ -20,5 +20,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
         return xp.array(input[key], order="C", copy=True)
 
-    table.add("_tril", lambda input, diagonal: xp.tril(input, diagonal))
-    table.add("_triu", lambda input, diagonal: xp.triu(input, diagonal))
+    table.add("tril", lambda input, diagonal: xp.tril(input, diagonal))
+    table.add("triu", lambda input, diagonal: xp.triu(input, diagonal))

@@ -116,22 +116,13 @@ RECORDS = [
             ((0, 3), 1, 0),
             ((), 2),
             ((3,), 3, 0),
+            ((3, 4), (1, -5), (0, 1)),
+            ((2, 3, 2), (-1, 2), (1, 1)),
         ),
         np.roll,
         errors=wrong(
             (RuntimeError, "must align", (3, 4), (1, 2)), (IndexError, "out of range", (3,), 1, 1)
         ),
-    ),
-    OpRecord(
-        "_roll",
-        calls(
-            ((3, 4), (1, -5), (0, 1)),
-            ((0, 3), (1,), (0,)),
-            ((2, 3, 2), (-1, 2), (1, 1)),
-            ((3,), (3,), (0,)),
-        ),
-        np.roll,
-        torch="",
     ),
     OpRecord(
         "rot90",
@@ -175,8 +166,6 @@ RECORDS = [
     ),
     OpRecord("tril", _TRIANGLES, np.tril, errors=_MATRIX),
     OpRecord("triu", _TRIANGLES, np.triu, errors=_MATRIX),
-    OpRecord("_tril", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.tril, torch=""),
-    OpRecord("_triu", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.triu, torch=""),
     OpRecord(
         "tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False
     ),
