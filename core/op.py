@@ -74,7 +74,7 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
     return None
 
 
-class Delegated:
+class Delegated(Spec):
     """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
 
     __slots__ = ("result",)

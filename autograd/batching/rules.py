@@ -446,9 +446,8 @@ PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(("flip", "fft_c2c"), over_dims),
     **dict.fromkeys(("argmax", "argmin"), extreme_place),
     **dict.fromkeys(
-        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "_order"), along_dim(1)
+        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "argsort"), along_dim(1)
     ),
-    "_top_places": along_dim(2),
     **dict.fromkeys(("scatter", "scatter_reduce"), scatter),
     "view": view,
     "permute": permute,

@@ -20,7 +20,7 @@ def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]
 DERIVATIVES = [
     derivative("cat", tensors=_pieces),
     derivative(
-        "_stack",
+        "stack",
         tensors=lambda g, tensors_shape, dim: [g.select(dim, n) for n in range(len(tensors_shape))],
     ),
 ]
@@ -28,5 +28,5 @@ DERIVATIVES = [
 
 TANGENTS = [
     linear("cat", "tensors"),
-    linear("_stack", "tensors"),
+    linear("stack", "tensors"),
 ]

@@ -10,12 +10,12 @@ from ..tangents import linear
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
     derivative(
-        "_roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
+        "roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
     ),
 ]
 
 
 TANGENTS = [
     linear("flip", "input"),
-    linear("_roll", "input"),
+    linear("roll", "input"),
 ]

@@ -108,10 +108,10 @@ DERIVATIVES = [
     derivative("prod", input=_prod),
     derivative("amax", input=_shared),
     derivative("amin", input=_shared),
-    derivative("_max_along", input=_chosen),
-    derivative("_min_along", input=_chosen),
-    derivative("_nansum", input=_nansum),
-    *not_differentiable("any", "all", "argmax", "argmin", "_count_nonzero"),
+    derivative("max", input=_chosen),
+    derivative("min", input=_chosen),
+    derivative("nansum", input=_nansum),
+    *not_differentiable("any", "all", "argmax", "argmin", "count_nonzero"),
 ]
 
 

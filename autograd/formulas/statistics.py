@@ -52,12 +52,12 @@ def _var_tangent(
 
 
 DERIVATIVES = [
-    derivative("_var", input=_var),
-    derivative("_std", input=_std),
+    derivative("var", input=_var),
+    derivative("std", input=_std),
 ]
 
 
 TANGENTS = [
-    tangent("_var", input=_var_tangent),
-    tangent("_std", input=_std_tangent),
+    tangent("var", input=_var_tangent),
+    tangent("std", input=_std_tangent),
 ]

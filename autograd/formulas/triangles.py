@@ -8,12 +8,12 @@ from ..derivatives import derivative
 from ..tangents import linear
 
 DERIVATIVES = [
-    derivative("_tril", input=lambda g, diagonal: tril(g, diagonal)),
-    derivative("_triu", input=lambda g, diagonal: triu(g, diagonal)),
+    derivative("tril", input=lambda g, diagonal: tril(g, diagonal)),
+    derivative("triu", input=lambda g, diagonal: triu(g, diagonal)),
 ]
 
 
 TANGENTS = [
-    linear("_tril", "input"),
-    linear("_triu", "input"),
+    linear("tril", "input"),
+    linear("triu", "input"),
 ]

@@ -9,5 +9,5 @@ from .namespace import ArrayNamespace
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
-    table.add("_tril", lambda input, diagonal: xp.tril(input, diagonal))
-    table.add("_triu", lambda input, diagonal: xp.triu(input, diagonal))
+    table.add("tril", lambda input, diagonal: xp.tril(input, diagonal))
+    table.add("triu", lambda input, diagonal: xp.triu(input, diagonal))

@@ -68,15 +68,15 @@ RECORDS = [
     OpRecord("cat", _cat_samples, _cat, errors=_not_tensors),
     OpRecord(
         "stack",
-        sequences(([(2, 3), (2, 3)],), ([(2,), (2,)], -1), ([(), ()],), ([(0,), (0,)], 1)),
+        sequences(
+            ([(2, 3), (2, 3)],),
+            ([(2, 3), (2, 3)], 2),
+            ([(2,), (2,)], -1),
+            ([(), ()],),
+            ([(0,), (0,)], 1),
+        ),
         np.stack,
         errors=wrong((RuntimeError, "equal size", [(2,), (3,)]), (RuntimeError, "non-empty", [])),
-    ),
-    OpRecord(
-        "_stack",
-        sequences(([(2, 3), (2, 3)], 2), ([(0, 3), (0, 3)], 1), ([(), ()], 0)),
-        np.stack,
-        torch="",
     ),
     OpRecord(
         "hstack",

@@ -29,8 +29,6 @@ _MATRIX = wrong((RuntimeError, "at least 2 dimensions", (3,)))
 RECORDS = [
     OpRecord("tril", _TRIANGLES, np.tril, errors=_MATRIX),
     OpRecord("triu", _TRIANGLES, np.triu, errors=_MATRIX),
-    OpRecord("_tril", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.tril, torch=""),
-    OpRecord("_triu", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.triu, torch=""),
     OpRecord(
         "tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import DType, float32
 
 from ...records import ErrorSample, OpRecord, Sample
-from ..reductions import NUMBERED, ORDERED, with_nan
+from ..reductions import NUMBERED, with_nan
 
 
 def search_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -56,13 +56,6 @@ def _errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), make(3), sorter=make(3)), RuntimeError, "long dtype")
 
 
-def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(7).sort()[0], make(3, 4), False)
-    yield Sample(make(2, 5).sort(-1)[0], make(2, 3), True)
-    yield Sample(make(5).sort()[0], make(0), False)
-    yield Sample(make(0), make(3), False)
-
-
 def _bucket_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     edges = make(5).sort()[0]
     yield Sample(make(3, 4), edges)
@@ -97,13 +90,5 @@ RECORDS = [
         dtypes=NUMBERED,
         gradient=False,
         errors=_bucket_errors,
-    ),
-    OpRecord(
-        "_positions",
-        _inner_samples,
-        lambda rows, values, right: _searchsorted(rows, values, right=right),
-        dtypes=ORDERED,
-        gradient=False,
-        torch="",
     ),
 ]

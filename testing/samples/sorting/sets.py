@@ -69,12 +69,12 @@ def _unique_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, dtype=complex128)), NotImplementedError, "no order")
 
 
-def _row_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+def _lexsort_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(6, 3, low=0, high=1))
     yield Sample(make(6, 0))
 
 
-def _row_order(a: Any) -> Any:
+def _lexsort(a: Any) -> Any:
     return np.lexsort(a.T[::-1]) if a.shape[1] else np.arange(len(a))
 
 
@@ -83,8 +83,11 @@ def _isin_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4, low=0, high=5), make(3, low=0, high=5), invert=True)
     yield Sample(make(3, 4, low=0, high=5), 2)
     yield Sample(2, make(3, low=0, high=5))
+    yield Sample(make(60, low=0, high=90), make(40, low=0, high=90))
     yield Sample(make(3), make(0))
     yield Sample(make(), make())
+    yield Sample(make(), make(1))
+    yield Sample(make(0, 3), make(2, low=0, high=5))
 
 
 def _isin(a: Any, b: Any, invert: bool = False) -> Any:
@@ -106,19 +109,6 @@ RECORDS = [
         errors=_errors,
         skips=_DATA,
     ),
-    OpRecord("_row_order", _row_samples, _row_order, dtypes=ORDERED, gradient=False, torch=""),
-    OpRecord(
-        "_among",
-        lambda make, dtype: [
-            Sample(make(3, 4, low=0, high=5), make(3, low=0, high=5)),
-            Sample(make(60, low=0, high=90), make(40, low=0, high=90)),
-            Sample(make(), make(1)),
-            Sample(make(0, 3), make(2, low=0, high=5)),
-        ],
-        _isin,
-        dtypes=NUMBERED,
-        gradient=False,
-        torch="",
-    ),
+    OpRecord("lexsort", _lexsort_samples, _lexsort, dtypes=ORDERED, gradient=False, torch=""),
     OpRecord("isin", _isin_samples, _isin, dtypes=NUMBERED, gradient=False, errors=_isin_errors),
 ]

@@ -53,29 +53,6 @@ def _sort_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, dtype=complex128)), RuntimeError, "no order")
 
 
-def _with_dimension(samples: Any, *options: Any) -> Any:
-    """Return samples in canonical form, of inputs with a dimension: (input, …, dim, one of two ways)."""
-
-    def canonical(make: Any, dtype: DType) -> Iterator[Sample]:
-        for sample in samples(make, dtype):
-            input, *rest = sample.args
-            named = dict(zip(options, rest, strict=False)) | sample.kwargs
-            if input.ndim:
-                dim = named.get("dim", -1) % input.ndim
-                if "k" in options:
-                    yield Sample(input, named["k"], dim, named.get("largest", True))
-                else:
-                    yield Sample(input, dim, named.get("descending", False))
-
-    return canonical
-
-
-def _order_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 1, False)
-    yield Sample(make(3, 4), 0, True)
-    yield Sample(make(0, 3), 1, False)
-
-
 def _msort_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(7))
     yield Sample(make())
@@ -93,7 +70,8 @@ def topk_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(40), 3)
     yield Sample(make(2, 30), 2, largest=False)
     yield Sample(make(), 1)
-    yield Sample(make(3, 4), 2, 0)
+    yield Sample(make(3, 4), 2, 0, True)
+    yield Sample(make(3, 0), 2, 0, True)
     yield Sample(make(3, 4), 3, -1, False)
     yield Sample(make(3, 4), 0)
     yield Sample(make(0, 3), 2)
@@ -119,15 +97,11 @@ def _topk_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), -1), RuntimeError, "out of range")
 
 
-def _inner_topk_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 2, 0, True)
-    yield Sample(make(3, 0), 2, 0, True)
-
-
 def _kth_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(7), 3)
     yield Sample(make(), 1)
     yield Sample(make(3, 4), 2, 0)
+    yield Sample(make(4, 3), 4, 0, False)
     yield Sample(make(3, 4), 4, -1, True)
     yield Sample(make(0, 3), 2)
 
@@ -174,6 +148,7 @@ def _dim_errors(make: Any) -> Iterator[ErrorSample]:
 
 def _mode_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(9, low=0, high=3))
+    yield Sample(make(9, low=0, high=3), 0, True)
     yield Sample(make())
     yield Sample(make(3, 4), 0)
     yield Sample(make(3, 4, low=0, high=2), -1, True)
@@ -253,20 +228,10 @@ RECORDS = [
         "argsort", sort_samples, _argsort, dtypes=ORDERED, gradient=False, errors=_sort_errors
     ),
     OpRecord("sort", sort_samples, _sort, dtypes=ORDERED, errors=_sort_errors),
-    OpRecord("_sort", _with_dimension(sort_samples, "dim", "descending"), _sort, ORDERED, torch=""),
-    OpRecord("_order", _order_samples, _argsort, dtypes=ORDERED, gradient=False, torch=""),
     OpRecord("msort", _msort_samples, _msort, dtypes=ORDERED),
     OpRecord(
         "topk", topk_samples, check=_check_topk, dtypes=ORDERED, errors=_topk_errors, skips=_TIES
     ),
-    OpRecord(
-        "_topk",
-        _with_dimension(topk_samples, "k", "dim", "largest"),
-        check=_check_topk,
-        dtypes=ORDERED,
-        torch="",
-    ),
-    OpRecord("_top_places", _inner_topk_samples, dtypes=ORDERED, gradient=False, torch=""),
     OpRecord("kthvalue", _kth_samples, _kthvalue, dtypes=NUMBERED, errors=_kth_errors, skips=_TIES),
     OpRecord(
         "median", one_dim_samples, _median(False), dtypes=NUMBERED, errors=_dim_errors, skips=_TIES
@@ -280,29 +245,7 @@ RECORDS = [
         skips=_TIES,
     ),
     OpRecord(
-        "_kth_along",
-        lambda make, dtype: [
-            Sample(make(3, 5), 2, 1, True),
-            Sample(make(4, 3), 4, 0, False),
-            Sample(make(0, 3), 2, 1, False),
-        ],
-        _kthvalue,
-        dtypes=NUMBERED,
-        torch="",
-    ),
-    OpRecord(
-        "_median_along",
-        lambda make, dtype: [
-            Sample(make(3, 5), 1, True, False),
-            Sample(make(4, 3), 0, False, True),
-            Sample(make(0, 3), 1, False, False),
-        ],
-        lambda a, dim, keepdim, ignore_nan: _median(ignore_nan)(a, dim, keepdim),
-        dtypes=NUMBERED,
-        torch="",
-    ),
-    OpRecord(
-        "_median_of_all",
+        "median_all",
         lambda make, dtype: [
             Sample(make(5), False),
             Sample(make(2, 2), True),
@@ -313,21 +256,8 @@ RECORDS = [
         torch="",
         never_empty="median and nanmedian answer for no elements themselves",
     ),
-    OpRecord(
-        "_mode_along",
-        lambda make, dtype: [
-            Sample(make(9, low=0, high=3), 0, True),
-            Sample(make(3, 4), 0, False),
-            Sample(make(3, 4, low=0, high=2), 1, True),
-            Sample(make(0, 3), 1, False),
-        ],
-        _mode,
-        dtypes=NUMBERED,
-        torch="",
-    ),
     OpRecord("mode", _mode_samples, _mode, dtypes=ORDERED, errors=_dim_errors),
     OpRecord("nonzero", _public_nonzero_samples, _nonzero, gradient=False, skips=_DATA),
-    OpRecord("_nonzero", nonzero_samples, _nonzero, gradient=False, torch="", skips=_DATA),
     OpRecord("argwhere", nonzero_samples, _nonzero, gradient=False, skips=_DATA),
     OpRecord(
         "nonzero_static",

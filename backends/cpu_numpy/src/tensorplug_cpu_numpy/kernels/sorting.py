@@ -13,15 +13,13 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    table.add("_positions", _positions, priority=1)
-    table.add("_row_order", _row_order, priority=1)
+    table.add("searchsorted", _searchsorted, priority=1)
+    table.add("lexsort", _lexsort, priority=1)
     # A partition finds the middle in linear time where the decomposition sorts.
-    table.add(
-        "_median_of_all", _median_of_all, dtypes=[dtype_named("float32"), dtype_named("float64")]
-    )
+    table.add("median_all", _median_all, dtypes=[dtype_named("float32"), dtype_named("float64")])
 
 
-def _positions(sorted_sequence: Array, input: Array, right: bool) -> Any:
+def _searchsorted(sorted_sequence: Array, input: Array, right: bool) -> Any:
     if sorted_sequence.dtype.kind == "V":
         sorted_sequence = sorted_sequence.astype(np.float32)
         input = input.astype(np.float32)
@@ -38,7 +36,7 @@ def _positions(sorted_sequence: Array, input: Array, right: bool) -> Any:
     return found
 
 
-def _row_order(input: Array) -> Any:
+def _lexsort(input: Array) -> Any:
     if not input.shape[1]:
         return np.arange(input.shape[0])
     if input.dtype.kind == "V":
@@ -46,7 +44,7 @@ def _row_order(input: Array) -> Any:
     return np.lexsort(input.T[::-1])
 
 
-def _median_of_all(input: Array, ignore_nan: bool) -> Any:
+def _median_all(input: Array, ignore_nan: bool) -> Any:
     flat = input.reshape(-1)
     missing = int(np.isnan(flat).sum())
     if (missing and not ignore_nan) or missing == flat.size:

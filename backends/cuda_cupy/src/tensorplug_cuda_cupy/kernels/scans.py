@@ -17,9 +17,9 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
     table.add("logcumsumexp", logcumsumexp, dtypes=SINGLE_AND_DOUBLE, priority=1)
     table.add("logcumsumexp", namespace.through_float32(logcumsumexp), dtypes=HALVES, priority=1)
-    orders = {kernel.dtypes: kernel.function for kernel in table.kernels if kernel.op == "_order"}
+    orders = {kernel.dtypes: kernel.function for kernel in table.kernels if kernel.op == "argsort"}
     for dtypes, order in orders.items():
-        table.add("_top_places", _top_places(order), dtypes=dtypes, priority=1)
+        table.add("topk", _topk(order), dtypes=dtypes, priority=1)
 
 
 def logcumsumexp(input: Any, dim: int) -> Any:
@@ -27,11 +27,9 @@ def logcumsumexp(input: Any, dim: int) -> Any:
     return scan(cp, log_of_sum, input, dim)
 
 
-def _top_places(order: Any) -> Any:
-    def top_places(input: Any, k: int, dim: int, largest: bool) -> Any:
-        found = order(input, dim, largest)
-        if not input.ndim:
-            return found
-        return found[(slice(None),) * dim + (slice(0, k),)]
+def _topk(order: Any) -> Any:
+    def topk(input: Any, k: int, dim: int, largest: bool) -> tuple[Any, Any]:
+        found = order(input, dim, largest)[(slice(None),) * dim + (slice(0, k),)]
+        return cp.take_along_axis(input, found, dim), found
 
-    return top_places
+    return topk
