@@ -18,13 +18,13 @@ SUMS = {"float16": 3e-2, "bfloat16": 2e-1}
 ORDER = {"float32": 1e-5}
 
 
-def _gelu(a: Any, approximate: str) -> Any:
+def gelu(a: Any, approximate: str) -> Any:
     if approximate == "tanh":
         return 0.5 * a * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a**3)))
     erf = np.vectorize(math.erf, otypes=[np.float64])
     return a * 0.5 * (1 + erf(a / math.sqrt(2)))
 
 
-def _record(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
+def layer_record(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
     options = {"dtypes": FLOATS, "atol": SUMS, "rtol": ORDER, "torch": "", **options}
     return OpRecord(op, samples, reference, **options)

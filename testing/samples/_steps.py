@@ -14,7 +14,7 @@ _STEPS = {"float16": 4e-3, "bfloat16": 3e-2}
 _STEPS_ABSOLUTE = {"float16": 5e-2, "bfloat16": 5e-1, "float32": 2e-5}
 
 
-def _of(count: int, *numbers: Any, low: float = 1, high: float = 4) -> Callable[..., Any]:
+def tensors_of(count: int, *numbers: Any, low: float = 1, high: float = 4) -> Callable[..., Any]:
     """Return samples of so many tensors followed by numbers."""
 
     def samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -25,6 +25,6 @@ def _of(count: int, *numbers: Any, low: float = 1, high: float = 4) -> Callable[
     return samples
 
 
-def _stepwise(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
+def stepwise(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
     options = {"dtypes": FLOATS, "rtol": _STEPS, "atol": _STEPS_ABSOLUTE, **options}
     return OpRecord(op, samples, reference, torch="", **options)

@@ -10,8 +10,8 @@ import numpy as np
 from tensorplug.core.dtypes import DType
 
 from ..records import Sample
-from ._networks import _gelu, _record
-from ._steps import _stepwise
+from ._networks import gelu, layer_record
+from ._steps import stepwise
 
 
 def _halves_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -90,55 +90,59 @@ def _softplus(a: Any, beta: float, threshold: float) -> Any:
 
 
 RECORDS = [
-    _stepwise("gated_halves", _halves_samples, _gated),
-    _stepwise("gated_halves_gradient", _halves_slope_samples, _gated_slope),
-    _record(
+    stepwise("gated_halves", _halves_samples, _gated),
+    stepwise("gated_halves_gradient", _halves_slope_samples, _gated_slope),
+    layer_record(
         "leaky_relu", _activation_samples((0.1,)), lambda a, slope: np.where(a > 0, a, a * slope)
     ),
-    _record("elu", _activation_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _elu),
-    _record("gelu", _activation_samples(("none",), ("tanh",)), _gelu),
-    _record("silu", _activation_samples(()), lambda a: a * _sigmoid(a)),
-    _record("softplus", _activation_samples((1.0, 20.0), (2.0, 1.0)), _softplus),
-    _record("log_sigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
-    _record(
+    layer_record("elu", _activation_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _elu),
+    layer_record("gelu", _activation_samples(("none",), ("tanh",)), gelu),
+    layer_record("silu", _activation_samples(()), lambda a: a * _sigmoid(a)),
+    layer_record("softplus", _activation_samples((1.0, 20.0), (2.0, 1.0)), _softplus),
+    layer_record("log_sigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
+    layer_record(
         "leaky_relu_gradient",
         _gradient_samples((0.1,)),
         _slope_of(lambda a, slope: np.where(a > 0, a, a * slope)),
     ),
-    _record("elu_gradient", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)),
-    _record("gelu_gradient", _gradient_samples(("none",), ("tanh",)), _slope_of(_gelu)),
-    _record("silu_gradient", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
-    _record("softplus_gradient", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)),
-    _record(
+    layer_record(
+        "elu_gradient", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)
+    ),
+    layer_record("gelu_gradient", _gradient_samples(("none",), ("tanh",)), _slope_of(gelu)),
+    layer_record("silu_gradient", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
+    layer_record(
+        "softplus_gradient", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)
+    ),
+    layer_record(
         "log_sigmoid_gradient", _gradient_samples(()), _slope_of(lambda a: -np.log1p(np.exp(-a)))
     ),
-    _record(
+    layer_record(
         "hardtanh_gradient",
         _gradient_samples((-1.0, 1.5)),
         _slope_of(lambda a, low, high: np.clip(a, low, high)),
     ),
-    _record(
+    layer_record(
         "hardsigmoid_gradient",
         _gradient_samples(()),
         _slope_of(lambda a: np.clip(a + 3, 0, 6) / 6),
     ),
-    _record(
+    layer_record(
         "hardswish_gradient",
         _gradient_samples(()),
         _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),
     ),
-    _record("mish", _activation_samples(()), lambda a: a * np.tanh(np.log1p(np.exp(a)))),
-    _record(
+    layer_record("mish", _activation_samples(()), lambda a: a * np.tanh(np.log1p(np.exp(a)))),
+    layer_record(
         "hardtanh", _activation_samples((-1.0, 1.5)), lambda a, low, high: np.clip(a, low, high)
     ),
-    _record("hardsigmoid", _activation_samples(()), lambda a: np.clip(a + 3, 0, 6) / 6),
-    _record("hardswish", _activation_samples(()), lambda a: a * np.clip(a + 3, 0, 6) / 6),
-    _record(
+    layer_record("hardsigmoid", _activation_samples(()), lambda a: np.clip(a + 3, 0, 6) / 6),
+    layer_record("hardswish", _activation_samples(()), lambda a: a * np.clip(a + 3, 0, 6) / 6),
+    layer_record(
         "threshold",
         _activation_samples((0.3, 2.0)),
         lambda a, threshold, value: np.where(a > threshold, a, value),
     ),
-    _record("softshrink", _activation_samples((0.4,)), _softshrink),
-    _record("hardshrink", _activation_samples((0.4,)), _hardshrink),
-    _record("shrink_gradient", _gradient_samples((0.4,)), _slope_of(_softshrink)),
+    layer_record("softshrink", _activation_samples((0.4,)), _softshrink),
+    layer_record("hardshrink", _activation_samples((0.4,)), _hardshrink),
+    layer_record("shrink_gradient", _gradient_samples((0.4,)), _slope_of(_softshrink)),
 ]

@@ -19,7 +19,7 @@ from tensorplug.core.dtypes import (
 )
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._steps import _of, _stepwise
+from ._steps import stepwise, tensors_of
 
 
 def _lerp_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -31,7 +31,7 @@ def _lerp_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _product_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield from _of(3, 1)(make, dtype)
+    yield from tensors_of(3, 1)(make, dtype)
     last = make(2, 1, low=1, high=4, exclude_zero=True)
     yield Sample(make(2, 3), make(3), last, -0.5)
 
@@ -254,10 +254,10 @@ _STEPS_ABSOLUTE = {"float16": 5e-2, "bfloat16": 5e-1, "float32": 2e-5, "complex6
 
 
 RECORDS = [
-    _stepwise("_add_scaled", _of(2, -0.75), lambda a, b, alpha: a + alpha * b),
-    _stepwise("_addcdiv", _product_step_samples, lambda a, b, c, value: a + value * b / c),
-    _stepwise("_addcmul", _product_step_samples, lambda a, b, c, value: a + value * b * c),
-    _stepwise("_lerp", _lerp_step_samples, lambda a, b, w: a + w * (b - a)),
+    stepwise("_add_scaled", tensors_of(2, -0.75), lambda a, b, alpha: a + alpha * b),
+    stepwise("_addcdiv", _product_step_samples, lambda a, b, c, value: a + value * b / c),
+    stepwise("_addcmul", _product_step_samples, lambda a, b, c, value: a + value * b * c),
+    stepwise("_lerp", _lerp_step_samples, lambda a, b, w: a + w * (b - a)),
     OpRecord("float_power", _float_power_samples, _float_power, torch="float_power"),
     OpRecord("abs", unary(), np.abs, dtypes=NUMBERS, errors=refuses(bool_)),
     OpRecord(

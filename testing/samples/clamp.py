@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import COMPLEXES, DType
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._steps import _stepwise
+from ._steps import stepwise
 from .arithmetic import ORDERED, REAL, binary, refuses
 
 
@@ -51,10 +51,10 @@ def _clamp_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 RECORDS = [
-    _stepwise(
+    stepwise(
         "_clamp", _bounds_step_samples, lambda a, low, high: np.minimum(np.maximum(a, low), high)
     ),
-    _stepwise(
+    stepwise(
         "_clamp_gradient",
         _within_samples,
         lambda g, a, low, high: np.where((a >= low) & (a <= high), g, 0),

@@ -11,7 +11,7 @@ import numpy as np
 from tensorplug.core.dtypes import DType
 
 from ..records import Sample
-from ._networks import _record
+from ._networks import layer_record
 from .reductions import INEXACT
 
 
@@ -157,9 +157,9 @@ def _convolution_weight(
 
 
 RECORDS = [
-    _record("unfold_windows", _unfold_samples, _unfold, dtypes=INEXACT),
-    _record("fold_windows", _fold_samples, _fold, dtypes=INEXACT),
-    _record("convolution", _convolution_samples, _convolution, dtypes=INEXACT),
-    _record("convolution_input", _input_samples, _convolution_input, dtypes=INEXACT),
-    _record("convolution_weight", _weight_samples, _convolution_weight, dtypes=INEXACT),
+    layer_record("unfold_windows", _unfold_samples, _unfold, dtypes=INEXACT),
+    layer_record("fold_windows", _fold_samples, _fold, dtypes=INEXACT),
+    layer_record("convolution", _convolution_samples, _convolution, dtypes=INEXACT),
+    layer_record("convolution_input", _input_samples, _convolution_input, dtypes=INEXACT),
+    layer_record("convolution_weight", _weight_samples, _convolution_weight, dtypes=INEXACT),
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import OpRecord, Sample
-from ._networks import _record
+from ._networks import layer_record
 from .indexing.gather import _ROUNDED
 from .indexing.indexing import positions
 
@@ -39,7 +39,7 @@ def _rows(g: Any, indices: Any, rows: int, padding: int, by_frequency: bool) -> 
 
 
 RECORDS = [
-    _record("embedding_rows", _embedding_samples, lambda w, i, padding, by_frequency: w[i]),
+    layer_record("embedding_rows", _embedding_samples, lambda w, i, padding, by_frequency: w[i]),
     OpRecord(
         "embedding_rows_gradient",
         _rows_samples,

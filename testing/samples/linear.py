@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import DType
 
 from ..records import Sample
-from ._networks import _gelu, _record
+from ._networks import gelu, layer_record
 from .reductions import INEXACT
 
 
@@ -41,8 +41,8 @@ _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "relu": lambda a: np.maximum(a, 0),
     "tanh": np.tanh,
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    "gelu": lambda a: _gelu(a, "none"),
-    "gelu_tanh": lambda a: _gelu(a, "tanh"),
+    "gelu": lambda a: gelu(a, "none"),
+    "gelu_tanh": lambda a: gelu(a, "tanh"),
     "silu": lambda a: a / (1 + np.exp(-a)),
 }
 
@@ -52,6 +52,6 @@ def _linear_activation(a: Any, w: Any, b: Any, activation: str) -> Any:
 
 
 RECORDS = [
-    _record("linear", _linear_samples, _linear, dtypes=INEXACT),
-    _record("linear_activation", _linear_activation_samples, _linear_activation),
+    layer_record("linear", _linear_samples, _linear, dtypes=INEXACT),
+    layer_record("linear_activation", _linear_activation_samples, _linear_activation),
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._networks import ORDER, SUMS, _record
+from ._networks import ORDER, SUMS, layer_record
 
 
 def _nll_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -130,5 +130,5 @@ RECORDS = [
     ),
     *_records("class_nll_loss", _nll_loss),
     *_records("class_cross_entropy", _cross_entropy),
-    _record("binary_cross_entropy_terms", _bce_samples, _bce),
+    layer_record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]

@@ -23,7 +23,7 @@ from tensorplug.core.dtypes import (
 )
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._steps import _of, _stepwise
+from ._steps import stepwise, tensors_of
 from .arithmetic import INEXACT, ORDERED, binary, floating, refuses, unary
 
 # The product or sum of several rounded steps.
@@ -76,8 +76,8 @@ def _next_is_near(result: Any, sample: Sample) -> None:
 
 
 RECORDS = [
-    _stepwise("_hypot", _of(2), np.hypot),
-    _stepwise("_logaddexp", _of(2), np.logaddexp),
+    stepwise("_hypot", tensors_of(2), np.hypot),
+    stepwise("_logaddexp", tensors_of(2), np.logaddexp),
     OpRecord("angle", unary(), _angle),
     OpRecord(
         "copysign",

@@ -11,7 +11,7 @@ from scipy import special
 from tensorplug.core.dtypes import COMPLEXES, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._steps import _of, _stepwise
+from ._steps import stepwise, tensors_of
 from .arithmetic import ORDERED, binary, floating, refuses, unary
 
 
@@ -160,8 +160,8 @@ def _orthogonal_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 RECORDS = [
-    _stepwise("_trigamma", _of(1), lambda a: special.zeta(2, a)),
-    _stepwise("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
+    stepwise("_trigamma", tensors_of(1), lambda a: special.zeta(2, a)),
+    stepwise("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
     OpRecord("bessel", _bessel_samples, _bessel, dtypes=(float32, float64), torch="", rtol=_SINGLE),
     _record("digamma", special.digamma, 1, 9),
     _record("erf", special.erf),

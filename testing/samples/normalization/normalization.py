@@ -11,7 +11,7 @@ import numpy as np
 from tensorplug.core.dtypes import DType
 
 from ...records import Sample
-from .._networks import _record
+from .._networks import layer_record
 
 
 def _standardize_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -80,10 +80,10 @@ def _batch_normalize_gradient(
 
 
 RECORDS = [
-    _record("standardize", _standardize_samples, _standardize),
-    _record("standardize_gradient", _standardize_gradient_samples, _standardize_gradient),
-    _record("batch_normalize", _batch_normalize_samples, _batch_normalize),
-    _record(
+    layer_record("standardize", _standardize_samples, _standardize),
+    layer_record("standardize_gradient", _standardize_gradient_samples, _standardize_gradient),
+    layer_record("batch_normalize", _batch_normalize_samples, _batch_normalize),
+    layer_record(
         "batch_normalize_gradient", _batch_normalize_gradient_samples, _batch_normalize_gradient
     ),
 ]
