@@ -107,10 +107,10 @@ test-levels: $(CYTHON)/.cython
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 
-# CuPy as it is and the CUDA kernels, compiled for the host; see backends/cuda_cupy/tests/hosted.
-HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m pytest -p hosted.plugin
+# CuPy as it is and the CUDA kernels, compiled for the host; see tools/cuda_on_host.
+HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=tools $(CUDA)/bin/python -m pytest -p cuda_on_host.plugin
 test-cuda-hosted: $(CUDA)/.cuda
-	PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m hosted.build build/hosted
+	PYTHONPATH=tools $(CUDA)/bin/python -m cuda_on_host.build build/hosted
 	HOSTED_DEVICES=2 $(HOSTED) -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 

@@ -10,7 +10,7 @@ from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTabl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 from .kernels import arithmetic, cumulative, indexing, linalg, shape, sorting, special
-from .muting import attributed
+from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
 
-from .runtime import CudaRuntime
+from .runtime.runtime import CudaRuntime
 
 
 def _of_networks() -> KernelTable:
@@ -17,11 +17,11 @@ def _of_networks() -> KernelTable:
 
 
 def _of_optimizers() -> KernelTable:
-    from .kernels import adafactor, more_optimizers, optimizers
+    from .kernels.optimizers import adafactor, counted, fused
 
     table = KernelTable("cuda")
-    optimizers.build(table)
-    more_optimizers.build(table)
+    fused.build(table)
+    counted.build(table)
     adafactor.build(table)
     return table
 
