@@ -12,7 +12,7 @@ from tensorplug.core.tensor_base import TensorBase
 
 from .. import levels
 from ..levels import Within, map_tensors, run_spec, state, tensors_in
-from ..vmap_rules import OWN
+from ..vmap_rules import VMAP_RULES, VmapInfo, VmapRule
 from . import own_rules, rules, whole_rules
 from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
 
@@ -50,25 +50,17 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = _inplace_source(op)
         if source is not None:
             return _inplace(source, op.name, args, kwargs)
-        if op.name in whole_rules.RANDOM:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                _check_randomness(level)
-                loop = functools.partial(whole_rules.random_loop, randomness=level.randomness)
-                return _whole(loop, op, args, kwargs, level)
-        own = OWN.get(op.name)
-        if own is not None:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                values = op.arguments(args, kwargs)
-                if type(values) is Delegated:
-                    return values.result
-                return own_rules.call(own, op, values, level)
-        whole = whole_rules.COMPOSITES.get(op.name)
-        if whole is not None:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                return _whole(whole, op, args, kwargs, level)
+        ranked = VMAP_RULES.ranked(op.name)
+        level = innermost((args, tuple(kwargs.values()))) if ranked else None
+        if level is not None:
+            values = op.arguments(args, kwargs)
+            if type(values) is Delegated:
+                return values.result
+            for rule in ranked:
+                result = _apply(rule, op, None, values, level)
+                if result is not NotImplemented:
+                    return result
+            return op.decompose(values)
         return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
 
@@ -78,9 +70,10 @@ def spec_batched(op: Op, spec: Spec) -> Any:
     level = innermost(spec.values)
     if level is None:
         return _random(op, spec)
-    own = OWN.get(op.name)
-    if own is not None:
-        return own_rules.call(own, op, spec.values, level)
+    for rule in VMAP_RULES.ranked(op.name):
+        result = _apply(rule, op, spec, spec.values, level)
+        if result is not NotImplemented:
+            return result
     if spec.outputs[0][0] is None:
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
@@ -88,11 +81,25 @@ def spec_batched(op: Op, spec: Spec) -> Any:
         )
     with Within(state.batches[: level.position], state.tangents):
         values = map_tensors(spec.values, lambda t: rules.hidden(t, level))
-        rule = rules.PRIMITIVES.get(op.name)
-        if rule is None:
-            rule = rules.pointwise if op.pointwise else rules.one_by_one
-        results = rule(op, spec, values, level.size)
+        default = rules.pointwise if op.pointwise else rules.one_by_one
+        results = default(op, spec, values, level.size)
     return _wrapped(results, level)
+
+
+def _apply(
+    rule: VmapRule, op: Op, spec: Spec | None, values: tuple[Any, ...], level: BatchLevel
+) -> Any:
+    """Apply a rule to a call with these canonical arguments; NotImplemented if it does not serve it."""
+    if not rule.shared:
+        return own_rules.call(rule, op, values, level)
+    with Within(state.batches[: level.position], state.tangents):
+        seen = map_tensors(values, lambda t: rules.hidden(t, level))
+        if spec is None:
+            info = VmapInfo(level.size, level.randomness)
+            results = getattr(whole_rules, rule.function)(op, seen, info)
+        else:
+            results = getattr(rules, rule.function)(op, spec, seen, level.size)
+    return results if results is NotImplemented else _wrapped(results, level)
 
 
 def _wrapped(results: Any, level: BatchLevel) -> Any:
@@ -104,30 +111,10 @@ def _wrapped(results: Any, level: BatchLevel) -> Any:
     return type(results)(*items) if hasattr(results, "_fields") else type(results)(items)
 
 
-def _whole(
-    rule: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], level: BatchLevel
-) -> Any:
-    """Apply the rule of a composite; what it returns None for is taken apart after all."""
-    values = op.arguments(args, kwargs)
-    if type(values) is Delegated:
-        return values.result
-    with Within(state.batches[: level.position], state.tangents):
-        results = rule(op, map_tensors(values, lambda t: rules.hidden(t, level)), level.size)
-    return op.decompose(values) if results is None else _wrapped(results, level)
-
-
-def _check_randomness(level: BatchLevel) -> None:
-    if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-
-
 def _random(op: Op, spec: Spec) -> Any:
     """Draw random bits by the innermost vmap's rule."""
     level: BatchLevel = state.batches[-1]
-    _check_randomness(level)
+    rules.check_randomness(level.randomness)
     with Within(state.batches[:-1], state.tangents):
         if level.randomness == "same":
             return run_spec(op, spec)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import zeros
 from tensorplug.core.ops.copying import copied
@@ -130,3 +131,6 @@ def unpad(input: Any, padding: Shape, size: Shape) -> Any:
         return input
     inside = [slice(a, a + s) for a, s in zip(padding, size, strict=True)]
     return basic_index(input, tuple([slice(0, n) for n in input._shape[:2]] + inside))
+
+
+VMAP_RULES = [first_dim_is_batch("fold_windows", "unfold_windows")]
