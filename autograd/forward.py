@@ -26,7 +26,7 @@ from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, TANGENT_RULES
 
 COPY = operators.handle("copy")
 AS_STRIDED = operators.handle("as_strided")
-_RELAYOUTS = frozenset({"squeeze", "unsqueeze", "transpose", "t"})
+VIEW = operators.handle("view")
 
 
 class ForwardLevel(Level):
@@ -97,9 +97,8 @@ def call_dual(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         )
     if op.sort != "composite":
         return run_spec(op, op.function(*args, **kwargs))
-    source = _inplace_source(op)
-    if source is not None:
-        return _inplace(source, op, args, kwargs)
+    if op.inplace_of is not None:
+        return _inplace(op.inplace_of, op, args, kwargs)
     whole = op.name in TANGENT_RULES.active or (op.rule is not None and not op.view)
     if not whole:
         return run_decomposition(op, args, kwargs)
@@ -257,7 +256,7 @@ def _by_itself(
         if (own.stride(), own.storage_offset()) != (shown.stride(), shown.storage_offset()):
             return _by_differentiation(op, values, given, outputs)
         result = relay(op, tuple(replaced), spec, outputs=spec.outputs)
-    elif op.view and op.name == "view":
+    elif op is VIEW:
         result = replaced[0].reshape(values[1])  # the tangent may lie in memory in another way
     else:
         result = relay(op, tuple(replaced), spec, outputs=spec.outputs)
@@ -354,21 +353,12 @@ def _by_differentiation(
 # --- writing in place -------------------------------------------------------------------------
 
 
-def _inplace_source(op: Op) -> Op | None:
-    if not op.name.endswith("_"):
-        return None
-    for source, variant in writing.inplace_ops.items():
-        if variant is op:
-            return source
-    return None
-
-
 def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write into a tensor and its tangent: by way of ``copy_``, of what the op itself returns."""
     target = args[0]
     if source is COPY:
         return _copy(target, args[1] if len(args) > 1 else kwargs["src"])
-    if source.name in _RELAYOUTS:
+    if source.layout:
         return _relayout(source, op.name, args, kwargs)
     if source.inplace_body is not None:
         return source.inplace_body(*args, **kwargs)

@@ -80,7 +80,7 @@ def first_dim_is_batch(*ops: str, priority: int = 0) -> list[VmapRule]:
 
 
 def shared_rule(function: str, *ops: str, priority: int = 0) -> list[VmapRule]:
-    """Return rules that are one function of ``.batching.rules`` (primitives) or ``.whole_rules`` (composites).
+    """Return rules that are one function of ``.batching``: its ``rules`` (primitives) or ``whole_rules``.
 
     It goes by its name, so that importing tensorplug does not import all of vmap.
     """

@@ -1,4 +1,4 @@
-"""The plugin that registers nn's ops, their derivatives and vmap rules: nothing here that a stranger could not do."""
+"""The plugin that registers nn's ops, derivatives and vmap rules: nothing that a stranger could not do."""
 
 from __future__ import annotations
 

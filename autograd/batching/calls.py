@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tensorplug.core import operators, writing
@@ -17,16 +16,6 @@ from . import own_rules, rules, whole_rules
 from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
 
 COPY = operators.handle("copy")
-_RELAYOUTS = frozenset({"squeeze", "unsqueeze", "transpose", "t"})
-
-
-@functools.cache
-def draws(op: Op) -> bool:
-    """Return whether an op may draw random numbers."""
-    module = getattr(op.function, "__module__", "")
-    if module.endswith((".random", ".distributions")) or op.name == "philox_bits":
-        return True
-    return op.sort == "composite" and "generator" in op.parameters
 
 
 def innermost(values: Any) -> BatchLevel | None:
@@ -47,9 +36,8 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"vmap: {op.name}(..., out=) is not possible inside of vmap; use what it returns"
         )
     if op.sort == "composite":
-        source = _inplace_source(op)
-        if source is not None:
-            return _inplace(source, op.name, args, kwargs)
+        if op.inplace_of is not None:
+            return _inplace(op.inplace_of, op.name, args, kwargs)
         ranked = VMAP_RULES.ranked(op.name)
         level = innermost((args, tuple(kwargs.values()))) if ranked else None
         if level is not None:
@@ -124,23 +112,13 @@ def _random(op: Op, spec: Spec) -> Any:
 # --- writing in place -------------------------------------------------------------------------
 
 
-def _inplace_source(op: Op) -> Op | None:
-    """Return the op whose in-place variant this is, or None."""
-    if not op.name.endswith("_"):
-        return None
-    for source, variant in writing.inplace_ops.items():
-        if variant is op:
-            return source
-    return None
-
-
 def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write into the tensor behind: by way of ``copy_``, of what the op itself returns."""
     target = args[0]
     if op is COPY:
         _copy(target, args[1] if len(args) > 1 else kwargs["src"])
         return target
-    if op.name in _RELAYOUTS:
+    if op.layout:
         _relayout(target, op.call(*args, **kwargs))
         return target
     if op.inplace_body is not None:
@@ -187,4 +165,3 @@ def _copy(target: Any, source: Any) -> None:
 
 levels.call_batched = call_batched
 levels.spec_batched = spec_batched
-levels.draws = draws

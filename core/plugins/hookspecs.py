@@ -126,8 +126,8 @@ def tensorplug_tangents() -> Iterable[OpItem | Sequence[OpItem]]:  # type: ignor
     Returns
     -------
     iterable of tangents
-        What ``tangent()``, ``linear()`` and ``holomorphic()`` made. Of several for one op the highest priority
-        serves. An op without one has its derivative differentiated once more.
+        What ``tangent()``, ``linear()`` and ``holomorphic()`` made. Of several for one op the highest
+        priority serves. An op without one has its derivative differentiated once more.
 
     Examples
     --------

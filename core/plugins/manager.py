@@ -1,8 +1,8 @@
 """The plugin registry: plugins register here, whole or not at all.
 
 Order within one plugin: device runtimes, ops, kernels, derivatives, tangents, vmap rules, layers,
-autocast policies, so that each may refer to what came before. If any part is refused, the parts registered so far are taken
-back. A device can be found once everything of its plugin is in place.
+autocast policies, so that each may refer to what came before. If any part is refused, the parts
+registered so far are taken back. A device can be found once everything of its plugin is in place.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ def _bias_gradient(g: Any, bias_shape: Any) -> Any:
     return g.sum_to_size(bias_shape)
 
 
-def _batched(info: VmapInfo, in_dims: Any, input: Any, weight: Any, bias: Any) -> Any:  # noqa: ARG001
-    """The samples of the input are more rows."""
+def _batched(info: VmapInfo, in_dims: Any, input: Any, weight: Any, bias: Any) -> Any:
+    """Take the samples of the input as more rows."""
     dim, *others = in_dims
     if dim is None or input.ndim < 2 or any(other is not None for other in others):
         return NotImplemented
