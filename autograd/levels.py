@@ -149,7 +149,6 @@ call_batched: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 spec_batched: Callable[[Op, Spec], Any]
 call_dual: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 spec_dual: Callable[[Op, Spec], Any]
-draws: Callable[[Op], bool]
 
 
 class _Transforms(Layer):
@@ -163,7 +162,7 @@ class _Transforms(Layer):
     ) -> Any:
         batches, tangents = state.batches, state.tangents
         found = touched(args) | (touched(kwargs.values()) if kwargs else 0)
-        if found & BATCHED or (batches and draws(op)):
+        if found & BATCHED or (batches and op.random):
             with Within(batches, tangents):
                 return call_batched(op, args, kwargs)
         if found and tangents:
@@ -180,7 +179,7 @@ def run_spec(op: Op, spec: Spec) -> Any:
     if type(spec) is Delegated:
         return spec.result
     found = touched(spec.values)
-    if found & BATCHED or (state.batches and op.name == "philox_bits"):
+    if found & BATCHED or (state.batches and op.random):
         return spec_batched(op, spec)
     if found and state.tangents:
         return spec_dual(op, spec)

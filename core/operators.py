@@ -92,7 +92,12 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    elementwise: bool = False,
     view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
+    returns_argument: bool = False,
+    random: bool = False,
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -105,7 +110,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, view : bool
+    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
@@ -128,6 +133,12 @@ def primitive(
             method,
             aliases,
         )
+        op: Op = made.op
+        op.elementwise = elementwise
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.returns_argument = returns_argument
+        op.random = random
         return made
 
     return declare
@@ -160,6 +171,8 @@ def composite(
     name: str | None = None,
     elementwise: bool = False,
     view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
     outputs: str | type[Any] = "result",
     writes: str = "",
     updates: str = "",
@@ -204,6 +217,8 @@ def composite(
     With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
     None; a kernel does the same with the arrays that it is given.
 
+    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.
     """
@@ -230,7 +245,9 @@ def composite(
         op: Op = made.op
         op.elementwise = elementwise
         op.mixed = mixed
-        op.random = random
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.random = random or "generator" in op.names
         if not isinstance(outputs, str):
             op.named = outputs
         if writes:

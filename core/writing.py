@@ -310,6 +310,8 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.parameters = op.parameters
         known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
         known.owner = op.owner
+        known.inplace_of = op
+        known.random = op.random
         inplace_ops[op] = known
     return known
 

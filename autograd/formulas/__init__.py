@@ -1,4 +1,4 @@
-"""The derivatives of the ops that core declares, by family."""
+"""Derivatives, tangents and vmap rules of the ops that core declares, by family."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from . import (
     triangles,
 )
 
-FAMILIES = (
+FAMILIES: tuple[Any, ...] = (
     arithmetic,
     bitwise,
     clamp,
@@ -62,13 +62,4 @@ FAMILIES = (
     statistics,
     strided,
     triangles,
-)
-
-ALL: tuple[Any, ...] = tuple(
-    [
-        item
-        for family in FAMILIES
-        for name in ("DERIVATIVES", "TANGENTS")
-        for item in getattr(family, name, ())
-    ]
 )

@@ -8,6 +8,7 @@ from tensorplug.core.ops.copying import cast, to_device
 
 from ..derivatives import derivative
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def _cast_back(g: Any, input_dtype: Any) -> Any:
@@ -29,4 +30,12 @@ TANGENTS = [
     linear("clone", "input"),
     linear("clone_strided", "input"),
     linear("to_device", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "cast", "clone"),
+    shared_rule("copy", "copy"),
+    shared_rule("laid_out", "clone_strided"),
+    shared_rule("whole_as_is", "to_device"),
 ]

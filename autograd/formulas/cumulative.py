@@ -11,6 +11,7 @@ from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 from .reductions import products_before
 
 _CAT = handle("cat")
@@ -89,4 +90,9 @@ DERIVATIVES = [
 
 TANGENTS = [
     linear("cumsum", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp", "_running_maximum"),
 ]

@@ -9,6 +9,7 @@ from tensorplug.core.ops.linalg.rules import concatenate
 
 from ..derivatives import derivative
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def _r2c(g: Any, input_shape: tuple[int, ...], dim: tuple[int, ...], normalization: int) -> Any:
@@ -46,4 +47,9 @@ TANGENTS = [
     linear("fft_c2c", "input"),
     linear("fft_c2r", "input"),
     linear("fft_r2c", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "fft_c2c"),
 ]

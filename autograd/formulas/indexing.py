@@ -25,6 +25,7 @@ from tensorplug.core.ops.indexing.indexing import (
 
 from ..derivatives import derivative, on_tensors
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 from .shape import sum_to_shape
 
 _WHERE = handle("where")
@@ -198,4 +199,14 @@ TANGENTS = [
     linear("_slices", "input"),
     linear("_put_slices", "input", "source"),
     linear("index_put", "input", "values"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("gather", "gather"),
+    shared_rule("scatter", "scatter", "scatter_reduce"),
+    shared_rule("basic_index", "basic_index"),
+    shared_rule("place", "place"),
+    shared_rule("index", "index"),
+    shared_rule("index_put", "index_put"),
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..derivatives import derivative
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
@@ -29,4 +30,9 @@ DERIVATIVES = [
 TANGENTS = [
     linear("cat", "tensors"),
     linear("stack", "tensors"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("cat", "cat"),
 ]

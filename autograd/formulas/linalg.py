@@ -31,6 +31,7 @@ from tensorplug.core.ops.linalg.spectra import linalg_pinv
 from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
 
 from ..derivatives import derivative, not_differentiable
+from ..vmap_rules import shared_rule
 
 
 def halve_diagonal(X: Any) -> Any:
@@ -261,4 +262,38 @@ DERIVATIVES = [
     derivative("determinant", A=_determinant),
     derivative("log_determinant", A=_log_determinant),
     derivative("matrix_exponential", A=_exponential),
+]
+
+
+VMAP_RULES = [
+    shared_rule("qr_factor", "qr_factor"),
+    shared_rule(
+        "as_is",
+        "cholesky_factor",
+        "householder_qr",
+        "matrix_exponential",
+        "lu_factor",
+        "ldl_factor",
+        "eigh",
+        "eig",
+        "singular_decomposition",
+    ),
+    shared_rule("leading", "solve", "solve_triangular"),
+    # These look whether all went well, which needs a number.
+    shared_rule(
+        "whole_as_is",
+        "cholesky",
+        "inverse",
+        "linalg_cholesky",
+        "linalg_cholesky_ex",
+        "linalg_inv",
+        "linalg_inv_ex",
+        "linalg_ldl_factor",
+        "linalg_ldl_factor_ex",
+        "linalg_lu_factor",
+        "linalg_lu_factor_ex",
+        "lu",
+    ),
+    shared_rule("linalg_solve", "linalg_solve", "linalg_solve_ex"),
+    shared_rule("whole_loop", "linalg_lstsq", "linalg_tensorsolve"),
 ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..derivatives import derivative
 from ..tangents import tangent
+from ..vmap_rules import shared_rule
 from .shape import sum_to_shape
 
 
@@ -69,4 +70,9 @@ DERIVATIVES = [
 TANGENTS = [
     # products
     tangent("matmul", input=lambda t, other: t @ other, other=lambda t, input: input @ t),
+]
+
+
+VMAP_RULES = [
+    shared_rule("matmul", "matmul"),
 ]

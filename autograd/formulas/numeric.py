@@ -15,6 +15,7 @@ from tensorplug.core.ops.masking import choose
 from tensorplug.core.queries import is_tensor
 
 from ..derivatives import derivative, not_differentiable
+from ..vmap_rules import shared_rule
 from .arithmetic import zero
 from .shape import fitted
 
@@ -92,4 +93,9 @@ DERIVATIVES = [
         ),
     ),
     *not_differentiable("_nextafter", "frexp_parts", "gcd"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "frexp_parts"),
 ]

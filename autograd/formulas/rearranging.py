@@ -6,6 +6,7 @@ from tensorplug.core.ops.rearranging import flip, roll
 
 from ..derivatives import derivative
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
@@ -18,4 +19,9 @@ DERIVATIVES = [
 TANGENTS = [
     linear("flip", "input"),
     linear("roll", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "flip"),
 ]

@@ -13,6 +13,7 @@ from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 _CAT = handle("cat")
 
@@ -119,4 +120,10 @@ TANGENTS = [
     # reductions
     linear("sum", "input"),
     linear("mean", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "sum", "mean", "prod", "any", "all", "amax", "amin"),
+    shared_rule("extreme_place", "argmax", "argmin"),
 ]

@@ -10,6 +10,7 @@ from tensorplug.core.ops.joining.joining import cat, stack
 
 from ..derivatives import derivative
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def fitted(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -49,4 +50,11 @@ TANGENTS = [
     linear("expand", "input"),
     linear("permute", "input"),
     linear("view", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("view", "view"),
+    shared_rule("permute", "permute"),
+    shared_rule("expand", "expand"),
 ]

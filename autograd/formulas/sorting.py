@@ -8,6 +8,7 @@ from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.indexing.gather import _gathered_sum
 
 from ..derivatives import derivative, not_differentiable
+from ..vmap_rules import shared_rule
 from .reductions import _chosen as _chosen_along
 
 
@@ -30,4 +31,9 @@ DERIVATIVES = [
     derivative("mode", input=_chosen_along),
     derivative("median_all", input=_shared),
     *not_differentiable("argsort", "nonzero", "searchsorted", "isin", "lexsort"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("along_second_argument", "argsort"),
 ]

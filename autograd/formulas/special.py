@@ -14,6 +14,7 @@ from tensorplug.core.ops.special.error_functions import _logit_gradient, erfcx
 from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
 from ..derivatives import derivative
+from ..vmap_rules import shared_rule
 from .numeric import times_log_input
 from .shape import fitted
 
@@ -121,4 +122,10 @@ DERIVATIVES = [
         input=_unknown,
         other=lambda g, input, other: g * (zeta(input + 1, other) * -input),
     ),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "bessel"),
+    shared_rule("leading", "orthogonal_polynomial"),
 ]

@@ -13,6 +13,7 @@ from tensorplug.core.shapes import contiguous_strides
 
 from ..derivatives import derivative, not_differentiable, on_tensors
 from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
 
@@ -88,4 +89,18 @@ TANGENTS = [
     linear("unfold", "input"),
     linear("view_as_complex", "input"),
     linear("view_as_real", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "view_as_real", "view_dtype"),
+    shared_rule("view_as_complex", "view_as_complex"),
+    shared_rule("as_strided", "as_strided"),
+    shared_rule("unfold", "unfold"),
+    shared_rule("diagonal", "diagonal"),
+    shared_rule("diag_embed", "diag_embed"),
+    # These write into what they made.
+    shared_rule(
+        "first_batched", "as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"
+    ),
 ]

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.dtypes import FLOATING, bool_, iinfo, int64
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
@@ -338,3 +339,5 @@ DERIVATIVES = [
         gradient=lambda g, gradient_shape: adaptive_avg_pool(g, tuple(gradient_shape[2:])),
     ),
 ]
+
+VMAP_RULES = [first_dim_is_batch("avg_pool", "max_pool")]

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import zeros
 from tensorplug.core.ops.copying import copied
@@ -149,3 +150,5 @@ DERIVATIVES = [
         windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
     ),
 ]
+
+VMAP_RULES = [first_dim_is_batch("fold_windows", "unfold_windows")]
