@@ -24,11 +24,13 @@ cdef _call_of_list(Op op, Memory memory, tuple args, dict kwargs)
 @cython.locals(rest=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
 cdef _note_list(Op op, Memory memory, object key, tuple args, dict kwargs)
 
-@cython.locals(values=tuple, kind=Kind, first=TensorBase, spec=Spec, known=Known)
-cdef _note(Op op, Memory memory, object key, tuple args, dict kwargs)
+@cython.locals(kind=Kind, first=TensorBase, spec=Spec, known=Known)
+cdef _call_anew(Op op, Memory memory, object key, tuple args, dict kwargs)
+
+cpdef run_overridden(Op op, tuple args, dict kwargs)
 
 @cython.locals(kind=Kind, tracked=bint, served=bint, first=TensorBase)
-cpdef run_overridden(Op op, tuple args, dict kwargs)
+cdef run_canonical(Op op, object values, tuple args, dict kwargs)
 
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, Kind kind)

@@ -25,8 +25,7 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_overridden(op, args, kwargs)
     if known is None:
-        _note(op, memory, key, args, kwargs)
-        return run_overridden(op, args, kwargs)
+        return _call_anew(op, memory, key, args, kwargs)
     tracked = False
     if not current.paused or current.gradient.enabled():
         for position in known.positions:
@@ -114,17 +113,24 @@ def _note_list(
     )
 
 
-def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Remember a call whose tensors are of one kind, and whether a kernel serves it."""
+def _call_anew(
+    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a composite, and remember what its rule returned and whether a kernel serves such a call."""
     if type(op.index) is not int:
-        return
-    spec = composite_spec(op, args, kwargs)
-    if spec is None:
-        return
-    values, kind = spec.values, spec.kind
-    known = remember(op, memory, key, args, kwargs, spec)
-    if known is not None:
-        known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+        op.index.__index__()  # loads the extension that registers the op
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
+    first = first_tensor(values)
+    if first is not None:
+        kind = first._kind
+        spec = Spec.__new__(Spec)
+        spec.values, spec.kind, spec.outputs = values, kind, ()
+        known = remember(op, memory, key, args, kwargs, spec)
+        if known is not None:
+            known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+    return run_canonical(op, values, args, kwargs)
 
 
 def _same_items(values: Any, given: Any) -> bool:
@@ -178,6 +184,11 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     values: Any = op.arguments(args, kwargs)
     if type(values) is Delegated:
         return values.result
+    return run_canonical(op, values, args, kwargs)
+
+
+def run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite that a kernel or a derivative may stand in for, with its canonical arguments too."""
     first = first_tensor(values)
     if first is None:
         return _decomposed(op, values, args, kwargs)

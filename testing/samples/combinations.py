@@ -110,7 +110,7 @@ RECORDS = [
     _record("_lerp", _lerp_samples, lambda a, b, w: a + w * (b - a)),
     _record("_logaddexp", _of(2), np.logaddexp),
     _record("_trigamma", _of(1), lambda a: special.zeta(2, a)),
-    _record("gated_halves", _halves_samples, _gated),
-    _record("gated_halves_gradient", _halves_slope_samples, _gated_slope),
+    _record("glu", _halves_samples, _gated),
+    _record("glu_backward", _halves_slope_samples, _gated_slope),
     _record("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
 ]

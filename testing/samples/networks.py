@@ -372,31 +372,31 @@ RECORDS = [
     _record("gelu", _activation_samples(("none",), ("tanh",)), _gelu),
     _record("silu", _activation_samples(()), lambda a: a * _sigmoid(a)),
     _record("softplus", _activation_samples((1.0, 20.0), (2.0, 1.0)), _softplus),
-    _record("log_sigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
+    _record("logsigmoid", _activation_samples(()), lambda a: -np.log1p(np.exp(-a))),
     _record(
-        "leaky_relu_gradient",
+        "leaky_relu_backward",
         _gradient_samples((0.1,)),
         _slope_of(lambda a, slope: np.where(a > 0, a, a * slope)),
     ),
-    _record("elu_gradient", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)),
-    _record("gelu_gradient", _gradient_samples(("none",), ("tanh",)), _slope_of(_gelu)),
-    _record("silu_gradient", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
-    _record("softplus_gradient", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)),
+    _record("elu_backward", _gradient_samples((1.0, 1.0, 1.0), (0.7, 1.1, 2.0)), _slope_of(_elu)),
+    _record("gelu_backward", _gradient_samples(("none",), ("tanh",)), _slope_of(_gelu)),
+    _record("silu_backward", _gradient_samples(()), _slope_of(lambda a: a * _sigmoid(a))),
+    _record("softplus_backward", _gradient_samples((1.0, 20.0), (2.0, 20.0)), _slope_of(_softplus)),
     _record(
-        "log_sigmoid_gradient", _gradient_samples(()), _slope_of(lambda a: -np.log1p(np.exp(-a)))
+        "logsigmoid_backward", _gradient_samples(()), _slope_of(lambda a: -np.log1p(np.exp(-a)))
     ),
     _record(
-        "hardtanh_gradient",
+        "hardtanh_backward",
         _gradient_samples((-1.0, 1.5)),
         _slope_of(lambda a, low, high: np.clip(a, low, high)),
     ),
     _record(
-        "hardsigmoid_gradient",
+        "hardsigmoid_backward",
         _gradient_samples(()),
         _slope_of(lambda a: np.clip(a + 3, 0, 6) / 6),
     ),
     _record(
-        "hardswish_gradient",
+        "hardswish_backward",
         _gradient_samples(()),
         _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),
     ),
@@ -413,6 +413,6 @@ RECORDS = [
     ),
     _record("softshrink", _activation_samples((0.4,)), _softshrink),
     _record("hardshrink", _activation_samples((0.4,)), _hardshrink),
-    _record("shrink_gradient", _gradient_samples((0.4,)), _slope_of(_softshrink)),
+    _record("hardshrink_backward", _gradient_samples((0.4,)), _slope_of(_softshrink)),
     _record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]
