@@ -9,7 +9,7 @@ from tensorplug.core.dtypes import FLOATING, int64, uint8
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import where
 
-from ...ops.activation import log_sigmoid
+from ...ops.activation import logsigmoid
 from ...ops.losses import binary_cross_entropy_terms, class_cross_entropy, class_nll_loss
 from .._common import legacy_reduction, tensor
 from ..linear import linear
@@ -333,7 +333,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
         )
-    logs = log_sigmoid(input)
+    logs = logsigmoid(input)
     if pos_weight is not None:
         logs = logs * ((pos_weight - 1) * target + 1)
     losses = (1 - target) * input - logs

@@ -11,7 +11,7 @@ from tensorplug.core.dtypes import int64
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import arange, minimum, pdist, where, zeros
 
-from ...ops.activation import log_sigmoid
+from ...ops.activation import logsigmoid
 from .._common import legacy_reduction, reduce as reduced, tensor
 
 __all__ = [
@@ -138,7 +138,7 @@ def soft_margin_loss(
     """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     tensor(input, "soft_margin_loss")
-    return reduced(-log_sigmoid(target * input), reduction, "soft_margin_loss")
+    return reduced(-logsigmoid(target * input), reduction, "soft_margin_loss")
 
 
 @seen_by_layers
@@ -262,7 +262,7 @@ def multilabel_soft_margin_loss(
     """Return the cross-entropy of each class by itself, averaged over the last dimension's classes."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     tensor(input, "multilabel_soft_margin_loss")
-    losses = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
     return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
