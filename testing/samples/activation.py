@@ -177,21 +177,17 @@ RECORDS = [
     layer_record("hardshrink_backward", _gradient_samples((0.4,)), _slope_of(_softshrink)),
     _torch_record("celu", _activation_samples((1.0,), (0.5,)), _celu),
     _torch_record("prelu", _prelu_samples, _prelu),
-    _torch_record(
-        "relu6", _activation_samples(()), lambda a: np.clip(a, 0, 6), torch="nn.functional.relu6"
-    ),
+    _torch_record("relu6", _activation_samples(()), lambda a: np.clip(a, 0, 6)),
     _torch_record("rrelu", _activation_samples((0.125, 0.375)), _rrelu),
     _torch_record("selu", _activation_samples(()), _selu),
     _torch_record(
         "softsign",
         _activation_samples(()),
         lambda a: a / (1 + np.abs(a)),
-        torch="nn.functional.softsign",
     ),
     _torch_record(
         "tanhshrink",
         _activation_samples(()),
         lambda a: a - np.tanh(a),
-        torch="nn.functional.tanhshrink",
     ),
 ]
