@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.indexing.gather import (
-    _gathered_sum,
+    gather_backward,
     gather,
     scatter,
     scatter_add,
@@ -126,12 +126,12 @@ def _reduced_src(
 DERIVATIVES = [
     derivative(
         "gather",
-        input=lambda g, input_shape, dim, index: _gathered_sum(g, input_shape, dim, index),
+        input=lambda g, input_shape, dim, index: gather_backward(g, input_shape, dim, index),
     ),
-    derivative("_gathered_sum", g=lambda g, dim, index: gather(g, dim, index)),
+    derivative("gather_backward", g=lambda g, dim, index: gather(g, dim, index)),
     derivative("scatter", input=_scatter_input, src=_scatter_src),
     derivative(
-        "_scatter_add",
+        "scatter_add",
         input=lambda g: g,
         src=lambda g, dim, index: gather(g, dim, index),
     ),

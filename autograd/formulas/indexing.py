@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.indexing.index_select import _slices
+from tensorplug.core.ops.indexing.index_select import index_select
 from tensorplug.core.ops.indexing.indexing import (
-    _indexed_sum,
+    index_backward,
     basic_index,
     index,
     index_put,
@@ -20,18 +20,22 @@ from .shape import sum_to_shape
 
 @on_tensors
 def _spread(g: Any, input_shape: tuple[int, ...], indices: list[Any]) -> Any:
-    return _indexed_sum(g, input_shape, indices)
+    return index_backward(g, input_shape, indices)
 
 
 @on_tensors
 def _spread_slices(g: Any, input_shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    return _indexed_sum(g, input_shape, [*[None] * dim, index])
+    return index_backward(g, input_shape, [*[None] * dim, index])
 
 
 @on_tensors
-def _kept(g: Any, dim: int, index: Any, accumulate: bool) -> Any:
+def _kept(g: Any, dim: int, index: Any) -> Any:
     """Return the gradient of what slices were written into."""
-    return g if accumulate else index_put(g, [*[None] * dim, index], zeros_like_gradient(g, ()))
+    return index_put(g, [*[None] * dim, index], zeros_like_gradient(g, ()))
+
+
+def _selected(g: Any, dim: int, index: Any) -> Any:
+    return index_select(g, dim, index)
 
 
 # Keys differ from call to call (a loop over time steps): noting a program for each would cost more.
@@ -48,7 +52,7 @@ def _placed(g: Any, key: tuple[Any, ...]) -> Any:
 DERIVATIVES = [
     derivative("basic_index", input=_place),
     derivative("index", input=_spread),
-    derivative("_indexed_sum", g=on_tensors(lambda g, indices: index(g, indices))),
+    derivative("index_backward", g=on_tensors(lambda g, indices: index(g, indices))),
     derivative(
         "index_put",
         input=lambda g, indices, accumulate: (
@@ -56,7 +60,8 @@ DERIVATIVES = [
         ),
         values=lambda g, indices, values_shape: sum_to_shape(index(g, indices), values_shape),
     ),
-    derivative("_slices", input=_spread_slices),
-    derivative("_put_slices", input=_kept, source=lambda g, dim, index: _slices(g, dim, index)),
+    derivative("index_select", input=_spread_slices),
+    derivative("index_add", input=lambda g: g, source=_selected),
+    derivative("index_copy", input=_kept, source=_selected),
     derivative("place", input=_placed),
 ]

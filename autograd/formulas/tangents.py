@@ -117,8 +117,9 @@ TANGENTS = [
         )
     ],
     linear("roll", "input"),
-    linear("_slices", "input"),
-    linear("_put_slices", "input", "source"),
+    linear("index_select", "input"),
+    linear("index_add", "input", "source"),
+    linear("index_copy", "input", "source"),
     linear("tril", "input"),
     linear("triu", "input"),
     linear("cat", "tensors"),

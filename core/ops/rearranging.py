@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import operators
 from ..dtypes import DType, int32, int64
 from ..operators import Delegated, Spec, composite, primitive
-from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
+from ..shapes import as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select

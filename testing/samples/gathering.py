@@ -100,6 +100,7 @@ def _scatter_errors(make: Any) -> Iterator[ErrorSample]:
 def _add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, make(5, 4, dtype=int64, low=0, high=2), make(5, 4))
     yield Sample(make(3, 4), -1, make(2, 3, dtype=int64, low=0, high=3), make(3, 4))
+    yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
     yield Sample(make(3), 0, positions(make, []), make(0))
     yield Sample(make(), 0, positions(make, [0, 0]), make(2))
 
@@ -153,43 +154,9 @@ def _slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), -1, positions(make, [1], int32))
     yield Sample(make(3, 4), 1, positions(make, []))
     yield Sample(make(3), 0, positions(make, 1))
-    yield Sample(make(), 0, positions(make, [0]))
-
-
-def _plain_slices(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 0, positions(make, [2, 0, 2]))
     yield Sample(make(2, 3, 4), 1, positions(make, [1, 1]))
-    yield Sample(make(3, 4), 1, positions(make, []))
     yield Sample(make(3, 0), 0, positions(make, [1]))
-
-
-def _put_slices(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 0, positions(make, [2, 0]), make(2, 4), False)
-    yield Sample(make(2, 3, 4), 1, positions(make, [1, 2]), make(2, 2, 4), False)
-    yield Sample(make(3, 4), 1, positions(make, []), make(3, 0), False)
-    if dtype is not bool_:
-        yield Sample(make(3, 4), 1, positions(make, [1, 1]), make(3, 2), True)
-
-
-def _written(a: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
-    result = a.copy()
-    if accumulate:
-        np.add.at(result, _at_dim(a, dim, index), source)
-    else:
-        result[_at_dim(a, dim, index)] = source
-    return result
-
-
-def _put_slices_errors(make: Any) -> Iterator[ErrorSample]:
-    for outside in (3, -1):
-        at = positions(make, [outside])
-        yield ErrorSample(Sample(make(3), 0, at, make(1), False), IndexError, "out of bounds")
-
-
-def _outside(make: Any) -> Iterator[ErrorSample]:
-    for outside in (3, -1):
-        at = positions(make, [outside])
-        yield ErrorSample(Sample(make(3), 0, at), IndexError, "out of bounds")
+    yield Sample(make(), 0, positions(make, [0]))
 
 
 def _index_select(a: Any, dim: int, index: Any) -> Any:
@@ -316,11 +283,6 @@ def _masks(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, dtype=bool_))
     yield Sample(make(3, 1), make(4, dtype=bool_))
     yield Sample(make(), make(dtype=bool_))
-    yield Sample(make(0), make(0, dtype=bool_))
-
-
-def _same_masks(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), make(3, 4, dtype=bool_))
     yield Sample(make(70), make(70, dtype=bool_))
     yield Sample(make(0), make(0, dtype=bool_))
 
@@ -332,12 +294,6 @@ def _masked_select(a: Any, mask: Any) -> Any:
 
 def _mask_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), make(3)), RuntimeError, "BoolTensor")
-
-
-def _inner_add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
-    yield Sample(make(3), 0, positions(make, [2, 2]), make(2))
-    yield Sample(make(3), 0, positions(make, []), make(0))
 
 
 def _masked_values(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -374,15 +330,6 @@ RECORDS = [
         atol=_ROUNDED,
     ),
     OpRecord(
-        "_scatter_add",
-        _inner_add_samples,
-        lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
-        dtypes=_NUMBERS,
-        torch="",
-        rtol=_ROUNDED,
-        atol=_ROUNDED,
-    ),
-    OpRecord(
         "scatter_reduce",
         _reduce_samples,
         _reduce,
@@ -399,16 +346,6 @@ RECORDS = [
         ),
     ),
     OpRecord("index_select", _slices, _index_select, errors=_slice_errors),
-    OpRecord("_slices", _plain_slices, _index_select, errors=_outside, torch=""),
-    OpRecord(
-        "_put_slices",
-        _put_slices,
-        _written,
-        errors=_put_slices_errors,
-        rtol=_ROUNDED,
-        atol=_ROUNDED,
-        torch="",
-    ),
     OpRecord(
         "index_add",
         _add_slices,
@@ -431,6 +368,5 @@ RECORDS = [
     OpRecord("take", _take_samples, lambda a, index: a.reshape(-1)[index]),
     OpRecord("put", _put_samples, _put),
     OpRecord("masked_select", _masks, _masked_select, errors=_mask_errors, skips=_DATA),
-    OpRecord("_chosen", _same_masks, _masked_select, skips=_DATA, torch=""),
     OpRecord("masked_scatter", _masked_values, _masked_scatter, errors=_value_errors, skips=_DATA),
 ]
