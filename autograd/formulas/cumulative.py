@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.gather import _gathered_sum
+from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
@@ -75,7 +75,7 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
 
 
 def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 DERIVATIVES = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
-from ..operators import Spec, composite, handle, in_place, primitive
+from ..operators import Delegated, Spec, composite, handle, in_place, primitive
 from ..shapes import broadcast_shapes
 from ..tensor_base import TensorBase
 from ..writing import inplace
@@ -214,7 +214,15 @@ def _mask(input: Any, mask: Any, name: str) -> None:
         raise RuntimeError(f"{name}: expected BoolTensor for mask, got dtype {mask.dtype.name}")
 
 
-@composite()
+def _canonical_masked_select(input: Any, mask: Any) -> Any:
+    _mask(input, mask, "masked_select")
+    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
+        return input, mask
+    shape = broadcast_shapes(input._shape, mask._shape) or (1,)
+    return Delegated(index_op(expand(input, shape), [expand(mask, shape)]))
+
+
+@composite(rule=_canonical_masked_select)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of `input` where a mask, broadcast with it, is True, in one dimension.
 
@@ -225,16 +233,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     >>> tp.masked_select(a, a > 1)
     tensor([2, 3])
     """
-    _mask(input, mask, "masked_select")
-    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
-        return _chosen(input, mask)
-    shape = broadcast_shapes(input._shape, mask._shape) or (1,)
-    return index_op(expand(input, shape), [expand(mask, shape)])
-
-
-@composite(method=False)
-def _chosen(input: Tensor, mask: Tensor) -> Tensor:
-    """Return :func:`masked_select` for a mask of the input's shape."""
     return index_op(input, [mask])
 
 

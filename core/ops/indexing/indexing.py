@@ -353,7 +353,7 @@ def zeros_like_gradient(g: Any, shape: Shape) -> Any:
 
 
 @composite(method=False)
-def _indexed_sum(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
+def index_backward(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
     """Return zeros of `shape` with `g` added at index tensors: the gradient of :func:`index`."""
     return index_put(zeros_like_gradient(g, shape), indices, g, True)
 
