@@ -15,7 +15,7 @@ PLUGINS := .venv-plugins
 OLDEST := .venv-oldest
 CUDA := .venv-cuda
 CYTHON := .venv-cython
-ONEDNN := onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
+ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
@@ -44,7 +44,7 @@ help:
 	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
-	@echo 'make docs               write the pages of docs/ that the code tells'
+	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
@@ -81,6 +81,7 @@ test-cython: $(CYTHON)/.cython
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.
 test-sanitized: $(CYTHON)/.cython
+	$(CYTHON)/bin/python $(PIP_INSTALL) $(ONEDNN_HEADERS)
 	rm -rf build/sanitized && mkdir -p build && cp -r backends/cpu_cython build/sanitized
 	cd build/sanitized && TENSORPLUG_SANITIZE=address,undefined ../../$(CYTHON)/bin/python setup.py -q build_ext --inplace
 	for grain in 1 100000; do \
@@ -193,9 +194,10 @@ $(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
 	rm -rf build && TENSORPLUG_PURE=0 $(COMPILED)/bin/python $(PIP_INSTALL) . build hypothesis pytest pytest-xdist 'setuptools>=77'
 	@touch $@
 
+# Built in isolation, as for users: what this environment has beyond that could hide that something is missing.
 $(CYTHON)/.cython: $(SOURCES) $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*') | $(CYTHON)/.made
-	rm -rf build && TENSORPLUG_PURE=1 $(CYTHON)/bin/python $(PIP_INSTALL) . hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1' $(ONEDNN)
-	rm -rf backends/cpu_cython/build && $(CYTHON)/bin/python $(PIP_INSTALL) --no-build-isolation backends/cpu_cython
+	rm -rf build && TENSORPLUG_PURE=1 $(CYTHON)/bin/python $(PIP_INSTALL) . hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1'
+	rm -rf backends/cpu_cython/build && $(CYTHON)/bin/python $(PIP_INSTALL) './backends/cpu_cython[onednn]'
 	@touch $@
 
 $(OLDEST)/.oldest: pyproject.toml | $(OLDEST)/.made

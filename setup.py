@@ -14,11 +14,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 # A module is compiled if a .pxd beside it types what its source leaves untyped.
-FOLDERS = {
-    "tensorplug.core": "core",
-    "tensorplug.core.ops": "core/ops",
-    "tensorplug.autograd": "autograd",
-}
+ROOTS = ("core", "autograd")
 
 DIRECTIVES = {
     "language_level": 3,
@@ -50,11 +46,13 @@ def compiled() -> list[Extension]:
     modules = []
     (STAGE / "tensorplug").mkdir(parents=True, exist_ok=True)
     (STAGE / "tensorplug" / "__init__.py").touch()
-    for package, folder in FOLDERS.items():
+    folders = sorted({types.parent for root in ROOTS for types in Path(root).rglob("*.pxd")})
+    for folder in folders:
+        package = ".".join(["tensorplug", *folder.parts])
         stage = STAGE.joinpath(*package.split("."))
         stage.mkdir(parents=True, exist_ok=True)
         (stage / "__init__.py").touch()
-        for types in sorted(Path(folder).glob("*.pxd")):
+        for types in sorted(folder.glob("*.pxd")):
             source = types.with_suffix(".py")
             shutil.copy2(types, stage)
             shutil.copy2(source, stage)

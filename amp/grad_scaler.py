@@ -16,7 +16,7 @@ from tensorplug.core.ops import full
 
 from .autocast_mode import is_autocast_available
 from .layer import type_of
-from .ops import unscale, update_scale
+from .ops.amp import unscale, update_scale
 
 
 class OptState(enum.Enum):

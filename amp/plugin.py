@@ -11,7 +11,7 @@ from tensorplug.core.operators import Op
 from tensorplug.core.plugins import discovery, hookimpl
 
 from .layer import layer
-from .ops import OPS
+from .ops.amp import OPS
 from .policies import policies
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import DType
-from tensorplug.core.ops import fft as transforms
+from tensorplug.core.ops.fft import namespace as transforms
 
 from .array import Array, wrap
 from .data_types import Placement

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tensorplug.core import Tensor, ops
 from tensorplug.core.dtypes import DType
-from tensorplug.core.ops import linalg_namespace as linalg, linalg_results as results
+from tensorplug.core.ops.linalg import namespace as linalg, results
 
 from .array import Array, wrap
 from .linear_algebra import check_extents, matmul, matrix_transpose, tensordot, vecdot

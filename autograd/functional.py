@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.ops.creation_like import zeros_like
-from tensorplug.core.ops.joining import stack
+from tensorplug.core.ops.creation.creation_like import zeros_like
+from tensorplug.core.ops.joining.joining import stack
 
 from .functional_arguments import (
     OUTPUTS,
@@ -192,7 +192,7 @@ def _jacobian_of(
     columns: list[list[Any]] = [[] for _ in points]
     flat = output.reshape(size)
     if vectorize and size and output.requires_grad:
-        from tensorplug.core.ops.sequences import eye
+        from tensorplug.core.ops.creation.ranges import eye
 
         seeds = eye(size, dtype=output.dtype, device=output.device).reshape((size, *output.shape))
         wanted = [x for x in points if x.requires_grad]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.ops.creation_like import zeros_like
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
 from .passes import grad

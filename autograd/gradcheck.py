@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorplug.core.devices import CPU
 from tensorplug.core.dtypes import float64
-from tensorplug.core.ops.creation_like import zeros_like
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
 from .modes import no_grad
@@ -347,7 +347,7 @@ def _check_dtypes(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
 def _check_batched(
     func: Callable[..., Any], args: tuple[Any, ...], atol: float, rtol: float
 ) -> None:
-    from tensorplug.core.ops.joining import stack
+    from tensorplug.core.ops.joining.joining import stack
 
     points = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     for out in _outputs(func, args):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorplug.core.ops.joining import stack
+from tensorplug.core.ops.joining.joining import stack
 
 Outputs = Callable[[Callable[..., Any], Any], tuple[Any, ...]]
 

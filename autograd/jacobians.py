@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core.ops.creation_like import zeros_like
-from tensorplug.core.ops.sequences import eye
+from tensorplug.core.ops.creation.creation_like import zeros_like
+from tensorplug.core.ops.creation.ranges import eye
 from tensorplug.core.tensor import Tensor
 
 from .batching.tensors import moved

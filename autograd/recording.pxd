@@ -6,11 +6,11 @@ from tensorplug.core.op cimport Op
 from tensorplug.core.tensor_base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 
 from .derivatives cimport Formula, Plan, Rule
-from .nodes cimport MultiNode, OpNode, OutputNode
+from .nodes cimport MultiNode, OpNode, OutputNode, new_node
 from .views cimport edge_of, requires_grad
 
 cdef Current current
-cdef int TRACKED, ARGUMENT, OUTPUT, RESULT, PLAIN
+cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN
 
 
 cdef class Recording:
@@ -19,11 +19,16 @@ cdef class Recording:
     cdef public tuple edges, saves, sizes
 
 
-@cython.locals(
-    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, node=OpNode, pair=tuple,
-    edge=Py_ssize_t,
-)
 cpdef OpNode build_known(Recording recording, tuple args, TensorBase output)
+
+@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
+cpdef build_known_outputs(Recording recording, tuple args, object outputs)
+
+@cython.locals(
+    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, pair=tuple,
+    edge=Py_ssize_t, edges=list,
+)
+cdef _fill(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
 
 cpdef bint any_requires(object values)
 
@@ -41,6 +46,11 @@ cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_befor
     first=TensorBase, node=OpNode, several=MultiNode, tensor=TensorBase, output=TensorBase,
 )
 cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(
+    rule=Rule, plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, node=OpNode, output=TensorBase,
+)
+cpdef OpNode build_view(Op op, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, number=Py_ssize_t)
 cpdef attach(OpNode node, tuple outputs)

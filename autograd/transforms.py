@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.layers import recording
-from tensorplug.core.ops.creation_like import zeros_like
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 
 from . import passes

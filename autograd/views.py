@@ -14,7 +14,7 @@ from tensorplug.core import execution, operators
 from tensorplug.core.current import current
 from tensorplug.core.layers import gradient_off
 from tensorplug.core.op import Op
-from tensorplug.core.tensor_base import TRACKED, VIEW, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor_base import TRACKED, VIEW, Extra, bump_version, extra_of, new_tensor
 
 from .modes import enable_grad
 from .nodes import Node
@@ -114,7 +114,12 @@ def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorde
         view.recorded = recorded and outer.recorded
     view.base = base
     view.seen = base._node
-    extra_of(output).view = view
+    extra = output._extra = Extra.__new__(Extra)  # views are many: no call of extra_of
+    extra.grad = extra.name = None
+    extra.view = view
+    extra.backward_hooks = extra.post_accumulate_hooks = None
+    extra.retains_grad = extra.inference = False
+    extra.output_nr = 0
     return view
 
 

@@ -10,8 +10,10 @@ counts them in one process: it writes a total each time the process asks for its
 stands between two measurements. A program runs `CALLS` and three times `CALLS` times, and the difference is
 taken, so neither start-up nor the loop around the calls counts.
 
-Counts depend on the versions of Python and NumPy, so the figures have a section for each pair, and for the
-pure and the compiled hot path. Where there is no section, nothing is compared.
+Counts depend on the versions of Python and NumPy, and on the processor for which OpenBLAS, NumPy and the C
+library choose their kernels, so the figures have a section for each of these, and for the pure and the
+compiled hot path. Where there is no section, nothing is compared. The processor is the one that Valgrind
+shows to the program: Valgrind 3.19 shows a Haswell, also on one with AVX-512.
 """
 
 import argparse
@@ -34,6 +36,8 @@ TOLERANCE = 0.05
 CALLS = 20
 WARM_UP = 30
 MARK = "getppid"
+# With these one chooses other kernels than those that the processor would get.
+CHOICES = ("GLIBC_TUNABLES", "NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE")
 
 Programs = dict[str, Callable[[], Any]]
 
@@ -66,7 +70,7 @@ def programs() -> Programs:
 
 
 def run_programs() -> None:
-    """Run each program between marks: what happens inside of Valgrind."""
+    """Run each program between marks, and print the section: what happens inside of Valgrind."""
     gc.disable()
     for program in programs().values():
         for calls in (WARM_UP, CALLS, 3 * CALLS):
@@ -74,11 +78,13 @@ def run_programs() -> None:
             for _ in repeat(None, calls):
                 program()
     os.getppid()
+    print(section())
 
 
-def count(valgrind: str) -> dict[str, int]:
-    """Return the instructions of one call of each program."""
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+def count(valgrind: str) -> tuple[str, dict[str, int]] | None:
+    """Return the section and the instructions of one call of each program; None if Valgrind lacks some."""
+    environment = {name: value for name, value in os.environ.items() if name not in CHOICES}
+    environment["PYTHONHASHSEED"] = "0"
     for library in ("OMP", "OPENBLAS", "MKL"):
         environment[f"{library}_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +93,8 @@ def count(valgrind: str) -> dict[str, int]:
             f"--callgrind-out-file={folder}/out", sys.executable, "-m", "benchmarks.instructions", "--run",
         ]  # fmt: skip
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode and "unhandled instruction bytes" in done.stderr:
+            return None
         if done.returncode:
             raise SystemExit(f"valgrind failed:\n{done.stderr}")
         dumps = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
@@ -95,7 +103,7 @@ def count(valgrind: str) -> dict[str, int]:
     names = list(programs())
     if len(totals) != 1 + 3 * len(names):
         raise SystemExit(f"valgrind wrote {len(totals)} totals, expected {1 + 3 * len(names)}")
-    return {
+    return done.stdout.strip(), {
         name: round((totals[3 * number + 3] - totals[3 * number + 2]) / (2 * CALLS))
         for number, name in enumerate(names)
     }
@@ -112,13 +120,17 @@ def total(path: Path) -> int:
 def section() -> str:
     """Return what the counts depend on, as a key of the figures."""
     import numpy as np
+    from threadpoolctl import threadpool_info
 
     import tensorplug as tp
 
     python = ".".join(platform.python_version_tuple()[:2])
     numpy = ".".join(np.__version__.split(".")[:2])
     way = "compiled" if tp.compiled() else "pure"
-    return f"{way}, Python {python}, NumPy {numpy}, {platform.machine()}"
+    processor = next(
+        (pool["architecture"] for pool in threadpool_info() if "architecture" in pool), "?"
+    )
+    return f"{way}, Python {python}, NumPy {numpy}, {platform.machine()}, {processor}"
 
 
 def report(counts: dict[str, int], known: dict[str, int] | None) -> bool:
@@ -150,9 +162,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if valgrind is None:
         print("skipped: there is no valgrind here to count instructions with")
         return 0
+    counted = count(valgrind)
+    if counted is None:
+        print("skipped: this valgrind does not know an instruction that is used on this processor")
+        return 0
+    key, counts = counted
     figures = json.loads(FIGURES.read_text("utf-8")) if FIGURES.exists() else {}
-    key = section()
-    counts = count(valgrind)
     known = figures.get(key)
     print(f"{key}\n{'instructions of one call':32} {'now':>12} {'figure':>12}")
     fine = report(counts, known)

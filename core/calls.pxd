@@ -1,6 +1,6 @@
 cimport cython
 
-from .composites cimport call_overridden, run_overridden
+from .composites cimport call_overridden, call_ruled, run_overridden
 from .current cimport Current
 from .dispatch cimport general
 from .execution cimport call_known, execute

@@ -9,13 +9,13 @@ from .dtypes import FLOATING
 from .execution import call_kernel, call_known, kernel_of, overlaps, unwrap
 from .kinds import Kind
 from .known import Known, Memory, keep, key_of, remember, zeros
-from .op import Op, Spec, first_tensor
+from .op import Delegated, Op, Spec, first_tensor
 from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
 
 def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by what is known of calls like this one."""
-    if op.writes:
+    if op.writes or op.updates:
         return run_overridden(op, args, kwargs)
     if args and type(args[0]) is list:
         return _call_of_list(op, memory, args, kwargs)
@@ -25,8 +25,13 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_overridden(op, args, kwargs)
     if known is None:
-        _note(op, memory, key, args, kwargs)
-        return run_overridden(op, args, kwargs)
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
+        _note(op, memory, key, args, kwargs, values)
+        return _run_canonical(op, values, args, kwargs)
     tracked = False
     if not current.paused or current.gradient.enabled():
         for position in known.positions:
@@ -34,13 +39,15 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
             state = tensor._state
             if state and (state == TRACKED or current.gradient.requires_grad(tensor)):
                 tracked = True
-    several = len(op.outputs) != 1
-    if not known.native or current.verify or (tracked and (several or op.rule is None)):
-        return run_overridden(op, args, kwargs)
+    if not known.native or current.verify or (tracked and op.rule is None):
+        return _run_canonical(op, tuple(known.fill(args)), args, kwargs)
     array = call_known(op, known, args)
     kind = known.kind
-    if several:
-        return _wrapped(kind, array)
+    if len(op.outputs) != 1:
+        outputs = _outputs_of_known(op, known, array)
+        if tracked:
+            current.gradient.record_known_outputs(op, known, args, outputs)
+        return outputs
     result = known.result
     if result is None:  # the first call like this
         if type(array) is not kind.array_type:
@@ -54,6 +61,26 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     if current.paused:
         current.gradient.note_unrecorded(output)
     return output
+
+
+def _outputs_of_known(op: Op, known: Known, arrays: Any) -> Any:
+    """Return the tensors of what a kernel with several outputs returned in a call like one before."""
+    kinds: Any = known.outputs
+    if not kinds:  # the first call like this
+        outputs = _wrapped(op, known.kind, arrays)
+        known.outputs = tuple([output._kind for output in outputs])
+        return outputs
+    found: list[Any] = []
+    for number, array in enumerate(arrays):
+        kind: Kind = kinds[number]
+        if type(array) is not kind.array_type:
+            array = kind.as_array(array)
+        output = new_tensor(array, kind, tuple(array.shape))
+        if current.paused:
+            current.gradient.note_unrecorded(output)
+        found.append(output)
+    named: Any = op.named
+    return tuple(found) if named is None else named(*found)
 
 
 def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -75,14 +102,17 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     except TypeError:
         return run_overridden(op, args, kwargs)
     if known is None:
-        _note_list(op, memory, key, args, kwargs)
-        return run_overridden(op, args, kwargs)
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        _note_list(op, memory, key, args, values)
+        return _run_canonical(op, values, args, kwargs)
     if not known.native or current.verify:
         return run_overridden(op, args, kwargs)
     array = call_known(op, known, args)
     kind = known.kind
     if len(op.outputs) != 1:
-        return _wrapped(kind, array)
+        return _wrapped(op, kind, array)
     if type(array) is not kind.array_type:
         array = kind.as_array(array)
     result = kind.with_dtype(kind.runtime.dtype(array))
@@ -92,13 +122,12 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     return output
 
 
-def _note_list(
-    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _note_list(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], values: Any) -> None:
     """Remember a call of a list of tensors, without the tensors, and whether a kernel serves it."""
-    values = op.bind(args, kwargs)
+    if not args[0] or type(values) is Delegated or not _same_items(values[0], args[0]):
+        return
     rest = values[1:]
-    if type(op.index) is not int or not args[0] or first_tensor(rest) is not None or zeros(rest):
+    if first_tensor(rest) is not None or zeros(rest):
         return
     kind = args[0][0]._kind
     spec = Spec.__new__(Spec)
@@ -110,63 +139,130 @@ def _note_list(
     )
 
 
-def _note(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _note(
+    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: Any
+) -> None:
     """Remember a call whose tensors are of one kind, and whether a kernel serves it."""
-    if type(op.index) is not int:
+    spec = _spec_of_values(values)
+    if spec is None:
         return
-    values = op.bind(args, kwargs)
-    first = first_tensor(values)
-    if first is None:
-        return
-    kind = first._kind
-    spec = Spec.__new__(Spec)
-    spec.values, spec.kind, spec.outputs = values, kind, ()
+    kind = spec.kind
     known = remember(op, memory, key, args, kwargs, spec)
     if known is not None:
         known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+
+
+def _same_items(values: Any, given: Any) -> bool:
+    """Return whether a rule left the list of tensors as it was."""
+    return len(values) == len(given) and all([a is b for a, b in zip(values, given, strict=True)])
+
+
+def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
+    """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's kind."""
+    return _spec_of_values(op.arguments(args, kwargs))
+
+
+def _spec_of_values(values: Any) -> Spec | None:
+    first = None if type(values) is Delegated else first_tensor(values)
+    if first is None:
+        return None
+    spec = Spec.__new__(Spec)
+    spec.values, spec.kind, spec.outputs = values, first._kind, ()
+    return spec
+
+
+def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its rule, if it has one, and its decomposition."""
+    if op.canonical is None:
+        return op.function(*args, **kwargs)
+    values: Any = op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else op.decompose(values)
+
+
+def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    key = key_of(args, kwargs)
+    try:
+        known = memory.known.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_decomposition(op, args, kwargs)
+    if known is not None:
+        return op.decompose(tuple(known.fill(args)))
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
+    first = None if op.random else first_tensor(values)
+    if first is not None:
+        spec = Spec.__new__(Spec)
+        spec.values, spec.kind, spec.outputs = values, first._kind, ()
+        remember(op, memory, key, args, kwargs, spec)
+    return op.decompose(values)
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
-    values = op.bind(args, kwargs)
+    return _run_canonical(op, op.arguments(args, kwargs), args, kwargs)
+
+
+def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite with canonical arguments, or return what its rule delegated the call to."""
+    if type(values) is Delegated:
+        return values.result
     first = first_tensor(values)
     if first is None:
-        return op.function(*args, **kwargs)
+        return _decomposed(op, values, args, kwargs)
     kind = first._kind
+    served = (
+        not kind.is_meta and current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
+    )
     tracked = (not current.paused or current.gradient.enabled()) and any_tracked(values)
-    if tracked and op.rule is None:
-        return op.function(*args, **kwargs)
     if not tracked:
-        return _run_kernel_or_body(op, values, kind, args, kwargs)
+        if served:
+            return _run_kernel(op, values, kind)
+        return _decomposed(op, values, args, kwargs)
+    # A kernel of an op without a derivative is differentiated through the decomposition, which must not
+    # draw other numbers then, nor write.
+    if op.rule is None and not (served and not op.writes and not op.random):
+        return _decomposed(op, values, args, kwargs)
     with current.gradient_off():
-        results = _run_kernel_or_body(op, values, kind, args, kwargs)
-    current.gradient.record(op, values, results if isinstance(results, tuple) else (results,))
+        if served:
+            results = _run_kernel(op, values, kind)
+        else:
+            results = _decomposed(op, values, args, kwargs)
+    current.gradient.record(
+        op, values, tuple(results) if isinstance(results, tuple) else (results,)
+    )
     return results
 
 
-def _run_kernel_or_body(
-    op: Op, values: tuple[Any, ...], kind: Kind, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    if (
-        kind.is_meta
-        or not current.native_kernel(op, kind)
-        or not _same_kind(values, kind, op.mixed)
-    ):
+def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if op.canonical is None:
         return op.function(*args, **kwargs)
+    return op.decompose(values)
+
+
+def _run_kernel(op: Op, values: tuple[Any, ...], kind: Kind) -> Any:
     if op.writes:
         return _run_writing(op, values, kind)
     raw, _ = unwrap(op, values, kind)
-    results = call_kernel(op, kind, raw)
+    if op.updates:
+        with kind.runtime.quiet():  # once: what is written half cannot be tried again
+            results = kernel_of(op, kind)(*raw)
+        for place in op.updates:
+            if values[place] is not None:
+                bump_version(values[place])
+    else:
+        results = call_kernel(op, kind, raw)
     if current.verify:
-        _verify_composite(op, kind, results, args, kwargs)
+        _verify_composite(op, kind, results, values)
     if len(op.outputs) == 1:
-        return _wrapped(kind, (results,))[0]
-    return _wrapped(kind, results)
+        return _wrapped(op, kind, (results,))[0]
+    return _wrapped(op, kind, results)
 
 
-def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
+def _wrapped(op: Op, kind: Kind, results: Any) -> Any:
     """Return the tensors of what a kernel returned."""
     runtime = kind.runtime
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
@@ -174,16 +270,15 @@ def _wrapped(kind: Kind, results: Any) -> tuple[Any, ...]:
     if current.paused:
         for output in outputs:
             current.gradient.note_unrecorded(output)
-    return outputs
+    named: Any = op.named
+    return outputs if named is None else named(*outputs)
 
 
-def _verify_composite(
-    op: Op, kind: Kind, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _verify_composite(op: Op, kind: Kind, results: Any, values: tuple[Any, ...]) -> None:
     from . import contracts
 
     current.verify = contracts.every_call
-    contracts.check_composite(op, kind, results, args, kwargs)
+    contracts.check_composite(op, kind, results, values)
 
 
 def _run_writing(op: Op, values: tuple[Any, ...], kind: Kind) -> None:

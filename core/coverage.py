@@ -44,9 +44,12 @@ class Entry:
 
 
 def family_of(op: Op) -> str:
-    """Return the family of an op: the last part of its module's name, "nn" before nn's."""
-    package, _, module = op.function.__module__.rpartition(".")
-    return f"nn.{module}" if package.startswith("tensorplug.nn") else module
+    """Return the family of an op: what its module is called below ``ops``, "nn" before nn's."""
+    name: str = op.function.__module__
+    package, _, module = name.rpartition(".")
+    _, found, below = name.partition(".ops.")
+    family = below.partition(".")[0] if found else module
+    return f"nn.{family}" if package.startswith("tensorplug.nn") else family
 
 
 def backends() -> dict[tuple[str, str], str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .composites import run_overridden
+from .composites import run_decomposition, run_overridden
 from .current import current
 from .execution import execute
 from .op import Op
@@ -38,4 +38,4 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return execute(op, op.function(*args, **kwargs))
     if op.overridden:
         return run_overridden(op, args, kwargs)
-    return op.function(*args, **kwargs)
+    return run_decomposition(op, args, kwargs)

@@ -4,7 +4,7 @@ from .current cimport Current
 from .kinds cimport Kind
 from .known cimport Known
 from .op cimport Op, Spec
-from .tensor_base cimport TensorBase, new_tensor, storage_of
+from .tensor_base cimport Storage, TensorBase, new_tensor, storage_of
 
 cdef Current current
 
@@ -13,7 +13,7 @@ cpdef kernel_of(Op op, Kind kind)
 @cython.locals(tensor=TensorBase, kind=Kind)
 cpdef show(Op op, object input, tuple values, object shape)
 
-@cython.locals(output=TensorBase, source=TensorBase)
+@cython.locals(output=TensorBase, source=TensorBase, storage=Storage)
 cdef _show(Op op, Kind kind, object input, tuple values, object shape)
 
 @cython.locals(kind=Kind, raw=list, state=int, outputs=tuple, output=TensorBase, pair=tuple)

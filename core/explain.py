@@ -27,7 +27,8 @@ def explain(
     Parameters
     ----------
     op : str or callable
-        The op's name, or the function or method itself: ``"mul"``, ``tp.mul``, ``tp.Tensor.mul``.
+        Any name that users call, or the function or method itself: ``"mul"``, ``"linalg.svd"``,
+        ``tp.mul``, ``tp.Tensor.mul``. A function that another op defines stands for that op.
     device : Device or str
         The device; its plugins are loaded, but its hardware need not be there.
     dtype : DType, optional

@@ -121,11 +121,14 @@ def remember(
         return None
     if not given and not any([arg is spec.kind.device for arg in args]):
         return None  # where it computes does not follow from its arguments
-    bound = op.sort == "composite"  # whose spec has the arguments in their order
+    bound = (
+        op.sort == "composite" and op.canonical is None
+    )  # its spec has the arguments in their order
     if len(given) != len(tensors) and not bound:
         # One tensor twice: which is which, only tensors that are alike can tell.
         args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
-        return remember(op, memory, key, args, kwargs, op.function(*args, **kwargs))
+        again = _spec_of(op, args, kwargs)
+        return None if again is None else remember(op, memory, key, args, kwargs, again)
     places = []
     positions = []
     for place, value in enumerate(spec.values):
@@ -144,6 +147,14 @@ def remember(
     if set(positions) != set(tensors) or spec.kind.is_meta:
         return None  # the rule read a tensor's value
     return keep(memory, key, Known(op, spec, tuple(places), tuple(positions)))
+
+
+def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
+    if op.sort == "primitive":
+        return op.function(*args, **kwargs)
+    from .composites import composite_spec
+
+    return composite_spec(op, args, kwargs)
 
 
 def _alike(tensor: TensorBase) -> Any:

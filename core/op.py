@@ -74,6 +74,15 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
     return None
 
 
+class Delegated(Spec):
+    """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
 class Unregistered:
     """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
 
@@ -109,7 +118,9 @@ class Op:
     sort : {"primitive", "composite"}
         Whether a backend must supply a kernel or may.
     function : callable
-        The declared Python function: rule or decomposition.
+        The declared Python function: of a primitive its rule, of a composite its decomposition.
+    canonical : callable or None
+        Of a composite: its rule, which turns a call's arguments into canonical ones.
     call : callable
         What users call.
     parameters : tuple of str
@@ -119,23 +130,42 @@ class Op:
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
     elementwise : bool
-        The same of a composite, whose result then has the promoted dtype and the broadcast shape.
+        The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
+        the broadcast shape, and of a primitive with plain values among its arguments.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
+    named : type or None
+        The named tuple in which a composite returns its outputs, if it is one.
+    layout : bool
+        Whether the result has all elements of the first argument, in another layout.
+    reads_layout : bool
+        Whether a call depends on where in memory, and in which strides, its arguments are.
+    returns_argument : bool
+        Whether a kernel may return an array that it was given.
+    random : bool
+        Whether it draws random numbers.
+    inplace_of : Op or None
+        Of an in-place variant, as layers see it: the op of which it is one.
+    scaled_sign : int
+        The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
         Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
         The places of the arguments that a call changes; such an op has no outputs.
+    updates : tuple of int
+        The places of the arguments that a call writes besides returning results.
     owner : str
         The plugin that registered the op.
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "call", "declared", "defaults", "elementwise", "function",
-        "index", "inplace", "inplace_body", "method", "mixed", "name", "names", "optional", "outputs",
-        "overridden", "owner", "parameters", "pointwise", "rule", "scaled", "sort", "view", "writes",
+        "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
+        "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
+        "name", "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
+        "random", "reads_layout", "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates",
+        "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -144,6 +174,9 @@ class Op:
         self.declared = False
         self.sort: Sort = "primitive"
         self.function: Callable[..., Any] = _undeclared
+        self.canonical: Callable[..., Any] | None = None
+        # How many canonical arguments the decomposition takes by position; the rest goes by name.
+        self.leading = 0
         self.call: Callable[..., Any] = _undeclared
         self.parameters: tuple[str, ...] = ()
         self.names: tuple[str, ...] = ()
@@ -156,13 +189,21 @@ class Op:
         self.elementwise = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
+        self.named: type[Any] | None = None
+        self.layout = False
+        self.reads_layout = False
+        self.returns_argument = False
+        self.random = False
+        self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
+        self.updates: tuple[int, ...] = ()
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.
         self.scaled: Op | None = None
+        self.scaled_sign = 1
         self.method: str | None = None
         self.aliases: tuple[str, ...] = ()
         self.owner = ""
@@ -206,8 +247,27 @@ class Op:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the canonical arguments of a composite's call, or what its rule delegated the call to."""
+        if self.canonical is None:
+            return self.bind(args, kwargs)
+        return self.canonical(*args, **kwargs)
+
+    def decompose(self, values: tuple[Any, ...]) -> Any:
+        """Run a composite's decomposition with canonical arguments."""
+        if self.canonical is not None and self.leading == len(values):
+            return self.function(*values)
+        args, kwargs = self.unbind(values)
+        return self.function(*args, **kwargs)
+
     def unbind(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return (args, kwargs) with which the declared function takes values from :meth:`bind`."""
+        """Return (args, kwargs) with which the declared function takes canonical arguments."""
+        if self.canonical is not None:
+            given = tuple(values)
+            leading = self.leading
+            return given[:leading], dict(
+                zip(self.parameters[leading:], given[leading:], strict=True)
+            )
         bound = inspect.BoundArguments(
             self.signature,
             OrderedDict(zip(self.signature.parameters, values, strict=True)),

@@ -24,17 +24,20 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from . import kinds
 from .errors import RegistrationError
-from .op import Op, Sort, Spec, Unregistered, first_tensor
+from .op import Delegated, Op, Sort, Spec, Unregistered, first_tensor
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "Delegated",
     "Op",
     "Spec",
     "all_ops",
     "composite",
+    "defined_by",
     "find_missing",
+    "find_op",
     "first_tensor",
     "get_op",
     "handle",
@@ -89,7 +92,12 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    elementwise: bool = False,
     view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
+    returns_argument: bool = False,
+    random: bool = False,
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -102,7 +110,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, view : bool
+    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
@@ -125,6 +133,12 @@ def primitive(
             method,
             aliases,
         )
+        op: Op = made.op
+        op.elementwise = elementwise
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.returns_argument = returns_argument
+        op.random = random
         return made
 
     return declare
@@ -151,21 +165,44 @@ def primitive_tuple(
 
 
 def composite(
+    kernel: str | None = None,
     *,
+    rule: Callable[..., Any] | None = None,
     name: str | None = None,
     elementwise: bool = False,
     view: bool = False,
-    outputs: str = "result",
+    layout: bool = False,
+    reads_layout: bool = False,
+    outputs: str | type[Any] = "result",
     writes: str = "",
+    updates: str = "",
     inplace: bool = False,
     mixed: bool = False,
+    random: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a composite: an op whose body is written in other ops and runs on every device.
+    """Declare a composite: an op whose body, its decomposition, is written in other ops.
 
-    A backend may register a kernel for it all the same, called with the op's arguments in order
-    (defaults filled in, tensors as raw arrays), and autograd a derivative.
+    It runs on every device. A backend may register a kernel for it all the same, called with the op's
+    arguments in order (defaults filled in, tensors as raw arrays), and autograd a derivative; a kernel
+    without one is differentiated through the decomposition.
+
+    With a `rule`, kernel, derivative and decomposition get canonical arguments: what the rule returns for the
+    arguments of a call, those named in `kernel` (comma-separated; by default all of the function's)::
+
+        def _canonical_softmax(input, dim, dtype=None):
+            ...
+            return cast(input, dtype), normalize_dim(dim, input.ndim, "softmax")
+
+
+        @composite("input, dim", rule=_canonical_softmax)
+        def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
+
+    Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
+    another op serves a form of the call, it returns ``Delegated(result)``.
+
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them.
 
     With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
@@ -177,24 +214,54 @@ def composite(
     which may be lists. A kernel then writes into the arrays that it is given, and what it returns is left
     alone.
 
+    With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
+    None; a kernel does the same with the arrays that it is given.
+
+    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        names = tuple(part.strip() for part in outputs.split(","))
+        names: tuple[str, ...]
+        if isinstance(outputs, str):
+            names = tuple(part.strip() for part in outputs.split(","))
+        else:
+            names = outputs._fields
         made: Any = _declare(
-            function, "composite", None, name, False, view, names, inplace, method, aliases
+            function,
+            "composite",
+            kernel,
+            name,
+            False,
+            view,
+            names,
+            inplace,
+            method,
+            aliases,
+            rule=rule,
         )
-        op = made.op
+        op: Op = made.op
         op.elementwise = elementwise
         op.mixed = mixed
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.random = random or "generator" in op.names
+        if not isinstance(outputs, str):
+            op.named = outputs
         if writes:
             op.outputs = ()
-            op.writes = tuple([op.names.index(part.strip()) for part in writes.split(",")])
+            op.writes = _positions(op, writes)
+        if updates:
+            op.updates = _positions(op, updates)
         return made
 
     return declare
+
+
+def _positions(op: Op, names: str) -> tuple[int, ...]:
+    return tuple([op.parameters.index(part.strip()) for part in names.split(",")])
 
 
 def in_place(function: Callable[..., Any]) -> Callable[[F], F]:
@@ -237,11 +304,13 @@ def _declare(
     inplace: bool,
     method: bool,
     aliases: tuple[str, ...],
+    rule: Callable[..., Any] | None = None,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
     op.sort = sort
     op.function = function
+    op.canonical = rule
     names, plain = _parameters(function)
     op.names = names
     if plain:
@@ -253,6 +322,14 @@ def _declare(
     else:
         op.parameters = tuple(part.strip() for part in kernel.split(",")) if kernel else ()
     op.arity = len(op.parameters)
+    if rule is not None:
+        positional = names[: function.__code__.co_argcount]
+        while (
+            op.parameters[op.leading : op.leading + 1]
+            == positional[op.leading : op.leading + 1]
+            != ()
+        ):
+            op.leading += 1
     op.pointwise = pointwise
     op.view = view
     op.outputs = outputs
@@ -290,6 +367,8 @@ def register_op(op: Op, owner: str) -> None:
         op.index = len(_ORDER) - 1  # from here on it can be called
         op.overridden = op.rule is not None
         _OPS[op.name] = op
+        for alias in op.aliases:
+            _DEFINED.setdefault(alias, op)
 
 
 # The methods that each op brought; those of core that are written by hand in Tensor are not among them.
@@ -326,22 +405,84 @@ def unregister_op(op: Op) -> None:
     """Take an op out of the registry; its slot in the tables stays unused."""
     with kinds.lock:
         _OPS.pop(op.name, None)
+        for alias in op.aliases:
+            if _DEFINED.get(alias) is op:
+                del _DEFINED[alias]
         _remove_methods(op)
         op.index = cast(int, Unregistered(op.name))
 
 
+#: The ops of functions that are not ops themselves, by the function's name: see :func:`defined_by`.
+_DEFINED: dict[str, Op] = {}
+
+
+def defined_by(function: Callable[..., Any], *, name: str | None = None) -> Callable[[F], F]:
+    """Mark a public function as another spelling of an op, which is then found by the function's name too.
+
+    Parameters
+    ----------
+    function : callable
+        What declared the op.
+    name : str, optional
+        The function's name, by default its own; ``"nn.functional.unfold"`` where another op has that.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @defined_by(tp.softmax)
+    ... def normalised_exponential(input):
+    ...     return tp.softmax(input, 0)
+    >>> get_op("normalised_exponential").name
+    'softmax'
+    """
+    op: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(other: F) -> F:
+        other.op = op  # type: ignore[attr-defined]
+        _DEFINED[name or other.__name__] = op
+        return other
+
+    return declare
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield the names under which an op that users call `name` may be registered or defined."""
+    yield name
+    for package in ("tensorplug.", "torch.", "tp."):
+        name = name.removeprefix(package)
+    yield name
+    path, _, last = name.rpartition(".")
+    if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
+        yield f"{path}_{last}"
+        yield last
+
+
+def find_op(name: str) -> Op | None:
+    """Return the op that users call `name`, or None if none is registered now; loads nothing."""
+    for spelling in _spellings(name):
+        op = _OPS.get(spelling) or _DEFINED.get(spelling)
+        if op is not None:
+            return op
+    return None
+
+
 def get_op(name: str) -> Op:
     """Return the op called `name`, loading the extension plugins if it is not known yet.
+
+    Parameters
+    ----------
+    name : str
+        The op's own name, or one that users call: ``"linalg.svd"``, ``"nn.functional.relu"``, ``"concat"``.
 
     Raises
     ------
     KeyError
         If no plugin registers it; the message lists names that are near.
     """
-    op = _OPS.get(name)
+    op = _OPS.get(name) or find_op(name)
     if op is None:
         find_missing(name)
-        op = _OPS.get(name)
+        op = find_op(name)
     if op is None:
         import difflib
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import kinds, operators
@@ -150,14 +150,17 @@ def remove_kernels(plugin: str) -> None:
         kinds.reset_tables()
 
 
-def activate_kernels(op: Op, check: Callable[[Kernel, Op], bool]) -> None:
-    """Put the kernels that waited for an op to use, but those that do not fit it."""
+def activate_kernels(check: Callable[[Kernel, Op], bool]) -> None:
+    """Put the kernels that waited for an op that is registered now to use, but those that do not fit it."""
     with lock:
-        for key in [key for key in _WAITING if key[0] == op.name]:
-            for kernel in _WAITING.pop(key):
+        for name, device in list(_WAITING):
+            op = operators.find_op(name)
+            if op is None:
+                continue
+            for kernel in _WAITING.pop((name, device)):
                 if check(kernel, op):
-                    _KERNELS.setdefault(key, []).append(kernel)
-        _mark_overridden(op.name)
+                    _KERNELS.setdefault((op.name, device), []).append(replace(kernel, op=op.name))
+            _mark_overridden(op.name)
 
 
 def deactivate_kernels(op: str) -> None:

@@ -287,8 +287,7 @@ def _decomposed(op: Op, kind: Kind) -> Callable[..., Any]:
 
     def run(*raw: Any) -> Any:
         with current.gradient_off():
-            args, kwargs = op.unbind([_tensors(value, kind) for value in raw])
-            return _raw(op.function(*args, **kwargs))
+            return _raw(op.decompose(tuple([_tensors(value, kind) for value in raw])))
 
     return run
 

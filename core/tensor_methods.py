@@ -18,60 +18,43 @@ from .tensor_operators import Operators
 _FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
 
 if _FOR_TYPES:
+    import tensorplug.core.ops.clamp as clamp_ops
+    import tensorplug.core.ops.indexing.gather as gather_ops
+    import tensorplug.core.ops.indexing.index_select as index_select_ops
+    import tensorplug.core.ops.indexing.take as take_ops
+    import tensorplug.core.ops.linalg.lu as lu_ops
+    import tensorplug.core.ops.softmax as softmax_ops
+
     from . import resizing
     from .ops import (
-        bessel,
         bitwise,
         comparison,
-        contractions,
         copying,
-        creation_like,
         cumulative,
         differences,
-        dimension_order,
         distances,
-        distributions,
-        division,
-        elementary,
-        error_functions,
-        expansion,
-        extremes,
-        gamma,
-        gathering,
-        grids,
-        histograms,
-        indexing,
-        interpolation,
-        linalg_factors,
-        linalg_functions,
-        linalg_lu,
-        linalg_solvers,
-        linalg_spectra,
-        linalg_triangular,
-        masks,
+        masking,
         norms,
         numeric,
-        pointwise,
-        powers,
-        products,
-        quantiles,
         rearranging,
-        reductions,
-        rounding,
-        selection,
-        sets,
-        shape,
-        short_time,
         shorthands,
-        slices,
-        softmaxes,
-        sorting,
-        splitting,
-        statistics,
         strided,
         triangles,
-        trigonometry,
     )
+    from .ops.arithmetic import division, fused, pointwise, powers
+    from .ops.creation import creation_like
+    from .ops.elementary import activation, circular, exponential, rounding, trigonometry
+    from .ops.fft import short_time
+    from .ops.indexing import indexing
+    from .ops.joining import grids
+    from .ops.linalg import factors, functions, solvers, spectra, triangular
+    from .ops.matmul import contractions, products
+    from .ops.random import distributions
+    from .ops.reductions import extremes, reductions
+    from .ops.shape import dimension_order, expansion, shape, splitting
+    from .ops.sorting import sets, sorting
+    from .ops.special import bessel, error_functions, gamma
+    from .ops.statistics import histograms, quantiles, variance
 
 
 class TensorMethods(Operators):
@@ -92,10 +75,10 @@ class TensorMethods(Operators):
         add_ = pointwise.add
         addbmm = products.addbmm
         addbmm_ = products.addbmm
-        addcdiv = interpolation.addcdiv
-        addcdiv_ = interpolation.addcdiv
-        addcmul = interpolation.addcmul
-        addcmul_ = interpolation.addcmul
+        addcdiv = fused.addcdiv
+        addcdiv_ = fused.addcdiv
+        addcmul = fused.addcmul
+        addcmul_ = fused.addcmul
         addmm = products.addmm
         addmm_ = products.addmm
         addmv = products.addmv
@@ -119,8 +102,8 @@ class TensorMethods(Operators):
         arcsinh = trigonometry.asinh
         arcsinh_ = trigonometry.asinh
         arctan = trigonometry.atan
-        arctan2 = elementary.atan2
-        arctan2_ = elementary.atan2
+        arctan2 = circular.atan2
+        arctan2_ = circular.atan2
         arctan_ = trigonometry.atan
         arctanh = trigonometry.atanh
         arctanh_ = trigonometry.atanh
@@ -135,8 +118,8 @@ class TensorMethods(Operators):
         asinh = trigonometry.asinh
         asinh_ = trigonometry.asinh
         atan = trigonometry.atan
-        atan2 = elementary.atan2
-        atan2_ = elementary.atan2
+        atan2 = circular.atan2
+        atan2_ = circular.atan2
         atan_ = trigonometry.atan
         atanh = trigonometry.atanh
         atanh_ = trigonometry.atanh
@@ -162,18 +145,18 @@ class TensorMethods(Operators):
         cauchy_ = distributions.cauchy
         ceil = rounding.ceil
         ceil_ = rounding.ceil
-        cholesky = linalg_factors.cholesky
-        cholesky_inverse = linalg_triangular.cholesky_inverse
-        cholesky_solve = linalg_triangular.cholesky_solve
+        cholesky = factors.cholesky
+        cholesky_inverse = triangular.cholesky_inverse
+        cholesky_solve = triangular.cholesky_solve
         chunk = splitting.chunk
-        clamp = selection.clamp
-        clamp_ = selection.clamp
-        clamp_max = selection.clamp_max
-        clamp_max_ = selection.clamp_max
-        clamp_min = selection.clamp_min
-        clamp_min_ = selection.clamp_min
-        clip = selection.clamp
-        clip_ = selection.clamp
+        clamp = clamp_ops.clamp
+        clamp_ = clamp_ops.clamp
+        clamp_max = clamp_ops.clamp_max
+        clamp_max_ = clamp_ops.clamp_max
+        clamp_min = clamp_ops.clamp_min
+        clamp_min_ = clamp_ops.clamp_min
+        clip = clamp_ops.clamp
+        clip_ = clamp_ops.clamp
         clone = copying.clone
         combinations = grids.combinations
         conj = pointwise.conj
@@ -183,14 +166,14 @@ class TensorMethods(Operators):
         copy_ = copying.copy
         copysign = numeric.copysign
         copysign_ = numeric.copysign
-        corrcoef = statistics.corrcoef
-        cos = elementary.cos
-        cos_ = elementary.cos
+        corrcoef = variance.corrcoef
+        cos = circular.cos
+        cos_ = circular.cos
         cosh = trigonometry.cosh
         cosh_ = trigonometry.cosh
         count_nonzero = reductions.count_nonzero
-        cov = statistics.cov
-        cross = linalg_functions.cross
+        cov = variance.cov
+        cross = functions.cross
         cummax = cumulative.cummax
         cummin = cumulative.cummin
         cumprod = cumulative.cumprod
@@ -199,7 +182,7 @@ class TensorMethods(Operators):
         cumsum_ = cumulative.cumsum
         deg2rad = numeric.deg2rad
         deg2rad_ = numeric.deg2rad
-        det = linalg_functions.det
+        det = functions.det
         diag = strided.diag
         diag_embed = strided.diag_embed
         diagflat = strided.diagflat
@@ -225,17 +208,17 @@ class TensorMethods(Operators):
         erfc_ = error_functions.erfc
         erfinv = error_functions.erfinv
         erfinv_ = error_functions.erfinv
-        exp = elementary.exp
-        exp2 = elementary.exp2
-        exp2_ = elementary.exp2
-        exp_ = elementary.exp
+        exp = exponential.exp
+        exp2 = exponential.exp2
+        exp2_ = exponential.exp2
+        exp_ = exponential.exp
         expand = expansion.expand
         expand_as = expansion.expand_as
-        expm1 = elementary.expm1
-        expm1_ = elementary.expm1
+        expm1 = exponential.expm1
+        expm1_ = exponential.expm1
         exponential_ = distributions.exponential
-        fill = selection.fill
-        fill_ = selection.fill_
+        fill = masking.fill
+        fill_ = masking.fill_
         fill_diagonal_ = shorthands.fill_diagonal_
         fix = rounding.trunc
         fix_ = rounding.trunc
@@ -249,20 +232,20 @@ class TensorMethods(Operators):
         floor_ = rounding.floor
         floor_divide = division.floor_divide
         floor_divide_ = division.floor_divide
-        fmax = selection.fmax
-        fmin = selection.fmin
+        fmax = clamp_ops.fmax
+        fmin = clamp_ops.fmin
         fmod = division.fmod
         fmod_ = division.fmod
         frac = rounding.frac
         frac_ = rounding.frac
         frexp = numeric.frexp
-        gather = gathering.gather
+        gather = gather_ops.gather
         gcd = numeric.gcd
         gcd_ = numeric.gcd
         ge = comparison.ge
         ge_ = comparison.ge
         geometric_ = distributions.geometric
-        geqrf = linalg_factors.geqrf
+        geqrf = factors.geqrf
         ger = products.outer
         greater = comparison.gt
         greater_ = comparison.gt
@@ -283,19 +266,19 @@ class TensorMethods(Operators):
         igamma_ = gamma.igamma
         igammac = gamma.igammac
         igammac_ = gamma.igammac
-        index_add = slices.index_add
-        index_add_ = slices.index_add
-        index_copy = slices.index_copy
-        index_copy_ = slices.index_copy
-        index_fill = slices.index_fill
-        index_fill_ = slices.index_fill
+        index_add = index_select_ops.index_add
+        index_add_ = index_select_ops.index_add
+        index_copy = index_select_ops.index_copy
+        index_copy_ = index_select_ops.index_copy
+        index_fill = index_select_ops.index_fill
+        index_fill_ = index_select_ops.index_fill
         index_put = indexing.index_put
         index_put_ = indexing.index_put
-        index_reduce = slices.index_reduce
-        index_reduce_ = slices.index_reduce
-        index_select = slices.index_select
+        index_reduce = index_select_ops.index_reduce
+        index_reduce_ = index_select_ops.index_reduce
+        index_select = index_select_ops.index_select
         inner = products.inner
-        inverse = linalg_solvers.inverse
+        inverse = solvers.inverse
         isclose = comparison.isclose
         isfinite = comparison.isfinite
         isinf = comparison.isinf
@@ -312,28 +295,28 @@ class TensorMethods(Operators):
         ldexp_ = numeric.ldexp
         le = comparison.le
         le_ = comparison.le
-        lerp = interpolation.lerp
-        lerp_ = interpolation.lerp
+        lerp = fused.lerp
+        lerp_ = fused.lerp
         less = comparison.lt
         less_ = comparison.lt
         less_equal = comparison.le
         less_equal_ = comparison.le
         lgamma = gamma.lgamma
         lgamma_ = gamma.lgamma
-        log = elementary.log
-        log10 = elementary.log10
-        log10_ = elementary.log10
-        log1p = elementary.log1p
-        log1p_ = elementary.log1p
-        log2 = elementary.log2
-        log2_ = elementary.log2
-        log_ = elementary.log
+        log = exponential.log
+        log10 = exponential.log10
+        log10_ = exponential.log10
+        log1p = exponential.log1p
+        log1p_ = exponential.log1p
+        log2 = exponential.log2
+        log2_ = exponential.log2
+        log_ = exponential.log
         log_normal_ = distributions.log_normal
-        log_softmax = softmaxes.log_softmax
+        log_softmax = softmax_ops.log_softmax
         logaddexp = numeric.logaddexp
         logaddexp2 = numeric.logaddexp2
         logcumsumexp = cumulative.logcumsumexp
-        logdet = linalg_functions.logdet
+        logdet = functions.logdet
         logical_and = bitwise.logical_and
         logical_and_ = bitwise.logical_and
         logical_not = bitwise.logical_not
@@ -344,25 +327,25 @@ class TensorMethods(Operators):
         logical_xor_ = bitwise.logical_xor
         logit = error_functions.logit
         logit_ = error_functions.logit
-        logsumexp = softmaxes.logsumexp
+        logsumexp = softmax_ops.logsumexp
         lt = comparison.lt
         lt_ = comparison.lt
-        lu = linalg_lu.lu
-        lu_solve = linalg_triangular.lu_solve
-        masked_fill = selection.masked_fill
-        masked_fill_ = selection.masked_fill
-        masked_scatter = masks.masked_scatter
-        masked_scatter_ = masks.masked_scatter
-        masked_select = masks.masked_select
+        lu = lu_ops.lu
+        lu_solve = triangular.lu_solve
+        masked_fill = masking.masked_fill
+        masked_fill_ = masking.masked_fill
+        masked_scatter = masking.masked_scatter
+        masked_scatter_ = masking.masked_scatter
+        masked_select = masking.masked_select
         matmul = products.matmul
-        matrix_exp = linalg_functions.matrix_exp
-        matrix_power = linalg_functions.matrix_power
+        matrix_exp = functions.matrix_exp
+        matrix_power = functions.matrix_power
         max = extremes.max
-        maximum = selection.maximum
+        maximum = clamp_ops.maximum
         mean = reductions.mean
         median = sorting.median
         min = extremes.min
-        minimum = selection.minimum
+        minimum = clamp_ops.minimum
         mm = products.mm
         mode = sorting.mode
         moveaxis = dimension_order.movedim
@@ -404,20 +387,20 @@ class TensorMethods(Operators):
         normal_ = distributions.normal_fill
         not_equal = comparison.ne
         not_equal_ = comparison.ne
-        orgqr = linalg_factors.orgqr
-        ormqr = linalg_factors.ormqr
+        orgqr = factors.orgqr
+        ormqr = factors.ormqr
         outer = products.outer
         permute = dimension_order.permute
-        pinverse = linalg_spectra.pinverse
+        pinverse = spectra.pinverse
         polygamma = gamma._polygamma_method
         polygamma_ = shorthands.polygamma_
         positive = pointwise.positive
         pow = powers.pow
         pow_ = powers.pow
         prod = reductions.prod
-        put = masks.put
-        put_ = masks.put
-        qr = linalg_factors.qr
+        put = take_ops.put
+        put_ = take_ops.put
+        qr = factors.qr
         quantile = quantiles.quantile
         rad2deg = numeric.rad2deg
         rad2deg_ = numeric.rad2deg
@@ -425,8 +408,8 @@ class TensorMethods(Operators):
         ravel = shape.ravel
         reciprocal = division.reciprocal
         reciprocal_ = division.reciprocal
-        relu = elementary.relu
-        relu_ = elementary.relu
+        relu = activation.relu
+        relu_ = activation.relu
         remainder = division.remainder
         remainder_ = division.remainder
         renorm = distances.renorm
@@ -442,44 +425,44 @@ class TensorMethods(Operators):
         rot90 = rearranging.rot90
         round = rounding.round
         round_ = rounding.round
-        rsqrt = elementary.rsqrt
-        rsqrt_ = elementary.rsqrt
+        rsqrt = exponential.rsqrt
+        rsqrt_ = exponential.rsqrt
         rsub = pointwise.rsub
-        scatter = gathering.scatter
-        scatter_ = gathering.scatter
-        scatter_add = gathering.scatter_add
-        scatter_add_ = gathering.scatter_add
-        scatter_reduce = gathering.scatter_reduce
-        scatter_reduce_ = gathering.scatter_reduce
+        scatter = gather_ops.scatter
+        scatter_ = gather_ops.scatter
+        scatter_add = gather_ops.scatter_add
+        scatter_add_ = gather_ops.scatter_add
+        scatter_reduce = gather_ops.scatter_reduce
+        scatter_reduce_ = gather_ops.scatter_reduce
         select = indexing.select
         select_scatter = strided.select_scatter
         set_ = resizing.set_
         sgn = pointwise.sgn
         sgn_ = pointwise.sgn
-        sigmoid = elementary.sigmoid
-        sigmoid_ = elementary.sigmoid
+        sigmoid = activation.sigmoid
+        sigmoid_ = activation.sigmoid
         sign = pointwise.sign
         sign_ = pointwise.sign
         signbit = numeric.signbit
-        sin = elementary.sin
-        sin_ = elementary.sin
+        sin = circular.sin
+        sin_ = circular.sin
         sinc = numeric.sinc
         sinc_ = numeric.sinc
         sinh = trigonometry.sinh
         sinh_ = trigonometry.sinh
         slice_scatter = strided.slice_scatter
-        slogdet = linalg_functions.slogdet
-        softmax = softmaxes.softmax
+        slogdet = functions.slogdet
+        softmax = softmax_ops.softmax
         sort = sorting.sort
         split = splitting.split
         split_with_sizes = splitting.split_with_sizes
-        sqrt = elementary.sqrt
-        sqrt_ = elementary.sqrt
+        sqrt = exponential.sqrt
+        sqrt_ = exponential.sqrt
         square = powers.square
         square_ = powers.square
         squeeze = shape.squeeze
         squeeze_ = shape.squeeze
-        std = statistics.std
+        std = variance.std
         stft = short_time.stft
         sub = pointwise.sub
         sub_ = pointwise.sub
@@ -487,26 +470,26 @@ class TensorMethods(Operators):
         subtract_ = pointwise.sub
         sum = reductions.sum
         sum_to_size = expansion.sum_to_size
-        svd = linalg_spectra.svd
+        svd = spectra.svd
         swapaxes = dimension_order.transpose
         swapaxes_ = dimension_order.transpose
         swapdims = dimension_order.transpose
         swapdims_ = dimension_order.transpose
         t = dimension_order.t
         t_ = dimension_order.t
-        take = masks.take
-        take_along_dim = gathering.take_along_dim
+        take = take_ops.take
+        take_along_dim = gather_ops.take_along_dim
         tan = trigonometry.tan
         tan_ = trigonometry.tan
-        tanh = elementary.tanh
-        tanh_ = elementary.tanh
+        tanh = circular.tanh
+        tanh_ = circular.tanh
         tensor_split = splitting.tensor_split
         tile = rearranging.tile
         topk = sorting.topk
-        trace = linalg_functions.trace
+        trace = functions.trace
         transpose = dimension_order.transpose
         transpose_ = dimension_order.transpose
-        triangular_solve = linalg_triangular.triangular_solve
+        triangular_solve = triangular.triangular_solve
         tril = triangles.tril
         tril_ = triangles.tril
         triu = triangles.triu
@@ -523,13 +506,13 @@ class TensorMethods(Operators):
         unique_consecutive = sets.unique_consecutive
         unsqueeze = shape.unsqueeze
         unsqueeze_ = shape.unsqueeze
-        var = statistics.var
+        var = variance.var
         vdot = products.vdot
         view_as = shape.view_as
         view_as_complex = strided.view_as_complex
         view_as_real = strided.view_as_real
         vsplit = splitting.vsplit
-        where = selection._where_method
+        where = masking._where_method
         xlogy = numeric.xlogy
         xlogy_ = numeric.xlogy
-        zero_ = selection.zero_
+        zero_ = masking.zero_

@@ -10,7 +10,7 @@ from .current import current
 from .dtypes import DType, can_cast
 from .execution import execute, kernel_of, overlaps, unwrap
 from .kinds import Kind
-from .op import Op, Spec
+from .op import Delegated, Op, Spec
 from .pointwise import factor_of, fits
 from .runtime import RefusingRuntime
 from .shapes import Shape
@@ -32,6 +32,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         )
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            raise TypeError(f"{op.name}(): out= is not for this form of the call")
         check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
         if targets[0]._shape == spec.outputs[0][0]:
             write(op, spec, targets[0])
@@ -156,8 +158,10 @@ def run_inplace(
     if op.sort == "composite":
         if op.inplace_body is not None:
             return op.inplace_body(target, *args, **kwargs)
-        if op.overridden and _inplace_by_kernel(op, target, op.bind((target, *args), kwargs)):
-            return target
+        if op.overridden:
+            values = op.arguments((target, *args), kwargs)
+            if type(values) is not Delegated and _inplace_by_kernel(op, target, values):
+                return target
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
     shape, dtype = spec.outputs[0]
@@ -246,6 +250,8 @@ def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
     kind = target._kind
     if kind.is_meta or op.rule is None or len(op.outputs) != 1 or current.preferences:
         return False
+    if values[0] is not target:
+        return False  # a conversion lies between
     for value in values[1:]:
         if isinstance(value, TensorBase) and not (
             op.elementwise and value._kind is kind and value._shape in (target._shape, ())
@@ -304,6 +310,8 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.parameters = op.parameters
         known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
         known.owner = op.owner
+        known.inplace_of = op
+        known.random = op.random
         inplace_ops[op] = known
     return known
 

@@ -233,7 +233,7 @@ def _has_unit_rows(value: Any) -> Any:
 
 
 def _is_definite(value: Any) -> Any:
-    from tensorplug.core.ops.linalg_factors import linalg_cholesky_ex
+    from tensorplug.core.ops.linalg.factors import linalg_cholesky_ex
 
     return _is_symmetric(value) & (linalg_cholesky_ex(value)[1] == 0)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.ops import where, xlogy
-from tensorplug.core.ops.linalg_triangular import linalg_solve_triangular
+from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
 from tensorplug.core.shapes import broadcast_shapes
 
 from .categorical import Categorical, OneHotCategorical

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tensorplug.core.ops import eye, randn
-from tensorplug.core.ops.linalg_factors import linalg_cholesky
-from tensorplug.core.ops.linalg_triangular import linalg_solve_triangular
+from tensorplug.core.ops.linalg.factors import linalg_cholesky
+from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
 from tensorplug.core.shapes import broadcast_shapes
 
 from . import constraints

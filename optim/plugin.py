@@ -8,8 +8,8 @@ from tensorplug.core import plugins
 from tensorplug.core.operators import Op
 from tensorplug.core.plugins import hookimpl
 
-from .fused import FUSED
-from .fused_on_device import ON_DEVICE
+from .ops.optimizers.fused import FUSED
+from .ops.optimizers.on_device import ON_DEVICE
 
 
 class OptimPlugin:

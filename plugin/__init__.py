@@ -12,7 +12,7 @@ from tensorplug.autograd.function import Function, once_differentiable
 from tensorplug.autograd.passes import grad
 from tensorplug.autograd.tangents import holomorphic, linear, tangent
 from tensorplug.autograd.trees import tree_flatten, tree_unflatten
-from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
+from tensorplug.autograd.vmap_rules import VmapInfo, first_dim_is_batch, vmap_rule
 from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
 from tensorplug.core.dtypes import (
@@ -100,6 +100,7 @@ __all__ = [
     "derivative",
     "dtype_named",
     "elementwise",
+    "first_dim_is_batch",
     "generator_of",
     "get_op",
     "grad",

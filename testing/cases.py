@@ -18,7 +18,7 @@ from tensorplug.core.dtypes import DType, can_cast, complex128, float64
 from tensorplug.core.errors import DTypeNotAvailableError
 from tensorplug.core.kinds import canonical_device, kind_of
 from tensorplug.core.operators import Op, get_op
-from tensorplug.core.ops.creation_like import ones_like, zeros_like
+from tensorplug.core.ops.creation.creation_like import ones_like, zeros_like
 from tensorplug.core.resolution import describe_kernel
 from tensorplug.core.tensor import Tensor
 

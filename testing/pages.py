@@ -1,6 +1,7 @@
 """The generated pages of the documentation: coverage and primitives.
 
-They tell of what tensorplug brings along, whatever else is installed. ``make docs`` writes them.
+They tell of what tensorplug brings along, whatever else is installed. ``make docs`` writes them into
+``docs/``; they are not committed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tensorplug.core.plugins import discovery, registered
 from .records import all_records
 
 PACKAGE = "tensorplug"
-_NOTE = "<!-- Written by `make docs`; a test compares it with what the code says. -->\n"
+_NOTE = "<!-- Written by `make docs`. -->\n"
 _HEAD = "| op | kernel takes | |\n| --- | --- | --- |"
 _GROUPS = {
     "bool": ("bool",),

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.ops.joining import cat
+from tensorplug.core.ops.joining.joining import cat
 from tensorplug.core.tensor import Tensor
 
 from ..levels import entered

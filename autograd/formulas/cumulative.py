@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.operators import handle
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.gathering import _gathered_sum
+from tensorplug.core.ops.creation.creation import fill_new
+from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 from .reductions import products_before
 
 _CAT = handle("cat")
@@ -73,7 +75,7 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
 
 
 def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 DERIVATIVES = [
@@ -83,4 +85,14 @@ DERIVATIVES = [
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
     *not_differentiable("_running_maximum"),
+]
+
+
+TANGENTS = [
+    linear("cumsum", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp", "_running_maximum"),
 ]

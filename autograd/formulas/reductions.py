@@ -7,11 +7,13 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.copying import cast
-from tensorplug.core.ops.creation import fill_new
-from tensorplug.core.ops.gathering import _gathered_sum
+from tensorplug.core.ops.creation.creation import fill_new
+from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 _CAT = handle("cat")
 
@@ -55,7 +57,7 @@ def _nansum(g: Any, input: Any, input_shape: Shape, dim: Shape, keepdim: bool) -
 def _chosen(g_values: Any, indices: Any, input_shape: Shape, dim: int, keepdim: bool) -> Any:
     if not keepdim and input_shape:
         g_values, indices = g_values.unsqueeze(dim), indices.unsqueeze(dim)
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 def _mean(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:
@@ -107,8 +109,21 @@ DERIVATIVES = [
     derivative("prod", input=_prod),
     derivative("amax", input=_shared),
     derivative("amin", input=_shared),
-    derivative("_max_along", input=_chosen),
-    derivative("_min_along", input=_chosen),
-    derivative("_nansum", input=_nansum),
-    *not_differentiable("any", "all", "argmax", "argmin", "_count_nonzero"),
+    derivative("max", input=_chosen),
+    derivative("min", input=_chosen),
+    derivative("nansum", input=_nansum),
+    *not_differentiable("any", "all", "argmax", "argmin", "count_nonzero"),
+]
+
+
+TANGENTS = [
+    # reductions
+    linear("sum", "input"),
+    linear("mean", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "sum", "mean", "prod", "any", "all", "amax", "amin"),
+    shared_rule("extreme_place", "argmax", "argmin"),
 ]

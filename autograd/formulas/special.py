@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.ops.bessel import bessel
+from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.comparison import eq
-from tensorplug.core.ops.elementary import exp, log, log1p
-from tensorplug.core.ops.error_functions import _logit_gradient, erfcx
-from tensorplug.core.ops.gamma import digamma, lgamma, polygamma, zeta
-from tensorplug.core.ops.pointwise import sgn
-from tensorplug.core.ops.selection import choose
+from tensorplug.core.ops.elementary.exponential import exp, log, log1p
+from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.special.bessel import bessel
+from tensorplug.core.ops.special.error_functions import _logit_gradient, erfcx
+from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
 from ..derivatives import derivative
-from .numeric import fitted, times_log_input
+from ..vmap_rules import shared_rule
+from .numeric import times_log_input
+from .shape import fitted
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -118,4 +122,10 @@ DERIVATIVES = [
         input=_unknown,
         other=lambda g, input, other: g * (zeta(input + 1, other) * -input),
     ),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "bessel"),
+    shared_rule("leading", "orthogonal_polynomial"),
 ]

@@ -53,16 +53,16 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
 ONEDNN_PACKAGES = ("onednn-devel-cpu-gomp", "onednn-cpu-gomp")
 
 
-def located(distribution: str, name: str) -> Path | None:
-    """Return where an installed distribution has put a file."""
+def located(distribution: str, path: str) -> Path | None:
+    """Return where an installed distribution has put a file, of which the end of the path is given."""
     try:
         files = metadata.files(distribution) or []
     except metadata.PackageNotFoundError:
         return None
-    return next((Path(str(file.locate())).resolve() for file in files if file.name == name), None)
+    return next((Path(str(file.locate())).resolve() for file in files if file.match(path)), None)
 
 
-ONEDNN_HEADER = located(ONEDNN_PACKAGES[0], "dnnl_config.h")
+ONEDNN_HEADER = located(ONEDNN_PACKAGES[0], "oneapi/dnnl/dnnl.h")
 ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
@@ -83,12 +83,12 @@ MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
 ]
-if LEVELS:
-    MACROS.append(("TP_LEVELS", "1"))
 
 
 class BuildLevels(build_ext):
     """Compiles the kernels of each module per level and links them in."""
+
+    levels: dict[str, str]
 
     def run(self) -> None:
         """Build, or say what it takes."""
@@ -101,6 +101,25 @@ class BuildLevels(build_ext):
                 "`python3-devel` in some systems). Without this package tensorplug uses NumPy's kernels."
             )
 
+    def build_extensions(self) -> None:
+        """Build for all levels, or, where the compiler is too old to know them, for none."""
+        self.levels = LEVELS if all(map(self._knows, LEVELS.values())) else {}
+        if self.levels:
+            for extension in self.extensions:
+                extension.define_macros = [*extension.define_macros, ("TP_LEVELS", "1")]
+        super().build_extensions()
+
+    def _knows(self, march: str) -> bool:
+        """Return whether the compiler can compile for an architecture."""
+        probe = Path(self.build_temp, "probe.c")
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        probe.write_text("int probe;\n", "utf-8")
+        try:
+            self.compiler.compile([str(probe)], extra_postargs=[f"-march={march}"])
+        except CCompilerError:
+            return False
+        return True
+
     def build_extension(self, extension: Extension) -> None:
         """Compile the levelled files, then the module, unless it is newer than all of them."""
         made_of = [*extension.sources, *extension.depends]
@@ -108,7 +127,7 @@ class BuildLevels(build_ext):
             return
 
         def compiled(level: str) -> list[str]:
-            march = LEVELS.get(level)
+            march = self.levels.get(level)
             flags = [*extension.extra_compile_args, *LEVEL_FLAGS]
             return self.compiler.compile(
                 extension.levelled,
@@ -120,7 +139,7 @@ class BuildLevels(build_ext):
             )
 
         with ThreadPoolExecutor() as pool:
-            objects = pool.map(compiled, LEVELS or ["plain"])
+            objects = pool.map(compiled, self.levels or ["plain"])
         extension.extra_objects = [path for some in objects for path in some]
         super().build_extension(extension)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
 from ..operators import Spec, composite, handle, primitive
+from .arithmetic.pointwise import abs, add, mul, sub
 from .bitwise import bitwise_and, bitwise_or
-from .pointwise import abs, add, mul, sub
 from .rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:

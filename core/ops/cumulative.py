@@ -8,7 +8,7 @@ from ..dtypes import FLOATING, DType
 from ..operators import Spec, composite, handle, primitive
 from ..shapes import normalize_dim
 from . import results
-from .reductions import refuse_complex, summed_dtype
+from .reductions.reductions import refuse_complex, summed_dtype
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ..dtypes import BOOL, FLOATING, Number
 from ..operators import composite, handle
 from ..shapes import normalize_dim, normalize_dims
 from ..tensor_base import TensorBase
-from .reductions import sum
+from .reductions.reductions import sum
 from .rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import composite, handle
 from ..shapes import Shape, normalize_dims
-from .reductions import Dims, amax, amin, sum
+from .reductions.reductions import Dims, amax, amin, sum
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:

@@ -22,14 +22,16 @@ from ..dtypes import (
 from ..operators import Spec, composite, handle, primitive, primitive_tuple
 from ..queries import is_tensor
 from . import results
+from .arithmetic.division import floor_divide, true_divide
+from .arithmetic.pointwise import abs, add, mul, neg, sub
 from .bitwise import bitwise_or
+from .clamp import maximum, minimum
 from .comparison import eq, ge, gt, isinf, lt, ne
 from .copying import copy
-from .division import floor_divide, true_divide
-from .elementary import atan2, exp, exp2, log, log1p, sin, sqrt
-from .pointwise import abs, add, mul, neg, sub
+from .elementary.circular import atan2, sin
+from .elementary.exponential import exp, exp2, log, log1p, sqrt
+from .masking import choose
 from .rules import are_alike, cast, check_tensor, elementwise, to_floating
-from .selection import choose, maximum, minimum
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

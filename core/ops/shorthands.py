@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from .. import operators, shapes
 from ..errors import warn
 from ..shapes import Size, normalize_dim
-from .creation import empty
-from .gamma import polygamma
-from .indexing import narrow
-from .linalg_functions import linalg_vander
+from .creation.creation import empty
+from .creation.ranges import arange
+from .indexing.indexing import narrow
+from .linalg.functions import linalg_vander
 from .rearranging import flip
 from .rules import check_tensor
-from .sequences import arange
-from .splitting import chunk, split
+from .shape.splitting import chunk, split
+from .special.gamma import polygamma
 
 if TYPE_CHECKING:
     from ..devices import Device

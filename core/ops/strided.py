@@ -13,8 +13,8 @@ from ..operators import Spec, composite, primitive
 from ..shapes import Shape, as_shape, normalize_dim
 from ..writing import inplace
 from .copying import clone
-from .creation import fill_new
-from .indexing import select, sliced_shape
+from .creation.creation import fill_new
+from .indexing.indexing import select, sliced_shape
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _COPY = operators.handle("copy")
 # --- windows and diagonals ----------------------------------------------------------------------
 
 
-@primitive("input, size, stride, storage_offset, layout", view=True)
+@primitive("input, size, stride, storage_offset, layout", view=True, reads_layout=True)
 def as_strided(
     input: Tensor,
     size: Sequence[int],

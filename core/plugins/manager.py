@@ -1,8 +1,8 @@
 """The plugin registry: plugins register here, whole or not at all.
 
-Order within one plugin: device runtimes, ops, kernels, derivatives, layers, autocast policies, so
-that each may refer to what came before. If any part is refused, the parts registered so far are taken
-back. A device can be found once everything of its plugin is in place.
+Order within one plugin: device runtimes, ops, kernels, derivatives, tangents, vmap rules, layers,
+autocast policies, so that each may refer to what came before. If any part is refused, the parts
+registered so far are taken back. A device can be found once everything of its plugin is in place.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..operators import Op
 from ..registry import DeferredKernels, Kernel
 from ..runtime import DeviceRuntime, RuntimeExtension
 from . import hookspecs, waiting
+from .op_rules import OpItem, OpRules
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class PluginRecord:
         The name of its entry point; empty for one registered in process.
     seconds : float
         How long it took to import and register; 0 for one registered in process.
-    devices, ops, kernels, derivatives, layers, extensions, autocast : list
+    devices, ops, kernels, derivatives, tangents, vmap_rules, layers, extensions, autocast : list
         What its hooks returned.
     deferred : list of DeferredKernels
         Kernels that are built when another plugin is registered.
@@ -61,7 +62,9 @@ class PluginRecord:
     ops: list[Op] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     deferred: list[DeferredKernels] = field(default_factory=list)
-    derivatives: list[Any] = field(default_factory=list)
+    derivatives: list[OpItem] = field(default_factory=list)
+    tangents: list[OpItem] = field(default_factory=list)
+    vmap_rules: list[OpItem] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
     extensions: list[RuntimeExtension] = field(default_factory=list)
     autocast: list[AutocastPolicy] = field(default_factory=list)
@@ -82,9 +85,8 @@ _extensions: list[RuntimeExtension] = []
 #: The device types that were there once, and the plugin that took each away with it.
 removed_devices: dict[str, str] = {}
 
-# Set by autograd: check and store derivatives, take them back.
-add_derivatives: Callable[[Iterable[Any], str], None] | None = None
-remove_derivatives: Callable[[Iterable[Any]], None] | None = None
+#: Where autograd keeps the derivatives, tangents and vmap rules that plugins register.
+op_rules: dict[str, OpRules[Any, Any]] = {}
 
 
 def name_of(plugin: object, default: str = "") -> str:
@@ -209,15 +211,14 @@ def _register_parts(record: PluginRecord) -> None:
         record.ops.append(op)
         registry.refresh_overridden(op)
     waiting.register_kernels(record, _collect(record, "tensorplug_kernels"), _records)
-    derivatives = _collect(record, "tensorplug_derivatives")
-    if derivatives:
-        if add_derivatives is None:
-            raise RegistrationError(
-                f"plugin {record.label}: registers derivatives, but tensorplug.autograd is not "
-                "loaded"
-            )
-        add_derivatives(derivatives, record.name)
-        record.derivatives = derivatives
+    for kind in ("derivatives", "tangents", "vmap_rules"):
+        given = _collect(record, f"tensorplug_{kind}")
+        if given:
+            if kind not in op_rules:
+                raise RegistrationError(
+                    f"plugin {record.label}: registers {kind}, but tensorplug.autograd is not loaded"
+                )
+            setattr(record, kind, op_rules[kind].add(given, record.name))
     for item in _collect(record, "tensorplug_layers"):
         layer = validation.check_layer(item, record, _layers)
         _layers[layer.name] = layer
@@ -285,8 +286,8 @@ def _withdraw(record: PluginRecord) -> None:
     autocast_policies.remove(record.autocast)
     for layer in record.layers:
         _layers.pop(layer.name, None)
-    if record.derivatives and remove_derivatives is not None:
-        remove_derivatives(record.derivatives)
+    for rules in op_rules.values():
+        rules.remove(record.name)
     if record.kernels:
         registry.remove_kernels(record.name)
     waiting.forget(record)

@@ -167,9 +167,11 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
     if isinstance(kernel.priority, bool) or not isinstance(kernel.priority, int):
         raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
     dtypes = _check_dtypes(kernel, where)
-    if operators.has_op(name):
-        check_fits(kernel, operators.get_op(name), record)
-    return replace(kernel, plugin=record.name, dtypes=dtypes)
+    op = operators.find_op(name)
+    if op is not None:
+        check_fits(kernel, op, record)
+        name = op.name
+    return replace(kernel, op=name, plugin=record.name, dtypes=dtypes)
 
 
 def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:

@@ -131,8 +131,8 @@ def activate(record: PluginRecord, records: Mapping[str, PluginRecord]) -> list[
             return False
         return True
 
-    for op in record.ops:
-        registry.activate_kernels(op, fits)
+    if record.ops:
+        registry.activate_kernels(fits)
     for other in records.values():
         for deferred in [d for d in other.deferred if d.extension == record.name]:
             other.deferred.remove(deferred)

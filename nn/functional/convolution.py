@@ -9,8 +9,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.shapes import Shape
 
-from ..ops.convolution import convolution, convolution_input
-from ..ops.windows import pad_zeros
+from ..ops.convolution.convolution import convolution, convolution_input
+from ..ops.convolution.unfold import pad_zeros
 from ._common import batched, per_dimension, tensor, unbatched
 from .padding import pad
 

@@ -11,9 +11,15 @@ from tensorplug.core import Tensor
 from tensorplug.core.dtypes import bfloat16, finfo, float16, float32
 from tensorplug.core.layers import seen_by_layers
 
-from ..ops.mixed_norms import batch_normalize_mixed, channel_norm_mixed
-from ..ops.normalization import batch_normalize, standardize
-from ..ops.scaling import affine_row_norm, channel_norm, row_norm, unit_vectors, update_statistics
+from ..ops.normalization.mixed_norms import batch_normalize_mixed, channel_norm_mixed
+from ..ops.normalization.normalization import batch_normalize, standardize
+from ..ops.normalization.scaling import (
+    affine_row_norm,
+    channel_norm,
+    row_norm,
+    unit_vectors,
+    update_statistics,
+)
 from ._common import tensor
 
 __all__ = [
@@ -306,10 +312,10 @@ def local_response_norm(
     if input.numel() == 0:
         return input
     before = size // 2
-    from .pooling import avg_pool3d
+    from .pooling.pooling import avg_pool3d
 
     squares = (input * input).reshape(input.shape[0], 1, input.shape[1], -1, 1)
-    from ..ops.windows import pad_zeros
+    from ..ops.convolution.unfold import pad_zeros
 
     padded = pad_zeros(squares, (before, 0, 0), (size - 1 - before, 0, 0))
     means = avg_pool3d(padded, (size, 1, 1), 1).reshape(input.shape)

@@ -10,7 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import bool_, int64
 from tensorplug.core.ops import ones
-from tensorplug.core.ops.indexing import place
+from tensorplug.core.ops.indexing.indexing import place
 
 from ._common import tensor
 

@@ -13,7 +13,7 @@ from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import FLOATING, bfloat16, float16, float32, int64
 
 from ._common import tensor
-from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 

@@ -11,7 +11,7 @@ from tensorplug.core.dtypes import FLOATING, int64
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import linspace, ones, stack, where
 
-from ..ops.windows import fold_windows, pad_zeros, positions, unfold_windows, unpad
+from ..ops.convolution.unfold import fold_windows, pad_zeros, positions, unfold_windows, unpad
 from ._common import per_dimension, tensor
 
 __all__ = [

@@ -10,7 +10,7 @@ from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import cat, empty, stack, zeros
 
 from .. import functional as F, init
-from ..functional.recurrent import gru_step, lstm_step, rnn_step
+from ..functional.rnn import gru_step, lstm_step, rnn_step
 from ..module import Module
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

@@ -214,7 +214,7 @@ class EmbeddingBag(_Table):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        """Return one row per bag; see :func:`~tensorplug.nn.functional.embedding_bag`."""
+        """Return one row per bag; see :func:`~tensorplug.nn.functional.embedding`."""
         return F.embedding_bag(
             input,
             self.weight,

@@ -10,16 +10,12 @@ from . import (
     embedding,
     linear,
     losses,
-    mixed_norms,
     normalization,
     pooling,
-    recurrent,
-    scaling,
-    windows,
+    rnn,
 )
 
 FAMILIES = (
-    windows,
     convolution,
     pooling,
     linear,
@@ -29,7 +25,5 @@ FAMILIES = (
     dropout,
     losses,
     attention,
-    recurrent,
-    scaling,
-    mixed_norms,
+    rnn,
 )

@@ -1,7 +1,8 @@
-"""Activations whose derivative is worth a formula: it saves memory, or holds where the body's would not.
+"""Activations, and the products of a gradient with their derivatives.
 
-The body of each is the definition; half precision is computed in float32, as in torch. The derivatives that
-take several passes are ops as well, named ``<activation>_gradient``: a backend can do each in one.
+The body of each is the definition; half precision is computed in float32, as in torch. A derivative saves
+memory, or holds where the body's would not. Those that take several passes are ops as well, named
+``<activation>_backward``: a backend can do each in one.
 """
 
 from __future__ import annotations
@@ -11,12 +12,40 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import bfloat16, float16, float32
+from tensorplug.core.dtypes import FLOATING, bfloat16, float16, float32
 from tensorplug.core.operators import composite
-from tensorplug.core.ops import cat, where
+from tensorplug.core.ops import cat, where, zeros_like
+from tensorplug.core.shapes import normalize_dim
+from tensorplug.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
+
+
+def _tensor(input: Any, name: str, argument: str = "input") -> Any:
+    if not isinstance(input, TensorBase):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be Tensor, not {type(input).__name__}"
+        )
+    return input
+
+
+def _floating(input: Any, name: str) -> Any:
+    _tensor(input, name)
+    if input.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f"{name}(): not implemented for {input.dtype}; convert the input to a floating-point dtype"
+        )
+    return input
+
+
+def _rule_of(name: str) -> Callable[[Any], tuple[Any]]:
+    """Return the rule of an activation without options."""
+
+    def canonical(input: Any) -> tuple[Any]:
+        return (_floating(input, name),)
+
+    return canonical
 
 
 def widened(input: Any, function: Callable[[Any], Any]) -> Any:
@@ -27,21 +56,31 @@ def widened(input: Any, function: Callable[[Any], Any]) -> Any:
     return function(input)
 
 
-@composite(method=False)
-def leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
-    """Return `input` where it is positive, else `input` times the slope."""
+def _canonical_leaky_relu(input: Any, negative_slope: float = 0.01) -> tuple[Any, float]:
+    return _floating(input, "leaky_relu"), negative_slope
+
+
+@composite(rule=_canonical_leaky_relu, method=False)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """Return x where it is positive, else ``negative_slope * x``."""
     return where(input > 0, input, input * negative_slope)
 
 
 @composite(method=False)
-def leaky_relu_gradient(g: Tensor, input: Tensor, negative_slope: float) -> Tensor:
+def leaky_relu_backward(g: Tensor, input: Tensor, negative_slope: float) -> Tensor:
     """Return `g` times the derivative of :func:`leaky_relu`."""
     return where(input > 0, g, g * negative_slope)
 
 
-@composite(method=False)
-def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
-    """Return scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
+def _canonical_elu(
+    input: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
+) -> tuple[Any, float, float, float]:
+    return _floating(input, "elu"), alpha, scale, input_scale
+
+
+@composite(rule=_canonical_elu, method=False)
+def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    """Return ``scale * x`` where x > 0, else ``scale * alpha * (exp(input_scale * x) - 1)``."""
 
     def body(x: Any) -> Any:
         below = (x.clamp(max=0) * input_scale).expm1() * (alpha * scale)
@@ -51,7 +90,7 @@ def elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor
 
 
 @composite(method=False)
-def elu_gradient(
+def elu_backward(
     g: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float
 ) -> Tensor:
     """Return `g` times the derivative of :func:`elu`."""
@@ -59,9 +98,63 @@ def elu_gradient(
     return where(input > 0, g * scale, g * below)
 
 
-@composite(method=False)
-def gelu(input: Tensor, approximate: str) -> Tensor:
-    """Return x times the normal distribution function of x, or its approximation by tanh."""
+# Klambauer et al., "Self-normalizing neural networks", 2017, equation 14.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@composite(rule=_rule_of("selu"), method=False)
+def selu(input: Tensor) -> Tensor:
+    """Return :func:`elu`, scaled so that mean 0 and variance 1 reproduce themselves."""
+    return elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
+
+
+def _canonical_celu(input: Any, alpha: float = 1.0) -> tuple[Any, float]:
+    _floating(input, "celu")
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return input, alpha
+
+
+@composite(rule=_canonical_celu, method=False)
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Return x where it is positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    return elu(input, alpha, 1.0, 1.0 / alpha)
+
+
+def _canonical_gelu(input: Any, approximate: str = "none") -> tuple[Any, str]:
+    _floating(input, "gelu")
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return input, approximate
+
+
+@composite(rule=_canonical_gelu, method=False)
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    r"""Return :math:`x \Phi(x)`, with the distribution function of the standard normal.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating point, any shape.
+    approximate : {"none", "tanh"}
+        Whether to compute it by tanh.
+
+    Raises
+    ------
+    RuntimeError
+        If `approximate` is neither.
+
+    Notes
+    -----
+    Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> gelu(tp.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
 
     def body(x: Any) -> Any:
         if approximate == "tanh":
@@ -76,7 +169,7 @@ _CUBE = 0.044715  # of Hendrycks and Gimpel; x * x * x, for array libraries take
 
 
 @composite(method=False)
-def gelu_gradient(g: Tensor, input: Tensor, approximate: str) -> Tensor:
+def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     """Return `g` times the derivative of :func:`gelu`."""
     x = input
     if approximate == "tanh":
@@ -88,22 +181,38 @@ def gelu_gradient(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
 
 
-@composite(method=False)
+@composite(rule=_rule_of("silu"), method=False)
 def silu(input: Tensor) -> Tensor:
     """Return x times sigmoid(x)."""
     return widened(input, lambda x: x * x.sigmoid())
 
 
 @composite(method=False)
-def silu_gradient(g: Tensor, input: Tensor) -> Tensor:
+def silu_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`silu`."""
     s = input.sigmoid()
     return g * (s * (1 + input * (1 - s)))
 
 
-@composite(method=False)
-def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
-    """Return log(1 + exp(beta * x)) / beta, or x where beta * x is above the threshold."""
+def _canonical_softplus(
+    input: Any, beta: float = 1.0, threshold: float = 20.0
+) -> tuple[Any, float, float]:
+    return _floating(input, "softplus"), beta, threshold
+
+
+@composite(rule=_canonical_softplus, method=False)
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return ``log(1 + exp(beta * x)) / beta``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating point, any shape.
+    beta : float
+        How sharp the bend is.
+    threshold : float
+        Where ``beta * x`` is above it, x itself is returned.
+    """
 
     def body(x: Any) -> Any:
         z = x * beta
@@ -113,132 +222,295 @@ def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
 
 
 @composite(method=False)
-def softplus_gradient(g: Tensor, input: Tensor, beta: float, threshold: float) -> Tensor:
+def softplus_backward(g: Tensor, input: Tensor, beta: float, threshold: float) -> Tensor:
     """Return `g` times the derivative of :func:`softplus`."""
     z = input * beta
     return where(z > threshold, g, g * z.sigmoid())
 
 
-@composite(method=False)
-def log_sigmoid(input: Tensor) -> Tensor:
-    """Return the logarithm of sigmoid(x), which neither overflows nor cancels."""
+@composite(rule=_rule_of("logsigmoid"), method=False)
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return ``log(sigmoid(x))``, which neither overflows nor cancels.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> logsigmoid(tp.tensor([-1000.0, 0.0]))
+    tensor([-1.0000e+03, -6.9315e-01])
+    """
     return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())
 
 
 @composite(method=False)
-def log_sigmoid_gradient(g: Tensor, input: Tensor) -> Tensor:
-    """Return `g` times the derivative of :func:`log_sigmoid`."""
+def logsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`logsigmoid`."""
     return g * (-input).sigmoid()
 
 
-@composite(method=False)
+@composite(rule=_rule_of("mish"), method=False)
 def mish(input: Tensor) -> Tensor:
     """Return x times tanh(softplus(x))."""
     return widened(input, lambda x: x * softplus(x, 1.0, 20.0).tanh())
 
 
-@composite(method=False)
-def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
+def _canonical_hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0
+) -> tuple[Any, float, float]:
+    _tensor(input, "hardtanh")
+    if min_val > max_val:
+        raise ValueError(
+            f"hardtanh(): min_val ({min_val}) cannot be greater than max_val ({max_val})"
+        )
+    return input, min_val, max_val
+
+
+@composite(rule=_canonical_hardtanh, method=False)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Return `input` cut off at both ends; unlike clamp's, its slope at the ends is zero."""
     return input.clamp(min_val, max_val)
 
 
 @composite(method=False)
-def hardtanh_gradient(g: Tensor, input: Tensor, min_val: float, max_val: float) -> Tensor:
+def relu6(input: Tensor) -> Tensor:
+    """Return ``min(max(0, x), 6)``."""
+    return hardtanh(input, 0, 6)
+
+
+@composite(method=False)
+def hardtanh_backward(g: Tensor, input: Tensor, min_val: float, max_val: float) -> Tensor:
     """Return `g` times the derivative of :func:`hardtanh`."""
     return where((input > min_val).logical_and(input < max_val), g, 0.0)
 
 
-@composite(method=False)
+@composite(rule=_rule_of("hardsigmoid"), method=False)
 def hardsigmoid(input: Tensor) -> Tensor:
     """Return (x + 3) / 6, cut off at 0 and 1."""
     return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)
 
 
 @composite(method=False)
-def hardsigmoid_gradient(g: Tensor, input: Tensor) -> Tensor:
+def hardsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardsigmoid`."""
     return where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0)
 
 
-@composite(method=False)
+@composite(rule=_rule_of("hardswish"), method=False)
 def hardswish(input: Tensor) -> Tensor:
     """Return x times hardsigmoid(x)."""
     return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
 
 
 @composite(method=False)
-def hardswish_gradient(g: Tensor, input: Tensor) -> Tensor:
+def hardswish_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardswish`."""
     return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
 
 
-@composite(method=False)
-def gated_halves(input: Tensor, dim: int) -> Tensor:
-    """Return the first half along `dim` times the sigmoid of the second."""
+def _canonical_glu(input: Any, dim: int = -1) -> tuple[Any, int]:
+    _floating(input, "glu")
+    shape = input._shape
+    if not shape:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = normalize_dim(dim, len(shape), "glu")
+    if shape[dim] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}"
+        )
+    return input, dim
+
+
+@composite(rule=_canonical_glu, method=False)
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half along `dim` times the sigmoid of the second (Dauphin et al. 2017).
+
+    Raises
+    ------
+    RuntimeError
+        If that dimension's size is odd, or there is none.
+    """
     first, second = input.chunk(2, dim)
     return first * second.sigmoid()
 
 
 @composite(method=False)
-def gated_halves_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
-    """Return `g` times the derivative of :func:`gated_halves`."""
+def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
+    """Return `g` times the derivative of :func:`glu`."""
     first, second = input.chunk(2, dim)
     s = second.sigmoid()
     return cat([g * s, g * first * (s * (1 - s))], dim)
 
 
-@composite(method=False)
+def _canonical_threshold(input: Any, threshold: float, value: float) -> tuple[Any, float, float]:
+    return _tensor(input, "threshold"), threshold, value
+
+
+@composite(rule=_canonical_threshold, method=False)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """Return `input` where it is above the threshold, else the value."""
+    """Return x where it is above `threshold`, else `value`."""
     return where(input <= threshold, value, input)
 
 
-@composite(method=False)
-def softshrink(input: Tensor, lambd: float) -> Tensor:
-    """Return `input` moved towards zero by `lambd`, and zero within; x * 0 keeps nan."""
+def _canonical_softshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
+    _floating(input, "softshrink")
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return input, lambd
+
+
+@composite(rule=_canonical_softshrink, method=False)
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x moved towards zero by `lambd`, and zero within.
+
+    Raises
+    ------
+    RuntimeError
+        If `lambd` is negative.
+    """
+    # x * 0 keeps nan.
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
 
 
-@composite(method=False)
-def hardshrink(input: Tensor, lambd: float) -> Tensor:
-    """Return `input` where its absolute value is above `lambd`, else zero."""
+def _canonical_hardshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
+    return _floating(input, "hardshrink"), lambd
+
+
+@composite(rule=_canonical_hardshrink, method=False)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x where its absolute value is above `lambd`, else zero."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)
 
 
 @composite(method=False)
-def shrink_gradient(g: Tensor, input: Tensor, lambd: float) -> Tensor:
+def hardshrink_backward(g: Tensor, input: Tensor, lambd: float) -> Tensor:
     """Return `g` times the derivative of :func:`softshrink`, which is :func:`hardshrink`'s too."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, g)
+
+
+def _canonical_tanhshrink(input: Any) -> tuple[Any]:
+    return (_tensor(input, "tanhshrink"),)
+
+
+@composite(rule=_canonical_tanhshrink, method=False)
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return ``x - tanh(x)``."""
+    return input - input.tanh()
+
+
+def _canonical_softsign(input: Any) -> tuple[Any]:
+    return (_tensor(input, "softsign"),)
+
+
+@composite(rule=_canonical_softsign, method=False)
+def softsign(input: Tensor) -> Tensor:
+    """Return ``x / (1 + |x|)``."""
+    return input / (input.abs() + 1)
+
+
+def _canonical_prelu(input: Any, weight: Any) -> tuple[Any, Any]:
+    _floating(input, "prelu")
+    _tensor(weight, "prelu", "weight")
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}"
+        )
+    if weight.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
+    if weight.numel() != 1:
+        if not input.ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim >= 2 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    return input, weight
+
+
+@composite(rule=_canonical_prelu, method=False)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return x where it is positive, else ``weight * x`` with one weight, or one per channel.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *), or any shape for a single weight.
+    weight : Tensor
+        (C,), (1,) or ().
+
+    Raises
+    ------
+    RuntimeError
+        If the numbers of weights and channels differ.
+
+    Notes
+    -----
+    He et al., "Delving deep into rectifiers", 2015.
+    """
+    if weight.ndim and input.ndim >= 2:
+        weight = weight.reshape(-1, *[1] * (input.ndim - 2))
+    elif weight.ndim and not input.ndim:
+        weight = weight.reshape(())
+    return where(input > 0, input, weight * input)
+
+
+def _canonical_rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> tuple[Any, float, float, bool]:
+    _floating(input, "rrelu")
+    if lower > upper:
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        )
+    return input, lower, upper, bool(training)
+
+
+@composite(rule=_canonical_rrelu, random=True, method=False)
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Tensor:
+    """Return :func:`leaky_relu` with a random slope per element in training, else the mean slope.
+
+    Raises
+    ------
+    RuntimeError
+        If `lower` is above `upper`.
+    """
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    slopes = zeros_like(input, requires_grad=False).uniform_(lower, upper)
+    return where(input > 0, input, input * slopes)
 
 
 DERIVATIVES = [
     derivative(
         "leaky_relu",
-        input=lambda g, input, negative_slope: leaky_relu_gradient(g, input, negative_slope),
+        input=lambda g, input, negative_slope: leaky_relu_backward(g, input, negative_slope),
     ),
     derivative(
         "elu",
-        input=lambda g, input, alpha, scale, input_scale: elu_gradient(
+        input=lambda g, input, alpha, scale, input_scale: elu_backward(
             g, input, alpha, scale, input_scale
         ),
     ),
-    derivative("gelu", input=lambda g, input, approximate: gelu_gradient(g, input, approximate)),
-    derivative("silu", input=lambda g, input: silu_gradient(g, input)),
+    derivative("gelu", input=lambda g, input, approximate: gelu_backward(g, input, approximate)),
+    derivative("silu", input=lambda g, input: silu_backward(g, input)),
     derivative(
         "softplus",
-        input=lambda g, input, beta, threshold: softplus_gradient(g, input, beta, threshold),
+        input=lambda g, input, beta, threshold: softplus_backward(g, input, beta, threshold),
     ),
-    derivative("log_sigmoid", input=lambda g, input: log_sigmoid_gradient(g, input)),
+    derivative("logsigmoid", input=lambda g, input: logsigmoid_backward(g, input)),
     derivative(
         "hardtanh",
         # The result lies between the two where the input does, and is there after a write in place too.
-        input=lambda g, result, min_val, max_val: hardtanh_gradient(g, result, min_val, max_val),
+        input=lambda g, result, min_val, max_val: hardtanh_backward(g, result, min_val, max_val),
     ),
-    derivative("hardsigmoid", input=lambda g, input: hardsigmoid_gradient(g, input)),
-    derivative("gated_halves", input=lambda g, input, dim: gated_halves_gradient(g, input, dim)),
-    derivative("hardswish", input=lambda g, input: hardswish_gradient(g, input)),
-    derivative("softshrink", input=lambda g, input, lambd: shrink_gradient(g, input, lambd)),
-    derivative("hardshrink", input=lambda g, input, lambd: shrink_gradient(g, input, lambd)),
+    derivative("hardsigmoid", input=lambda g, input: hardsigmoid_backward(g, input)),
+    derivative("glu", input=lambda g, input, dim: glu_backward(g, input, dim)),
+    derivative("hardswish", input=lambda g, input: hardswish_backward(g, input)),
+    derivative("softshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
+    derivative("hardshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
     derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]

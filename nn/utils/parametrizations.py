@@ -7,8 +7,8 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.ops import cat, eye, geqrf, matrix_exp, zeros_like
-from tensorplug.core.ops.linalg_factors import linalg_householder_product
-from tensorplug.core.ops.linalg_solvers import linalg_solve
+from tensorplug.core.ops.linalg.factors import linalg_householder_product
+from tensorplug.core.ops.linalg.solvers import linalg_solve
 
 from .. import functional as F
 from ..module import Module

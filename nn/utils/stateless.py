@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from tensorplug.core.ops.joining import stack
+from tensorplug.core.ops.joining.joining import stack
 
 from ..module import Module
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.fft import *
+from tensorplug.core.ops.fft.namespace import *

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.linalg_namespace import *
+from tensorplug.core.ops.linalg.namespace import *

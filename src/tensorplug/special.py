@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.special import *
+from tensorplug.core.ops.special.namespace import *

@@ -1,4 +1,4 @@
-"""Records of the losses of classes."""
+"""Records of losses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import ErrorSample, OpRecord, Sample
-from .networks import ORDER, SUMS
+from ._networks import ORDER, SUMS, layer_record
 
 
 def _nll_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -108,6 +107,16 @@ def _records(name: str, loss: Callable[..., Any]) -> Iterator[OpRecord]:
     )
 
 
+def _bce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(4, 3, low=0.1, high=0.9), make(4, 3, low=0.1, high=0.9))
+    yield Sample(make(low=0.1, high=0.9), make(low=0.1, high=0.9))
+    yield Sample(make(0, 3), make(0, 3))
+
+
+def _bce(a: Any, target: Any) -> Any:
+    return -(target * np.log(a) + (1 - target) * np.log(1 - a))
+
+
 RECORDS = [
     OpRecord(
         "negative_log_likelihood",
@@ -121,4 +130,5 @@ RECORDS = [
     ),
     *_records("class_nll_loss", _nll_loss),
     *_records("class_cross_entropy", _cross_entropy),
+    layer_record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]

@@ -10,13 +10,19 @@ from tensorplug.core.tensor_base import TensorBase
 SOURCE = Path(tp.core.__file__).with_name("tensor_methods.py")
 
 
+def listed_as(module: str) -> str:
+    """What the list calls a module: by its stem, and otherwise where a method is called like it."""
+    stem = module.rpartition(".")[2]
+    return f"{stem}_ops" if stem in listed() else stem
+
+
 def expected() -> dict[str, str]:
     """Each method that core adds, and the function whose signature it has."""
     found = {}
     for op in operators.all_ops():
         if op.owner != "tensorplug":
             continue
-        family = op.function.__module__.rpartition(".")[2]
+        family = listed_as(op.function.__module__)
         names = (op.method, *op.aliases) if op.method is not None else ()
         inplace = tuple(f"{n}_" for n in (op.inplace[:-1], *op.aliases)) if op.inplace else ()
         for name in (*names, *inplace):
@@ -28,7 +34,7 @@ def expected() -> dict[str, str]:
         if handwritten_op and module.startswith(
             ("tensorplug.core.ops.", "tensorplug.core.resizing")
         ):
-            found[name] = f"{module.rpartition('.')[2]}.{function.__name__}"
+            found[name] = f"{listed_as(module)}.{function.__name__}"
     return {name: found[name] for name in found if name not in handwritten()}
 
 

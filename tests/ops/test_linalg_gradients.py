@@ -9,7 +9,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.autograd import gradcheck, gradgradcheck
-from tensorplug.core.ops import linalg_namespace as linalg
+from tensorplug.core.ops.linalg import namespace as linalg
 
 DTYPES = [tp.float64, tp.complex128]
 

@@ -11,7 +11,7 @@ from scipy import special
 
 import tensorplug as tp
 from tensorplug.autograd import gradcheck, gradgradcheck
-from tensorplug.core.ops import special as functions
+from tensorplug.core.ops.special import namespace as functions
 
 REAL_LINE = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 3.5, 5.0, 8.0, 20.0, -0.25, -1.5, -7.0, math.inf])
 

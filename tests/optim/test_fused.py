@@ -5,7 +5,7 @@ import pytest
 import tensorplug as tp
 from tensorplug.core.operators import get_op
 from tensorplug.core.registry import kernels_for
-from tensorplug.optim.fused import FUSED
+from tensorplug.optim.ops.optimizers.fused import FUSED
 
 OPTIONS = {
     "SGD": [

@@ -3,7 +3,7 @@
 import pytest
 
 import tensorplug as tp
-from tensorplug.optim.fused_on_device import adam_step_on_device, sgd_step_on_device
+from tensorplug.optim.ops.optimizers.on_device import adam_step_on_device, sgd_step_on_device
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test TORCH=1 installs it")
 

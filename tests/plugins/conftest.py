@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug
 from tensorplug.core import fallback, kinds, plugins
-from tensorplug.core.ops.creation import fill_new
+from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.discovery import Found
 from tensorplug.plugin import DeviceRuntime, Kernel, dtype_named, hookimpl

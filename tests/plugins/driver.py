@@ -369,7 +369,7 @@ def the_vault_trains_a_convolution():
     """Two convolutions and a pooling, through the ops that nn registers."""
     warnings.simplefilter("ignore")
     import tensorplug as tp
-    from tensorplug.nn.ops.convolution import convolution
+    from tensorplug.nn.ops.convolution.convolution import convolution
     from tensorplug.nn.ops.pooling import max_pool
 
     def convolved(images, weight, bias):

@@ -174,7 +174,7 @@ REFUSED = {
     ),
     "derivatives: nonsense": (
         {"derivatives": [5]},
-        r"must return what derivative\(\) made, got 5",
+        r"must return derivatives, got 5",
     ),
     "derivatives: unknown op": ({"derivatives": [derivative("ad")]}, "unknown op: no op 'ad'"),
     "derivatives: unknown argument": (

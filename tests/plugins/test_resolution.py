@@ -135,7 +135,10 @@ def test_a_kernel_stands_in_for_a_composite(registry):
     assert twice(tp.ones(1)).item() == 20
     assert twice(tp.ones(1, dtype=FLOAT64)).item() == 2
     tracked = tp.ones(1, requires_grad=True)
-    assert twice(tracked).item() == 2, "without a derivative of its own the body is recorded"
+    result = twice(tracked)
+    assert result.item() == 20, "a kernel serves training, too"
+    result.backward()
+    assert tracked.grad.item() == 2, "without a derivative of its own the body is differentiated"
     registry.unregister("fused")
     assert twice(tp.ones(1)).item() == 2
 

@@ -61,7 +61,9 @@ def version() -> str:
         (HERE / name).read_text("utf-8")
         for name in ("device.h", "driver.h", "export.h", "compiler.py")
     ]
-    done = subprocess.run([_compiler(), "--version"], capture_output=True, text=True, check=True)
+    # The compiler's macros tell its version, and the instructions of this processor.
+    command = [_compiler(), *_OPTIONS, "-E", "-dM", "-x", "c++", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return hashlib.sha256("".join([*parts, done.stdout]).encode()).hexdigest()[:16]
 
 

@@ -8,7 +8,7 @@ cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
 from tensorplug_cpu_cython import pooling_max  # noqa: E402
-from tensorplug_cpu_numpy.kernels import networks as reference  # noqa: E402
+from tensorplug_cpu_numpy.kernels import pooling as reference  # noqa: E402
 
 CASES = [
     ((2, 3, 9), (3,), (2,), (1,), (1,), False),

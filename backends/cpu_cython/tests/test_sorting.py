@@ -49,7 +49,7 @@ def test_sort(length, dtype, descending):
         values, found = sorting.sort(array, dim, descending)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(values, np.take_along_axis(array, expected, dim))
-        np.testing.assert_array_equal(sorting.order(array, dim, descending, None), expected)
+        np.testing.assert_array_equal(sorting.argsort(array, dim, descending, None), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.float64])

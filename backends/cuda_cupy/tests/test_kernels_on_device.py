@@ -216,7 +216,7 @@ def random_dropout(p):
 
 OPTIONS = {
     "elu": (0.7, 1.1, 2.0), "hardsigmoid": (), "hardswish": (), "hardtanh": (-1.0, 1.5), "leaky_relu": (0.1,),
-    "log_sigmoid": (), "mish": (), "softplus": (2.0, 3.0), "threshold": (0.5, 7.0),
+    "logsigmoid": (), "mish": (), "softplus": (2.0, 3.0), "threshold": (0.5, 7.0),
 }  # fmt: skip
 
 
@@ -239,14 +239,14 @@ def slope(name):
 
 def gelu(approximate):
     def both(x, g):
-        return ops.gelu(x, approximate), ops.gelu_gradient(g, x, approximate), ops.silu(x)
+        return ops.gelu(x, approximate), ops.gelu_backward(g, x, approximate), ops.silu(x)
 
     return both, lambda: (randoms(5, 100) * 3, randoms(5, 100, seed=1))
 
 
 CASES = {
     **{name: activation(name) for name in activation_kernels.FUNCTIONS},
-    **{name: slope(name) for name in (*activation_kernels.GRADIENTS, "silu_gradient")},
+    **{name: slope(name) for name in (*activation_kernels.GRADIENTS, "silu_backward")},
     **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
     **{f"softmax_{i}": soft(*case) for i, case in enumerate(
         [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.signal_windows import *
+from tensorplug.core.ops.creation.windows_namespace import *

@@ -83,16 +83,10 @@ cdef object run(object input, int dim, Py_ssize_t k, bint top, bint descending, 
     return values, places
 
 
-def order(input, int dim, bint descending, fallback):
+def argsort(input, int dim, bint descending, fallback):
     """Return the indices that sort along `dim`."""
     found = run(input, dim, 0, False, descending, False)
     return fallback(input, dim, descending) if found is None else found[1]
-
-
-def top_indices(input, Py_ssize_t k, int dim, bint largest, fallback):
-    """Return where the best along `dim` are, best first."""
-    found = run(input, dim, k, True, largest, False)
-    return fallback(input, k, dim, largest) if found is None else found[1]
 
 
 def sort(input, int dim, bint descending):

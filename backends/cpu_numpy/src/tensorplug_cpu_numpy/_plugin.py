@@ -9,27 +9,27 @@ import numpy as np
 from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import indexing, linalg, ordering, repairs, special
+from .kernels import arithmetic, cumulative, indexing, linalg, shape, sorting, special
 from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
 
 
 def _of_networks() -> Iterable[Kernel]:
-    from .kernels import convolution, networks
+    from .kernels import convolution, embedding, linear, losses, normalization, pooling
 
     table = KernelTable("cpu")
     namespace = ArrayNamespace(np, "cpu", NATIVES)
-    convolution.build(namespace, table)
-    networks.build(namespace, table)
+    for family in (convolution, linear, pooling, normalization, losses):
+        family.build(namespace, table)
+    embedding.build(table)
     return table
 
 
 def _of_optimizers() -> Iterable[Kernel]:
-    from .kernels import more_optimizers, optimizers
+    from .kernels import optimizers
 
     table = KernelTable("cpu")
     optimizers.build(table)
-    more_optimizers.build(table)
     return table
 
 
@@ -48,10 +48,8 @@ class NumpyPlugin:
         """Return the kernels."""
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
-        indexing.build(table)
-        repairs.build(table)
-        linalg.build(table)
-        ordering.build(table)
+        for family in (arithmetic, cumulative, indexing, linalg, shape, sorting):
+            family.build(table)
         special.build(namespace, table)
         return [
             *attributed(table.settled()),

@@ -1,6 +1,6 @@
 #include "onednn.h"
 
-#include <dnnl.h>
+#include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,13 +12,16 @@ from .. import pointwise
 from .._dtypes import FLOATS
 from ..pointwise_fused import Fused
 
-_PLAIN = ("silu", "log_sigmoid", "mish", "hardsigmoid", "hardswish")
+_PLAIN = ("silu", "logsigmoid", "mish", "hardsigmoid", "hardswish")
 _WITH_NUMBERS = ("leaky_relu", "elu", "softplus", "hardtanh", "threshold")
+
+# The loops that are not named as the ops that they serve.
+_LOOPS = {"logsigmoid": "log_sigmoid"}
 
 #: The loops that serve nn's ops.
 NAMES = frozenset(
     [
-        *_PLAIN,
+        *[_LOOPS.get(name, name) for name in _PLAIN],
         *_WITH_NUMBERS,
         "gelu",
         "gelu_tanh",
@@ -30,7 +33,7 @@ NAMES = frozenset(
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in _PLAIN:
-        table.add(name, pointwise.Unary(name).call, dtypes=FLOATS, out=True)
+        table.add(name, pointwise.Unary(_LOOPS.get(name, name)).call, dtypes=FLOATS, out=True)
     for name in _WITH_NUMBERS:
         table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
     forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
@@ -40,26 +43,26 @@ def build(table: KernelTable) -> None:
         "tanh": pointwise.Binary("gelu_tanh_gradient").call,
     }
     table.add(
-        "gelu_gradient", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
+        "gelu_backward", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
     )
-    for name in ("silu", "log_sigmoid", "hardsigmoid", "hardswish"):
-        gradient = f"{name}_gradient"
-        table.add(gradient, pointwise.Binary(gradient).call, dtypes=FLOATS)
+    for name in ("silu", "logsigmoid", "hardsigmoid", "hardswish"):
+        loop = f"{_LOOPS.get(name, name)}_gradient"
+        table.add(f"{name}_backward", pointwise.Binary(loop).call, dtypes=FLOATS)
     for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
-        gradient = f"{name}_gradient"
-        table.add(gradient, _slope_with_numbers(gradient), dtypes=FLOATS)
+        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_gradient"), dtypes=FLOATS)
 
-    for name in ("softshrink", "hardshrink", "shrink_gradient"):
+    for name in ("softshrink", "hardshrink"):
         table.add(name, _shrinking(name), dtypes=FLOATS)
+    table.add("hardshrink_backward", _shrinking("shrink_gradient"), dtypes=FLOATS)
 
     gated, slope = Fused("gated").call, Fused("gated_gradient").call
 
     @table.kernel(dtypes=FLOATS)
-    def gated_halves(input: Any, dim: int) -> Any:
+    def glu(input: Any, dim: int) -> Any:
         return gated(_halves(input, dim))
 
     @table.kernel(dtypes=FLOATS)
-    def gated_halves_gradient(g: Any, input: Any, dim: int) -> Any:
+    def glu_backward(g: Any, input: Any, dim: int) -> Any:
         result = np.empty(input.shape, input.dtype)
         to_input, to_gate = _halves(result, dim)
         values, gates = _halves(input, dim)

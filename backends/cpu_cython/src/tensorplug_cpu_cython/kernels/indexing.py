@@ -28,7 +28,7 @@ def build(table: KernelTable) -> None:
 
 
 def _build_gather(table: KernelTable) -> None:
-    shared = {op: below(op) for op in ("gather", "scatter", "_scatter_add", "scatter_reduce")}
+    shared = {op: below(op) for op in ("gather", "scatter", "scatter_add", "scatter_reduce")}
 
     @table.kernel(dtypes=ALL_DTYPES)
     def gather(input: Any, dim: int, index: Any) -> Any:
@@ -43,7 +43,7 @@ def _build_gather(table: KernelTable) -> None:
 
     def scatter_add(input: Any, dim: int, index: Any, src: Any, out: Any = None) -> Any:
         return indexing_gather.combine(
-            input, dim, index, src, indexing_gather.ADD, shared["_scatter_add"], out
+            input, dim, index, src, indexing_gather.ADD, shared["scatter_add"], out
         )
 
     def scatter_reduce(
@@ -64,15 +64,15 @@ def _build_gather(table: KernelTable) -> None:
         return indexing_gather.combine(input, dim, index, src, way, fallback, out)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
-    table.add("_scatter_add", scatter_add, dtypes=SUMMED, out=True)
+    table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
     table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
 
     @table.kernel(dtypes=SUMMED)
-    def _gathered_sum(g: Any, shape: Shape, dim: int, index: Any) -> Any:
+    def gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
         return indexing_gather.gathered_sum(g, tuple(shape), dim, index, added)
 
     def added(g: Any, shape: Shape, dim: int, index: Any) -> Any:
-        return shared["_scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
+        return shared["scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def place(input: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
@@ -94,25 +94,29 @@ def _build_index(table: KernelTable) -> None:
     table.add("index_put", index_put, dtypes=ALL_DTYPES, out=True)
 
     @table.kernel(dtypes=SUMMED)
-    def _indexed_sum(g: Any, shape: Shape, indices: list[Any]) -> Any:
+    def index_backward(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return indexing.indexed_sum(g, tuple(shape), indices, put)
 
     def put(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return shared["index_put"](np.zeros(shape, g.dtype), indices, g, True)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _slices(input: Any, dim: int, index: Any) -> Any:
+    def index_select(input: Any, dim: int, index: Any) -> Any:
         return indexing.slices(input, dim, index, taken)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _put_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
-        return indexing.put_slices(input, dim, index, source, accumulate, put_at)
+    def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return indexing.put_slices(input, dim, index, source, True, put_at)
 
-    def _write_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return indexing.put_slices(input, dim, index, source, False, put_at)
+
+    def index_write(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
         indexing.write_slices(input, dim, index, source, accumulate, put_into)
 
-    table.add("_write_slices", _write_slices, dtypes=ALL_DTYPES)
-    table.add("_chosen", indexing.chosen, dtypes=ALL_DTYPES)
+    table.add("index_write", index_write, dtypes=ALL_DTYPES)
+    table.add("masked_select", indexing.chosen, dtypes=ALL_DTYPES)
 
     def put_into(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
         shared["index_put"](input, _key(input, dim, index), source, accumulate, input)

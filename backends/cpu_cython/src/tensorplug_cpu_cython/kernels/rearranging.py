@@ -13,7 +13,7 @@ _BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("_roll", copying.roll, dtypes=ALL_DTYPES)
+    table.add("roll", copying.roll, dtypes=ALL_DTYPES)
 
     @table.kernel()
     def flip(input: Any, dims: Shape) -> Any:

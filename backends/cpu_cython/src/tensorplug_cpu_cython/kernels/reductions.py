@@ -28,20 +28,20 @@ def build(table: KernelTable) -> None:
     dtypes = [NUMBERED[number] for number in reductions.index_types()]
     for kind, op in enumerate(("argmax", "argmin")):
         table.add(op, reductions.ArgExtreme(kind, below(op)).call, dtypes=dtypes)
-        along = "_max_along" if op == "argmax" else "_min_along"
+        along = "max" if op == "argmax" else "min"
         table.add(along, reductions.Extreme(kind, below(op)).call, dtypes=dtypes)
     least = reductions.Reduction(reductions.MIN, below("amin"))
     most = reductions.Reduction(reductions.MAX, below("amax"))
     dtypes = [NUMBERED[number] for number in reductions.types_of(reductions.MIN)]
-    table.add("_aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
+    table.add("aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
     for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
         kernel = reductions.Reduction(kind, below(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)
     table.add(
-        "_count_nonzero",
+        "count_nonzero",
         reductions.Reduction(reductions.FILLED, of_truth=True).count,
         dtypes=NUMBERED,
     )
-    table.add("_nansum", reductions.Reduction(reductions.NANSUM, below("sum")).call, dtypes=FLOATS)
+    table.add("nansum", reductions.Reduction(reductions.NANSUM, below("sum")).call, dtypes=FLOATS)
     wide = [dtype for dtype in FLOATS if dtype.itemsize > 2]
-    table.add("_nanmean", reductions.NanMean(below("sum")).call, dtypes=wide)
+    table.add("nanmean", reductions.NanMean(below("sum")).call, dtypes=wide)

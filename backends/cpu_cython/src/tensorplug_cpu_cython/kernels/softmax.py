@@ -10,5 +10,7 @@ from .._dtypes import FLOATS
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for op in ("softmax", "log_softmax", "softmax_gradient", "log_softmax_gradient", "logsumexp"):
-        table.add(f"_{op}", getattr(softmax, op), dtypes=FLOATS)
+    for op in ("softmax", "log_softmax", "logsumexp"):
+        table.add(op, getattr(softmax, op), dtypes=FLOATS)
+    for op in ("softmax", "log_softmax"):
+        table.add(f"{op}_backward", getattr(softmax, f"{op}_gradient"), dtypes=FLOATS)

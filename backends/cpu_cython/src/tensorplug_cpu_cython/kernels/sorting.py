@@ -13,22 +13,25 @@ from ..below import below
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    order, top_indices = below("_order"), below("_top_places")
+    argsort_below = below("argsort")
 
     @table.kernel(dtypes=NUMBERED)
-    def _order(input: Any, dim: int, descending: bool) -> Any:
-        return sorting.order(input, dim, descending, order)
+    def argsort(input: Any, dim: int, descending: bool) -> Any:
+        return sorting.argsort(input, dim, descending, argsort_below)
 
     @table.kernel(dtypes=NUMBERED)
-    def _top_places(input: Any, k: int, dim: int, largest: bool) -> Any:
-        return sorting.top_indices(input, k, dim, largest, top_indices)
+    def median(input: Any, dim: int, keepdim: bool) -> Any:
+        return sorting_select.median(input, dim, keepdim, False)
 
-    table.add("_sort", sorting.sort, dtypes=NUMBERED)
-    table.add("_topk", sorting.top, dtypes=NUMBERED)
-    table.add("_kth_along", sorting_select.kth, dtypes=NUMBERED)
-    table.add("_median_along", sorting_select.median, dtypes=NUMBERED)
-    table.add("_median_of_all", sorting_select.median_of_all, dtypes=NUMBERED)
+    @table.kernel(dtypes=NUMBERED)
+    def nanmedian(input: Any, dim: int, keepdim: bool) -> Any:
+        return sorting_select.median(input, dim, keepdim, True)
+
+    table.add("sort", sorting.sort, dtypes=NUMBERED)
+    table.add("topk", sorting.top, dtypes=NUMBERED)
+    table.add("kthvalue", sorting_select.kth, dtypes=NUMBERED)
+    table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
     floats = [d for d in FLOATS if d.itemsize > 2]
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
-    table.add("_mode_along", sorting_select.mode, dtypes=[*floats, *whole])
-    table.add("_among", sorting_select.among, dtypes=[*floats, *whole])
+    table.add("mode", sorting_select.mode, dtypes=[*floats, *whole])
+    table.add("isin", sorting_select.among, dtypes=[*floats, *whole])

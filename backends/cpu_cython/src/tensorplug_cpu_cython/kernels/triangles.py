@@ -13,9 +13,9 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _tril(input: Any, diagonal: int) -> Any:
+    def tril(input: Any, diagonal: int) -> Any:
         return copying.triangle(input, diagonal, False)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _triu(input: Any, diagonal: int) -> Any:
+    def triu(input: Any, diagonal: int) -> Any:
         return copying.triangle(input, diagonal, True)

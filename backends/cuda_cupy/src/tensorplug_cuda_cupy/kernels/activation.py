@@ -20,24 +20,24 @@ FUNCTIONS = (
     "hardswish",
     "hardtanh",
     "leaky_relu",
-    "log_sigmoid",
+    "logsigmoid",
     "mish",
     "softplus",
     "threshold",
 )
 GRADIENTS = (
-    "elu_gradient",
-    "hardswish_gradient",
-    "hardtanh_gradient",
-    "leaky_relu_gradient",
-    "log_sigmoid_gradient",
-    "softplus_gradient",
+    "elu_backward",
+    "hardswish_backward",
+    "hardtanh_backward",
+    "leaky_relu_backward",
+    "logsigmoid_backward",
+    "softplus_backward",
 )
 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (gelu, gelu_gradient, silu, silu_gradient):
+    for function in (gelu, gelu_backward, silu, silu_backward):
         table.add(function.__name__, function, dtypes=FLOATS)
     for name in FUNCTIONS:
         table.add(name, activation(name), dtypes=FLOATS)
@@ -50,9 +50,9 @@ def gelu(input: Any, approximate: str) -> Any:
     return _pointwise("gelu", (input,), np.int32(approximate == "tanh"))
 
 
-def gelu_gradient(g: Any, input: Any, approximate: str) -> Any:
+def gelu_backward(g: Any, input: Any, approximate: str) -> Any:
     """Return `g` times the derivative of :func:`gelu`."""
-    return _pointwise("gelu_gradient", (g, input), np.int32(approximate == "tanh"))
+    return _pointwise("gelu_backward", (g, input), np.int32(approximate == "tanh"))
 
 
 def silu(input: Any) -> Any:
@@ -60,9 +60,9 @@ def silu(input: Any) -> Any:
     return _pointwise("silu", (input,))
 
 
-def silu_gradient(g: Any, input: Any) -> Any:
+def silu_backward(g: Any, input: Any) -> Any:
     """Return `g` times the derivative of :func:`silu`."""
-    return _pointwise("silu_gradient", (g, input))
+    return _pointwise("silu_backward", (g, input))
 
 
 def activation(name: str) -> Callable[..., Any]:

@@ -16,8 +16,8 @@ from ..dtypes import name_of
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    for function in (softmax, log_softmax, softmax_gradient, log_softmax_gradient):
-        table.add(f"_{function.__name__}", function, dtypes=FLOATS, priority=1)
+    for function in (softmax, log_softmax, softmax_backward, log_softmax_backward):
+        table.add(function.__name__, function, dtypes=FLOATS, priority=1)
 
 
 def softmax(input: Any, dim: int) -> Any:
@@ -30,12 +30,12 @@ def log_softmax(input: Any, dim: int) -> Any:
     return _launched("softmax", (input,), dim, True)
 
 
-def softmax_gradient(g: Any, result: Any, dim: int) -> Any:
+def softmax_backward(g: Any, result: Any, dim: int) -> Any:
     """Return the gradient of softmax's input."""
     return _launched("softmax_gradient", (g, result), dim, False)
 
 
-def log_softmax_gradient(g: Any, result: Any, dim: int) -> Any:
+def log_softmax_backward(g: Any, result: Any, dim: int) -> Any:
     """Return the gradient of log_softmax's input."""
     return _launched("softmax_gradient", (g, result), dim, True)
 

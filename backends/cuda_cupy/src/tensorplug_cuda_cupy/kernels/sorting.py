@@ -6,19 +6,19 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
+from .._cupy import cp
+
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    sorting = {kernel.dtypes: kernel.function for kernel in table.kernels if kernel.op == "_order"}
+    sorting = {kernel.dtypes: kernel.function for kernel in table.kernels if kernel.op == "argsort"}
     for dtypes, argsort in sorting.items():
-        table.add("_top_places", _top_indices(argsort), dtypes=dtypes, priority=1)
+        table.add("topk", _topk(argsort), dtypes=dtypes, priority=1)
 
 
-def _top_indices(argsort: Any) -> Any:
-    def top_indices(input: Any, k: int, dim: int, largest: bool) -> Any:
-        found = argsort(input, dim, largest)
-        if not input.ndim:
-            return found
-        return found[(slice(None),) * dim + (slice(0, k),)]
+def _topk(argsort: Any) -> Any:
+    def topk(input: Any, k: int, dim: int, largest: bool) -> tuple[Any, Any]:
+        found = argsort(input, dim, largest)[(slice(None),) * dim + (slice(0, k),)]
+        return cp.take_along_axis(input, found, dim), found
 
-    return top_indices
+    return topk

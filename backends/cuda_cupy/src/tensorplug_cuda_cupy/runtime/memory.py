@@ -18,7 +18,7 @@ class DeviceMemory:
     """Allocates from CuPy's default pool and keeps the peaks that CuPy does not.
 
     The pool keeps blocks apart by the stream on which they were allocated, so memory that is freed is used
-    again on its own stream only; :class:`~tensorplug_cuda_cupy.runtime.stream_uses.Uses` knows of other streams' uses.
+    again on its own stream only; :mod:`.stream_uses` knows of the uses of other streams.
     """
 
     def __init__(self) -> None:

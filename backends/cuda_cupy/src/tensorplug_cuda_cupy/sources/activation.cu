@@ -12,7 +12,7 @@ extern "C" __global__ void gelu(const T* input, T* output, Long count, int by_ta
     }
 }
 
-extern "C" __global__ void gelu_gradient(
+extern "C" __global__ void gelu_backward(
     const T* gradient, const T* input, T* output, Long count, int by_tanh) {
     for (Long i = global_thread(); i < count; i += all_threads()) {
         A x = load(input[i]), slope;
@@ -37,7 +37,7 @@ extern "C" __global__ void silu(const T* input, T* output, Long count) {
     }
 }
 
-extern "C" __global__ void silu_gradient(
+extern "C" __global__ void silu_backward(
     const T* gradient, const T* input, T* output, Long count) {
     for (Long i = global_thread(); i < count; i += all_threads()) {
         A x = load(input[i]);
@@ -73,17 +73,17 @@ __device__ inline A cut(A x, A low, A high) { return x < low ? low : x > high ? 
 __device__ inline A log_of_one_and_exp(A x) { return x > (A)20 ? x : log1p(exp(x)); }
 
 ACTIVATION(leaky_relu, x > 0 ? x : x * a)
-GRADIENT(leaky_relu_gradient, x > 0 ? g : g * a)
+GRADIENT(leaky_relu_backward, x > 0 ? g : g * a)
 ACTIVATION(elu, x > 0 ? x * b : expm1(x * c) * (a * b))
-GRADIENT(elu_gradient, x > 0 ? g * b : g * (exp(x * c) * (a * b * c)))
+GRADIENT(elu_backward, x > 0 ? g * b : g * (exp(x * c) * (a * b * c)))
 ACTIVATION(softplus, x * a > b ? x : log1p(exp(x * a)) / a)
-GRADIENT(softplus_gradient, x * a > b ? g : g / ((A)1 + exp(-x * a)))
-ACTIVATION(log_sigmoid, (x < 0 ? x : x != x ? x : (A)0) - log1p(exp(-fabs(x))))
-GRADIENT(log_sigmoid_gradient, g / ((A)1 + exp(x)))
+GRADIENT(softplus_backward, x * a > b ? g : g / ((A)1 + exp(-x * a)))
+ACTIVATION(logsigmoid, (x < 0 ? x : x != x ? x : (A)0) - log1p(exp(-fabs(x))))
+GRADIENT(logsigmoid_backward, g / ((A)1 + exp(x)))
 ACTIVATION(mish, x * tanh(log_of_one_and_exp(x)))
 ACTIVATION(hardtanh, cut(x, a, b))
-GRADIENT(hardtanh_gradient, x > a && x < b ? g : (A)0)
+GRADIENT(hardtanh_backward, x > a && x < b ? g : (A)0)
 ACTIVATION(hardsigmoid, cut(x + 3, 0, 6) / 6)
 ACTIVATION(hardswish, x * cut(x + 3, 0, 6) / 6)
-GRADIENT(hardswish_gradient, x <= -3 ? (A)0 : x < 3 ? g * (x / 3 + (A)0.5) : g)
+GRADIENT(hardswish_backward, x <= -3 ? (A)0 : x < 3 ? g * (x / 3 + (A)0.5) : g)
 ACTIVATION(threshold, x <= a ? b : x)

@@ -494,7 +494,7 @@ def _places(runtime: OpenCLRuntime, table: KernelTable) -> None:
             return on_host(input, dim, index, src, reduce)
         return scatter(input, dim, index, src)
 
-    @table.kernel("_scatter_add", dtypes=NUMBERS)
+    @table.kernel("scatter_add", dtypes=NUMBERS)
     def scatter_add(
         input: OpenCLArray, dim: int, index: OpenCLArray, src: OpenCLArray
     ) -> OpenCLArray:

@@ -23,6 +23,7 @@ from tensorplug.plugin import (
 )
 
 from .arrays import NATIVES, OpenCLArray, packed, place_of
+from .presence import usable_devices
 
 GROUP = 64
 
@@ -89,7 +90,7 @@ class Device:
 
 
 class OpenCLRuntime(DeviceRuntime):
-    """Every OpenCL device of every platform that is installed."""
+    """Every OpenCL device that can be used, of every platform that is installed."""
 
     type = "opencl"
     array_type = OpenCLArray
@@ -104,16 +105,7 @@ class OpenCLRuntime(DeviceRuntime):
     @cached_property
     def _found(self) -> tuple[list[Any], str | None]:
         """The devices, or why there is none."""
-        try:
-            import pyopencl as cl
-        except ImportError as error:
-            return [], f"pyopencl cannot be imported ({error}); pip install pyopencl"
-        try:
-            devices = [device for p in cl.get_platforms() for device in p.get_devices()]
-        except cl.Error as error:
-            return [], f"no OpenCL platform ({error}); pip install 'tensorplug-opencl[pocl]'"
-        able = [device for device in devices if "cl_khr_fp64" in device.extensions.split()]
-        return able, None if able else "no OpenCL device with double precision"
+        return usable_devices()
 
     def at(self, index: int) -> Device:
         """Return a device, opened when it is first used."""
@@ -128,7 +120,7 @@ class OpenCLRuntime(DeviceRuntime):
     # --- presence ---
 
     def unavailable_reason(self) -> str | None:
-        """Return what is missing: the package, a platform, a device."""
+        """Return what is missing: the package, a platform, a device that compiles programs."""
         return self._found[1]
 
     def device_count(self) -> int:

@@ -1,0 +1,152 @@
+"""Quotients and remainders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
+from ...operators import Spec, composite, handle, primitive
+from ..rules import check_tensor, elementwise
+from .pointwise import sub
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = [
+    "div",
+    "divide",
+    "floor_divide",
+    "fmod",
+    "reciprocal",
+    "remainder",
+    "true_divide",
+]
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def true_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return the exact quotient ``input / other``; integers are divided in the default dtype.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.true_divide(tp.tensor([3, 4]), 2)
+    tensor([1.5000, 2.0000])
+    """
+    return elementwise("div", input, other, floating=True)
+
+
+_TRUNC = handle("trunc")
+
+
+@composite(inplace=True, aliases=("divide",))
+def div(
+    input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None
+) -> Tensor:
+    """Return ``input / other``, rounded if asked for.
+
+    Parameters
+    ----------
+    input, other : Tensor or number
+        Broadcast against each other and promoted to one dtype.
+    rounding_mode : {None, "trunc", "floor"}
+        None gives the exact quotient, of integers in the default dtype; "trunc" rounds towards zero
+        as C does, "floor" down as Python's ``//`` does, and both keep an integer dtype.
+
+    Raises
+    ------
+    RuntimeError
+        For another rounding mode; "ZeroDivisionError" if an integer is divided by zero and rounded.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a = tp.tensor([-7, 7])
+    >>> tp.div(a, 2), tp.div(a, 2, rounding_mode="trunc"), tp.div(a, 2, rounding_mode="floor")
+    (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
+    """
+    if rounding_mode is None:
+        return true_divide(input, other)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"{rounding_mode!r}"
+        )
+    if result_dtype((input, other)).category >= FLOATING:
+        return _TRUNC.call(true_divide(input, other))
+    dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
+    # What fmod leaves of the dividend is a multiple of the divisor.
+    return floor_divide(sub(dividend, fmod(dividend, divisor)), divisor)
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return the quotient rounded down, as Python's ``//``.
+
+    Raises
+    ------
+    RuntimeError
+        "ZeroDivisionError" if an integer is divided by zero; floating point gives inf or nan.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.floor_divide(tp.tensor([-7, 7]), 2)
+    tensor([-4,  3])
+    """
+    return elementwise("floor_divide", input, other, without=(BOOL, COMPLEX))
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def remainder(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return the remainder of floor division, which has the sign of `other`, as Python's ``%``.
+
+    Raises
+    ------
+    RuntimeError
+        "ZeroDivisionError" if an integer is divided by zero; floating-point numbers give nan.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.remainder(tp.tensor([-3.0, 3.0]), 2)
+    tensor([1., 1.])
+    """
+    return elementwise("remainder", input, other, without=(BOOL, COMPLEX))
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def fmod(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return the remainder of truncated division, which has the sign of `input`, as C's ``fmod``.
+
+    Raises
+    ------
+    RuntimeError
+        "ZeroDivisionError" if an integer is divided by zero; floating-point numbers give nan.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.fmod(tp.tensor([-3.0, 3.0]), 2)
+    tensor([-1.,  1.])
+    """
+    return elementwise("fmod", input, other, without=(BOOL, COMPLEX))
+
+
+@composite(inplace=True)
+def reciprocal(input: Tensor) -> Tensor:
+    """Return one divided by each element.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.reciprocal(tp.tensor([2.0, 4.0]))
+    tensor([0.5000, 0.2500])
+    """
+    check_tensor(input, "reciprocal")
+    return true_divide(1, input)
+
+
+divide = div

@@ -1,0 +1,273 @@
+"""Pointwise arithmetic: sums, products, signs, absolute values and conjugates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...operators import Spec, composite, handle, primitive
+from ...tensor_base import TensorBase
+from ..rules import cast, check_tensor, elementwise
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "conj",
+    "conj_physical",
+    "mul",
+    "multiply",
+    "neg",
+    "negative",
+    "positive",
+    "rsub",
+    "sgn",
+    "sign",
+    "sub",
+    "subtract",
+]
+
+
+@primitive("input, other", pointwise=True, inplace=True)
+def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
+    """Return ``input + alpha * other``.
+
+    Parameters
+    ----------
+    input, other : Tensor or number
+        Broadcast against each other and promoted to one dtype.
+    alpha : number
+        Multiplies `other`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
+    tensor([2., 3.])
+    """
+    return elementwise("add", input, _scaled("add", input, other, alpha))
+
+
+@primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
+def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
+    """Return ``input - alpha * other``.
+
+    Raises
+    ------
+    RuntimeError
+        If an operand is a bool tensor: use ``^`` or ``logical_xor``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sub(tp.tensor([3.0]), 1)
+    tensor([2.])
+    """
+    for operand in (input, other):
+        if isinstance(operand, TensorBase) and operand._kind.dtype.category == BOOL:
+            raise RuntimeError(
+                "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
+                "the `^` or `logical_xor()` operator instead"
+            )
+    return elementwise("sub", input, _scaled("sub", input, other, alpha))
+
+
+@composite(method=False, elementwise=True)
+def _add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
+    """Return ``input + alpha * other`` of two tensors of one dtype and shape."""
+    return add(input, mul(other, alpha))
+
+
+add.op.scaled = sub.op.scaled = _add_scaled.op  # type: ignore[attr-defined]
+sub.op.scaled_sign = -1  # type: ignore[attr-defined]
+
+
+def _scaled(
+    name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
+) -> Tensor | Number:
+    if alpha == 1 and not isinstance(alpha, bool):
+        return other
+    compute = result_dtype((input, other))
+    if isinstance(alpha, bool) and compute.category != BOOL:
+        raise RuntimeError(
+            f"{name}(): Boolean alpha only supported for Boolean results, got {alpha}"
+        )
+    if compute.category <= INTEGER and not isinstance(alpha, int):
+        raise RuntimeError(
+            f"{name}(): For integral input tensors, argument alpha must not be a floating point "
+            f"number, got {alpha}"
+        )
+    if compute.category == BOOL:
+        alpha = bool(alpha)
+    return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
+
+
+@composite()
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """Return ``other - alpha * input``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.rsub(tp.tensor([1.0, 2.0]), 3)
+    tensor([2., 1.])
+    """
+    return sub(other, input, alpha=alpha)
+
+
+@primitive("input, other", pointwise=True, inplace=True, aliases=("multiply",))
+def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return ``input * other``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.mul(tp.tensor([[1.0], [2.0]]), tp.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    return elementwise("mul", input, other)
+
+
+@primitive("input", pointwise=True, inplace=True, aliases=("negative",))
+def neg(input: Tensor) -> Spec:
+    """Return the negative of each element.
+
+    Raises
+    ------
+    RuntimeError
+        For a bool tensor: use ``~`` or ``logical_not``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> -tp.tensor([1.0, -2.0])
+    tensor([-1.,  2.])
+    """
+    _refuse_bool(input, "neg", "Negation, the `-` operator,")
+    return elementwise("neg", input)
+
+
+def _refuse_bool(input: Tensor, name: str, what: str) -> None:
+    check_tensor(input, name)
+    if input.dtype.category == BOOL:
+        raise RuntimeError(
+            f"{name}(): {what} on a bool tensor is not supported. If you are trying to invert a "
+            "mask, use the `~` or `logical_not()` operator instead"
+        )
+
+
+@composite()
+def positive(input: Tensor) -> Tensor:
+    """Return `input`.
+
+    Raises
+    ------
+    RuntimeError
+        For a bool tensor.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.positive(tp.tensor([1.0, -2.0]))
+    tensor([ 1., -2.])
+    """
+    _refuse_bool(input, "positive", "The `+` operator,")
+    return input
+
+
+@primitive("input", pointwise=True, inplace=True, aliases=("absolute",))
+def abs(input: Tensor) -> Spec:
+    """Return the absolute value of each element, of a complex one its magnitude as a real number.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.abs(tp.tensor([-1.0, 2.0])), tp.abs(tp.tensor([3 + 4j]))
+    (tensor([1., 2.]), tensor([5.]))
+    """
+    check_tensor(input, "abs")
+    return elementwise("abs", input, result=input.dtype.to_real(), without=(BOOL,))
+
+
+@primitive("input", pointwise=True, inplace=True)
+def sign(input: Tensor) -> Spec:
+    """Return -1, 0 or 1, as the element is negative, zero (or nan) or positive.
+
+    Raises
+    ------
+    NotImplementedError
+        For complex numbers: use ``sgn``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sign(tp.tensor([-3.0, 0.0, 7.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    check_tensor(input, "sign")
+    if input.dtype.category == COMPLEX:
+        raise NotImplementedError(
+            "sign(): is not intended to support complex numbers; use sgn instead"
+        )
+    return elementwise("sign", input)
+
+
+@composite(inplace=True)
+def sgn(input: Tensor) -> Tensor:
+    """Return the sign of each element, of a complex one the number of magnitude 1 at its angle.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sgn(tp.tensor([3 + 4j, 0j]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
+    check_tensor(input, "sgn")
+    if input.dtype.category != COMPLEX:
+        return sign(input)
+    magnitude = abs(input)
+    zero = _EQ.call(magnitude, 0)
+    return _CHOOSE.call(zero, 0, _DIVIDE.call(input, _CHOOSE.call(zero, 1, magnitude)))
+
+
+_CHOOSE = handle("choose")
+_DIVIDE = handle("true_divide")
+_EQ = handle("eq")
+
+
+@primitive("input", pointwise=True, inplace=True)
+def conj_physical(input: Tensor) -> Spec:
+    """Return a new tensor with the complex conjugate of each element.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.conj_physical(tp.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    check_tensor(input, "conj_physical")
+    return elementwise("conj_physical", input)
+
+
+@composite()
+def conj(input: Tensor) -> Tensor:
+    """Return the complex conjugate of each element; a real tensor is returned as it is.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.conj(tp.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    check_tensor(input, "conj")
+    return conj_physical(input) if input._kind.dtype.category == COMPLEX else input
+
+
+absolute = abs
+multiply = mul
+negative = neg
+subtract = sub

@@ -1,0 +1,107 @@
+"""Powers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...dtypes import BOOL, FLOATING, Number, complex128, float64, int64, result_dtype
+from ...operators import Spec, composite, primitive
+from ...tensor_base import TensorBase
+from ..rules import cast, check_tensor, elementwise
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = [
+    "float_power",
+    "pow",
+    "power",
+    "square",
+]
+
+
+@primitive("input, exponent", pointwise=True, method=False)
+def power(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
+    """Return ``input ** exponent``; an integer to a negative power is 0 unless it is 1 or -1.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.power(tp.tensor([2, 1, -1]), tp.tensor([-1, -1, -1]))
+    tensor([ 0,  1, -1])
+    """
+    return elementwise("pow", input, exponent)
+
+
+@composite(inplace=True)
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return ``input ** exponent``.
+
+    Parameters
+    ----------
+    input, exponent : Tensor or number
+        At least one tensor; broadcast against each other and promoted to one dtype.
+
+    Raises
+    ------
+    RuntimeError
+        If an integer tensor is raised to a negative integer: convert it to a floating-point dtype.
+
+    Notes
+    -----
+    Where both are tensors of integers, a negative power gives 0, except of 1 and -1.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.pow(tp.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    >>> tp.pow(2, tp.tensor([1.0, 2.0, 3.0]))
+    tensor([2., 4., 8.])
+    """
+    if isinstance(input, TensorBase) and not isinstance(exponent, TensorBase):
+        category = input._kind.dtype.category
+        if category >= FLOATING:
+            if exponent == 2 and not isinstance(exponent, complex):
+                return square(input)
+        elif isinstance(exponent, int) and exponent < 0:
+            raise RuntimeError(
+                f"pow(): Integers to negative integer powers are not allowed, got a tensor of "
+                f"{input.dtype.name} and exponent {exponent}; convert it to a floating-point dtype"
+            )
+    return power(input, exponent)
+
+
+@primitive("input", pointwise=True, inplace=True)
+def square(input: Tensor) -> Spec:
+    """Return the square of each element.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.square(tp.tensor([-1.0, 3.0]))
+    tensor([1., 9.])
+    """
+    check_tensor(input, "square")
+    compute = input.dtype if input.dtype.category != BOOL else int64
+    return elementwise("square", input, compute=compute)
+
+
+@composite(inplace=True)
+def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return ``input ** exponent`` in float64, or in complex128 if either is complex.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.float_power(tp.tensor([2, 3]), 2).dtype
+    tensorplug.float64
+    """
+    compute = complex128 if result_dtype((input, exponent)).is_complex else float64
+    if isinstance(input, TensorBase):
+        input = cast(input, compute)
+    if isinstance(exponent, TensorBase):
+        exponent = cast(exponent, compute)
+    elif compute is complex128 and not isinstance(exponent, complex):
+        exponent = complex(exponent)
+    return power(input, exponent)

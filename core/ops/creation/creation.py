@@ -1,0 +1,346 @@
+"""Ops that make tensors from sizes and numbers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...devices import Device
+from ...dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    Number,
+    as_dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    scalar_dtype,
+)
+from ...kinds import Kind, default_device, kind_of
+from ...operators import Spec, composite, primitive
+from ...shapes import Shape, as_shape, check_sizes
+from ...tensor_base import new_tensor as wrap_array
+from ..copying import laid_out, strides_of
+from ..rules import number
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["empty", "empty_strided", "fill_new", "full", "ones", "scalar_tensor", "zeros"]
+
+
+@primitive("shape, value, dtype", method=False)
+def fill_new(shape: Shape, value: Number, dtype: DType, device: Device) -> Spec:
+    """Return a tensor whose elements are all `value`; what full, zeros and ones call.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The sizes.
+    value : number
+        Converted to `dtype`.
+    dtype, device : DType, Device
+        Of the result.
+
+    Raises
+    ------
+    RuntimeError
+        If `dtype` cannot hold `value`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.full((2,), 3)
+    tensor([3, 3])
+    """
+    return Spec((shape, fitting(value, dtype), dtype), shape, dtype, key=dtype, device=device)
+
+
+def options(dtype: Any, device: Any, default: DType | None = None) -> tuple[DType, Device]:
+    """Return the dtype and device of a creation op's keyword arguments."""
+    chosen = (default or get_default_dtype()) if dtype is None else as_dtype(dtype)
+    return chosen, default_device() if device is None else Device(device)
+
+
+def fitting(value: Number, dtype: DType) -> Number:
+    """Return `value` as a number that `dtype` holds, converted as C does.
+
+    Raises
+    ------
+    RuntimeError
+        If it is out of range. A negative integer wraps around in an unsigned dtype.
+    """
+    if isinstance(value, complex) and dtype.category != COMPLEX:
+        if value.imag and dtype.category != BOOL:
+            raise _overflow(value, dtype)
+        value = value.real or value.imag
+    if dtype.category == BOOL:
+        return bool(value)
+    if dtype.category == INTEGER:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _overflow(value, dtype)
+        whole = int(value)  # type: ignore[arg-type]
+        limit = _largest(dtype)
+        lowest = -limit - 1 if dtype.is_signed else -limit
+        if not lowest <= whole <= limit:
+            raise _overflow(value, dtype)
+        return whole if dtype.is_signed else whole % (int(limit) + 1)
+    if dtype.category == FLOATING:
+        real = float(value)  # type: ignore[arg-type]
+        if dtype.itemsize == 4 and math.isfinite(real) and abs(real) > _largest(dtype):
+            raise _overflow(value, dtype)
+        return real
+    return value
+
+
+@functools.cache
+def _largest(dtype: DType) -> float:
+    """Return the largest number of a dtype."""
+    return (iinfo(dtype) if dtype.category == INTEGER else finfo(dtype)).max
+
+
+def _overflow(value: Number, dtype: DType) -> RuntimeError:
+    return RuntimeError(
+        f"full(): value cannot be converted to type {dtype.name} without overflow, got {value!r}"
+    )
+
+
+def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
+    """Return the sizes given one by one, or as one sequence by position or keyword."""
+    if size is not None:
+        sizes = (size,)
+    elif not sizes:
+        raise TypeError(f'{name}() missing 1 required positional argument: "size"')
+    return check_sizes(as_shape(sizes, name), name)
+
+
+def made(result: Any, requires_grad: bool, pin_memory: bool = False) -> Tensor:
+    """Return a new tensor, in locked memory and made to require grad if that is asked for."""
+    if pin_memory:
+        result = result.pin_memory()
+    if requires_grad:
+        result.requires_grad_()
+    return result
+
+
+@composite(method=False)
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor of zeros.
+
+    Parameters
+    ----------
+    *sizes : int
+        The sizes, one by one or as one sequence; also by the keyword `size`.
+    dtype : DType, optional
+        By default the default dtype.
+    device : Device or str, optional
+        By default the default device.
+    requires_grad : bool
+        Whether operations on the result are recorded.
+    layout
+        Accepted for compatibility: tensors are dense.
+    pin_memory : bool
+        Whether the result is in host memory that is locked for fast copies to a device, where a loaded
+        device offers that; see :meth:`Tensor.pin_memory`.
+
+    Raises
+    ------
+    RuntimeError
+        If a size is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    chosen, where = options(dtype, device)
+    return made(
+        fill_new(sizes_of(sizes, size, "zeros"), 0, chosen, where), requires_grad, pin_memory
+    )
+
+
+@composite(method=False)
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor of ones; see :func:`zeros` for the parameters.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ones(2, dtype=tp.int64)
+    tensor([1, 1])
+    """
+    chosen, where = options(dtype, device)
+    return made(
+        fill_new(sizes_of(sizes, size, "ones"), 1, chosen, where), requires_grad, pin_memory
+    )
+
+
+@composite(method=False)
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return a tensor whose elements may hold anything; see :func:`zeros` for the parameters.
+
+    `memory_format` says in which order they lie, by default ``tp.contiguous_format``, row by row.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty(2, 3).shape
+    Size([2, 3])
+    """
+    chosen, where = options(dtype, device)
+    shape = sizes_of(sizes, size, "empty")
+    if memory_format is None:
+        return made(memory_of(shape, chosen, where), requires_grad, pin_memory)
+    kind = kind_of(where, chosen)
+    stride = strides_of(shape, memory_format, kind, "empty")
+    memory = in_strides(shape, stride, kind, lambda size: memory_of(size, chosen, where))
+    return made(memory, requires_grad, pin_memory)
+
+
+def memory_of(shape: Shape, dtype: DType, device: Device) -> Any:
+    kind = kind_of(device, dtype)
+    return wrap_array(kind.runtime.empty(shape, dtype, kind.device.index or 0), kind, shape)
+
+
+@composite(method=False)
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor whose elements are all `fill_value`.
+
+    Parameters
+    ----------
+    size : sequence of int
+        The sizes.
+    fill_value : number
+        The value; a 0-d tensor is read.
+    dtype : DType, optional
+        By default bool, int64, the default dtype or its complex one, as the number is.
+    layout, device, requires_grad, pin_memory
+        As for :func:`zeros`.
+
+    Raises
+    ------
+    RuntimeError
+        If `dtype` cannot hold the value.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.full((2, 2), 1.5)
+    tensor([[1.5000, 1.5000],
+            [1.5000, 1.5000]])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
+        )
+    value = number(fill_value, "full", "fill_value")
+    chosen, where = options(dtype, device, scalar_dtype(value))
+    return made(
+        fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad, pin_memory
+    )
+
+
+@composite(method=False)
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor of given strides (in elements) whose elements may hold anything.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    chosen, where = options(dtype, device)
+    shape = check_sizes(as_shape((size,), "empty_strided"), "empty_strided")
+    strides = as_shape((stride,), "empty_strided")
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"empty_strided(): dimensionality of sizes ({len(shape)}) must match dimensionality of "
+            f"strides ({len(strides)})"
+        )
+    if min(strides, default=0) < 0:
+        raise RuntimeError(f"empty_strided(): a stride cannot be negative, got {list(strides)}")
+    reach = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    memory = memory_of((reach if math.prod(shape) else 0,), chosen, where)
+    from ...creation import show_memory
+
+    return made(show_memory(memory, shape, strides, 0), requires_grad)
+
+
+@composite(method=False)
+def scalar_tensor(
+    s: Number,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a 0-d tensor of a number, of the default dtype unless another is named.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.scalar_tensor(3)
+    tensor(3.)
+    """
+    chosen, where = options(dtype, device)
+    return made(fill_new((), number(s, "scalar_tensor", "s"), chosen, where), requires_grad)
+
+
+def in_strides(shape: Shape, stride: Shape | None, kind: Kind, make: Callable[[Shape], Any]) -> Any:
+    """Return what `make` makes of a shape, in given strides where the device has any; None is by rows."""
+    if stride is None or "views" not in kind.runtime.capabilities:
+        return make(shape)
+    return laid_out(make((math.prod(shape),)), shape, stride)

@@ -1,0 +1,299 @@
+"""Ops that make sequences of numbers, and the identity matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ... import operators
+from ...devices import Device
+from ...dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    Number,
+    default_complex,
+    get_default_dtype,
+    int64,
+)
+from ...operators import Spec, composite, primitive
+from ..rules import number
+from .creation import fill_new, made, options
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["arange", "arange_new", "eye", "linspace", "logspace", "range"]
+
+_CAST = operators.handle("cast")
+_CAT = operators.handle("cat")
+_EQ = operators.handle("eq")
+_FLIP = operators.handle("flip")
+_POW = operators.handle("pow")
+
+
+@primitive("start, step, count, dtype", method=False)
+def arange_new(start: Number, step: Number, count: int, dtype: DType, device: Device) -> Spec:
+    """Return the numbers ``start + i * step`` for i from 0 to ``count - 1``; what arange calls.
+
+    Whole numbers are computed in int64, others in float64 where the device has it; the result is
+    then converted to `dtype`.
+    """
+    return Spec((start, step, count, dtype), (count,), dtype, key=dtype, device=device)
+
+
+def _bound(value: Any, name: str, argument: str) -> Number:
+    read = number(value, name, argument)
+    if isinstance(read, complex):
+        raise RuntimeError(f"{name}(): argument '{argument}' must be real, got {read!r}")
+    return read
+
+
+def _bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any, name: str) -> list[Number]:
+    """Return start, end and step of a call with one to three numbers, or keywords."""
+    if len(bounds) > 3:
+        raise TypeError(f"{name}() takes at most 3 numbers, got {len(bounds)}")
+    if len(bounds) == 1 and end is None:
+        bounds = (start if start is not None else 0, bounds[0])
+    named = [start, end, step]
+    for position, value in enumerate(bounds):
+        named[position] = value
+    start, end, step = named
+    if end is None:
+        raise TypeError(f'{name}() missing 1 required argument: "end"')
+    values = [0 if start is None else start, end, 1 if step is None else step]
+    return [
+        _bound(value, name, argument)
+        for value, argument in zip(values, ("start", "end", "step"), strict=True)
+    ]
+
+
+def _steps(start: Any, end: Any, step: Any, name: str) -> float:
+    """Return how many steps lie between two bounds, as a fraction."""
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"{name}(): unsupported range: {start} -> {end}")
+    if not step or not math.isfinite(step):
+        raise RuntimeError(f"{name}(): step must be nonzero and finite, got {step}")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            f"{name}(): upper bound and lower bound inconsistent with step sign: from {start} to "
+            f"{end} "
+            f"by {step}"
+        )
+    return (end - start) / step
+
+
+@composite(method=False)
+def arange(
+    *bounds: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return the numbers from `start` up to, but without, `end` in steps of `step`.
+
+    Parameters
+    ----------
+    *bounds : number
+        ``end``, or ``start, end``, or ``start, end, step``; also by keyword. Start is 0 and step 1
+        if left out.
+    dtype : DType, optional
+        By default int64 if all numbers are ints, else the default dtype.
+    layout, device, requires_grad, pin_memory
+        As for :func:`zeros`.
+
+    Raises
+    ------
+    RuntimeError
+        If the step is zero or leads away from `end`, or a bound is not finite.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if len(bounds) == 1 and start is end is step is None and type(bounds[0]) is int:
+        chosen, where = options(dtype, device, int64)
+        if chosen is int64 and bounds[0] >= 0:
+            return made(arange_new(0, 1, bounds[0], chosen, where), requires_grad)
+    first, last, by = _bounds(bounds, start, end, step, "arange")
+    whole = all(isinstance(value, int) for value in (first, last, by))
+    chosen, where = options(dtype, device, int64 if whole else None)
+    if chosen.category in (BOOL, COMPLEX):
+        raise NotImplementedError(f"arange(): not implemented for {chosen.name}")
+    steps = _steps(first, last, by, "arange")
+    if chosen.category == INTEGER and not whole:
+        first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
+        _steps(first, last, by, "arange")
+    if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
+        count = -((first - last) // by)
+    else:
+        count = math.ceil(steps)
+    return made(arange_new(first, by, count, chosen, where), requires_grad)
+
+
+@composite(method=False)
+def range(
+    *bounds: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the numbers from `start` to `end`, both included; use :func:`arange` in new code.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    if len(bounds) == 1 and end is None:
+        bounds = (0, *bounds)
+    first, last, by = _bounds(bounds, start, end, step, "range")
+    chosen, where = options(dtype, device)
+    count = math.floor(_steps(first, last, by, "range")) + 1
+    return made(arange_new(first, by, count, chosen, where), requires_grad)
+
+
+@composite(method=False)
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return `steps` evenly spaced numbers from `start` to `end`, both included.
+
+    Parameters
+    ----------
+    start, end : number
+        The bounds; 0-d tensors are read.
+    steps : int
+        How many numbers.
+    dtype : DType, optional
+        By default the default dtype, or its complex one if a bound is complex.
+    layout, device, requires_grad, pin_memory
+        As for :func:`zeros`.
+
+    Raises
+    ------
+    RuntimeError
+        If `steps` is negative.
+
+    Notes
+    -----
+    The second half is counted back from `end`, so that both bounds come out exactly.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    first, last = number(start, "linspace", "start"), number(end, "linspace", "end")
+    default = default_complex() if isinstance(first + last, complex) else None
+    chosen, where = options(dtype, device, default)
+    return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
+
+
+def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
+    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    count = steps.__index__()
+    if count < 0:
+        raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
+    if dtype.category < COMPLEX and isinstance(start + end, complex):
+        raise RuntimeError(f"{name}(): a complex range does not fit into {dtype.name}")
+    if count <= 1:
+        return fill_new((count,), start, dtype, device)
+    if dtype.category == INTEGER:
+        start, end = int(start), int(end)  # type: ignore[arg-type]
+    gap = (end - start) / (count - 1)
+    half = count // 2
+    # Adding 0.0 makes floats of ints, which are truncated to an integer dtype at the end only.
+    front = arange_new(start + 0.0, gap, half, dtype, device)
+    back = arange_new(end + 0.0, -gap, count - half, dtype, device)
+    return _CAT.call((front, _FLIP.call(back, (0,))))
+
+
+@composite(method=False)
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return `base` to the powers that :func:`linspace` gives.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    first, last = number(start, "logspace", "start"), number(end, "logspace", "end")
+    default = default_complex() if isinstance(first + last, complex) else None
+    chosen, where = options(dtype, device, default)
+    exact = chosen if chosen.category >= FLOATING else get_default_dtype()
+    powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
+    return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
+
+
+@composite(method=False)
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | type | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return an *n* by *m* (by default square) matrix with ones on the diagonal, else zeros.
+
+    Raises
+    ------
+    RuntimeError
+        If a size is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    columns = n if m is None else m
+    for size, name in ((n, "n"), (columns, "m")):
+        if isinstance(size, (bool, float)) or not hasattr(size, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
+        if size < 0:
+            raise RuntimeError(f"eye(): {name} must be greater or equal to 0, got {size}")
+    chosen, where = options(dtype, device)
+    rows = arange_new(0, 1, n, int64, where)
+    same = _EQ.call(rows.view((n, 1)), arange_new(0, 1, columns, int64, where))
+    return made(_CAST.call(same, chosen), requires_grad)

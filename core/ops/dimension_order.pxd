@@ -1,3 +1,0 @@
-from tensorplug.core.ops.rules cimport check_tensor
-from tensorplug.core.ops.shape cimport permuted
-from tensorplug.core.shapes cimport normalize_dim

@@ -1,0 +1,373 @@
+"""Reading and writing at positions: what ``tensor[key]`` is made of, and its named relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import operators
+from ...dtypes import bool_, int32, int64, uint8
+from ...execution import show
+from ...operators import Spec, composite, primitive
+from ...queries import is_tensor
+from ...shapes import Shape, broadcast_shapes, normalize_dim
+from ..copying import cast, to_device
+from ..rules import check_tensor
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["basic_index", "index", "index_put", "narrow", "place", "select"]
+
+_BASIC_INDEX = operators.handle("basic_index")
+_FILL_NEW = operators.handle("fill_new")
+_NONZERO = operators.handle("nonzero")
+
+_ALL = slice(None)
+
+
+# --- ints and slices ----------------------------------------------------------------------------
+
+
+def sliced_shape(shape: Shape, key: tuple[Any, ...]) -> Shape:
+    """Return the shape of a canonical basic key's result: nonnegative ints, slices and None."""
+    result: list[int] = []
+    dim = 0
+    for item in key:
+        if item is None:
+            result.append(1)
+            continue
+        if isinstance(item, slice):
+            result.append(len(range(*item.indices(shape[dim]))))
+        dim += 1
+    return (*result, *shape[dim:])
+
+
+@primitive("input, key", view=True, method=False)
+def basic_index(input: Tensor, key: tuple[int | slice | None, ...]) -> Spec:
+    """Return the view ``input[key]`` of a key of nonnegative ints, slices of positive step, and None.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.basic_index(tp.tensor([[1, 2], [3, 4]]), (slice(None), 1))
+    tensor([2, 4])
+    """
+    return Spec((input, key), sliced_shape(input._shape, key), input.dtype)
+
+
+@primitive("input, shape, key", method=False)
+def place(input: Tensor, shape: Shape, key: tuple[int | slice | None, ...]) -> Spec:
+    """Return zeros of `shape` that hold `input` at a basic key: the derivative of :func:`basic_index`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.place(tp.tensor([5, 6]), (2, 2), (0,))
+    tensor([[5, 6],
+            [0, 0]])
+    """
+    return Spec((input, shape, key), shape, input.dtype)
+
+
+def at(input: Any, dim: int, index: int) -> Any:
+    """Return the view of one position along a dimension; all arguments canonical."""
+    shape = input._shape
+    return show(
+        _BASIC_INDEX,
+        input,
+        ((*((_ALL,) * dim), index) if dim else (index,),),
+        shape[:dim] + shape[dim + 1 :],
+    )
+
+
+def part(input: Any, dim: int, start: int, stop: int) -> Any:
+    """Return the view of positions from `start` to before `stop`; all arguments canonical."""
+    shape = input._shape
+    return show(
+        _BASIC_INDEX,
+        input,
+        ((*((_ALL,) * dim), slice(start, stop)),),
+        (*shape[:dim], stop - start, *shape[dim + 1 :]),
+    )
+
+
+@composite()
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """Return the view of `input` at one position along a dimension, which disappears.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least one dimension.
+    dim : int
+        The dimension.
+    index : int
+        The position; a negative one counts from the end.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dimension or position.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.select(tp.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
+    check_tensor(input, "select")
+    shape = input._shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = normalize_dim(dim, len(shape), "select")
+    size = shape[dim]
+    position = int(index)
+    if not -size <= position < size:
+        raise IndexError(
+            f"select(): index {position} out of range for tensor of size {list(shape)} at dimension "
+            f"{dim}"
+        )
+    return at(input, dim, position + size if position < 0 else position)
+
+
+@composite()
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
+    """Return the view of `length` positions of `input` along a dimension, from `start` on.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least one dimension.
+    dim : int
+        The dimension.
+    start : int or 0-d integer tensor
+        The first position; a negative one counts from the end.
+    length : int
+        How many positions.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.narrow(tp.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    check_tensor(input, "narrow")
+    shape = input._shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = normalize_dim(dim, len(shape), "narrow")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
+    size = shape[dim]
+    first = int(start)
+    if not -size <= first <= size:
+        raise IndexError(
+            f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got "
+            f"{first})"
+        )
+    if first < 0:
+        first += size
+    if first + length > size:
+        raise RuntimeError(
+            f"narrow(): start ({first}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return part(input, dim, first, first + length)
+
+
+# --- index tensors ------------------------------------------------------------------------------
+
+
+def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
+    """Return indices as int64 tensors on the input's device, with None for dimensions left whole.
+
+    A mask becomes one tensor per dimension of its own: the positions where it is True.
+    """
+    found: list[Any] = []
+    for position, given in enumerate(indices):
+        item: Any = given
+        if item is None:
+            found.append(None)
+            continue
+        if not is_tensor(item):
+            raise TypeError(
+                f"{name}(): indices must be tensors or None, got {type(item).__name__} at {position}"
+            )
+        dtype = item._kind.dtype
+        if item._kind.device is not input._kind.device:
+            if item._kind.device.type != "cpu":
+                raise RuntimeError(
+                    f"{name}(): indices should be either on cpu or on the same device as the indexed "
+                    f"tensor ({input._kind.device}), got {item._kind.device}"
+                )
+            item = to_device(item, input._kind.device)
+        if dtype is bool_ or dtype is uint8:
+            found.extend(_of_mask(input, item, len(found)))
+        elif dtype is int64:
+            found.append(item)
+        elif dtype is int32:
+            found.append(cast(item, int64))
+        else:
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
+            )
+    while found and found[-1] is None:
+        found.pop()
+    if len(found) > len(input._shape):
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(input._shape)} (got {len(found)})"
+        )
+    return found
+
+
+def _of_mask(input: Any, mask: Any, dim: int) -> list[Any]:
+    shape = mask._shape
+    covered = input._shape[dim : dim + len(shape)]
+    if covered != shape:
+        wrong = next(
+            (d for d, size in enumerate(covered) if size != shape[d]), min(len(covered), len(shape))
+        )
+        raise IndexError(
+            f"The shape of the mask {list(shape)} at index {wrong} does not match the shape of the "
+            f"indexed tensor {list(input._shape)} at index {dim + wrong}"
+        )
+    positions = _NONZERO.call(mask)
+    return [at(positions, 1, d) for d in range(len(shape))]
+
+
+def indexed_shape(shape: Shape, indices: list[Any]) -> Shape:
+    """Return the shape of ``input[indices]``, for the list that :func:`index_tensors` returns.
+
+    The indices' common shape stands where they were if they are neighbours, else in front.
+    """
+    places = [d for d, item in enumerate(indices) if item is not None]
+    if not places:
+        return shape
+    if len(places) == 1:
+        first = places[0]
+        return (*shape[:first], *indices[first]._shape, *shape[first + 1 :])
+    shapes = [indices[d]._shape for d in places]
+    try:
+        common = shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast_shapes(*shapes)
+    except RuntimeError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            f"{', '.join([str(list(s)) for s in shapes])}"
+        ) from None
+    rest = [size for d, size in enumerate(shape) if d not in places]
+    first = places[0] if places[-1] - places[0] == len(places) - 1 else 0
+    return (*rest[:first], *common, *rest[first:])
+
+
+@primitive("input, indices", method=False)
+def index(input: Tensor, indices: Sequence[Tensor | None]) -> Spec:
+    """Return the elements of `input` at index tensors, which broadcast against each other.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    indices : sequence of Tensor or None
+        int32 or int64 positions (negative ones count from the end) or masks; None leaves a dimension
+        whole.
+
+    Raises
+    ------
+    IndexError
+        If a position is out of range or the indices do not fit.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.index(tp.tensor([[1, 2], [3, 4]]), [None, tp.tensor([1, 1])])
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    check_tensor(input, "index")
+    found = index_tensors(input, indices, "index")
+    return Spec((input, found), indexed_shape(input._shape, found), input.dtype)
+
+
+@primitive("input, indices, values, accumulate", inplace=True)
+def index_put(
+    input: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: bool = False,
+) -> Spec:
+    """Return a copy of `input` that holds `values` at index tensors.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any dtype.
+    indices : sequence of Tensor or None
+        As in :func:`index`.
+    values : Tensor
+        Of the input's dtype; broadcast to the shape of ``input[indices]``.
+    accumulate : bool
+        Whether values are added to the elements, all of those that meet at one place, or replace them.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a = tp.zeros(3)
+    >>> a.index_put_([tp.tensor([0, 0])], tp.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
+    check_tensor(input, "index_put")
+    check_tensor(values, "index_put", "values")
+    if values._kind.dtype is not input._kind.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{input.dtype.name} for the destination and {values.dtype.name} for the source; convert the "
+            "values with .to()"
+        )
+    found = index_tensors(input, indices, "index_put")
+    target = indexed_shape(input._shape, found)
+    _check_values(values._shape, target)
+    if not values._shape and values._kind.device is not input._kind.device:
+        values = to_device(values, input._kind.device)
+    return Spec((input, found, values, bool(accumulate)), input._shape, input.dtype)
+
+
+def _check_values(shape: Shape, target: Shape) -> None:
+    if not shape or shape == target:
+        return
+    try:
+        fits = broadcast_shapes(shape, target) == target
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing "
+            f"result of shape {list(target)}"
+        )
+
+
+def zeros_like_gradient(g: Any, shape: Shape) -> Any:
+    """Return zeros of a shape, like `g` otherwise: for every sample, inside of vmap."""
+    if g._batched:
+        return g.new_zeros(shape)
+    return _FILL_NEW.call(shape, 0, g.dtype, g.device)
+
+
+@composite(method=False)
+def index_backward(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
+    """Return zeros of `shape` with `g` added at index tensors: the gradient of :func:`index`."""
+    return index_put(zeros_like_gradient(g, shape), indices, g, True)
+
+
+def index_vector(index: Any, name: str) -> Any:
+    """Return `index`, a tensor of positions of at most one dimension, as a 1-d int64 tensor."""
+    check_tensor(index, name, "index")
+    dtype = index._kind.dtype
+    if len(index._shape) > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, got a tensor of shape {list(index._shape)}"
+        )
+    if dtype is not int64 and dtype is not int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {dtype}")
+    if not index._shape:
+        index = index.reshape(1)
+    return cast(index, int64) if dtype is int32 else index

@@ -1,2 +1,0 @@
-from tensorplug.core.ops.shape cimport reshaped
-from tensorplug.core.shapes cimport normalize_dim

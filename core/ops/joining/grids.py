@@ -1,0 +1,174 @@
+"""Grids, products and combinations of the elements of several tensors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import int64
+from ...kinds import kind_of
+from ...operators import composite
+from ...shapes import Shape
+from ...tensor_base import new_tensor
+from ..creation.creation import fill_new, options
+from ..indexing.index_select import index_select
+from ..indexing.indexing import place
+from ..rules import check_tensor
+from ..shape.expansion import expand
+from ..shape.shape import reshape, shown_as
+from .joining import cat, stack
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["block_diag", "cartesian_prod", "combinations", "meshgrid"]
+
+
+def _listed(tensors: tuple[Any, ...]) -> list[Any]:
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return list(tensors[0])
+    return list(tensors)
+
+
+@composite(method=False)
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Return the coordinates of a grid: each vector expanded along the dimensions of the others.
+
+    Parameters
+    ----------
+    *tensors : Tensor
+        Vectors or numbers of one dtype.
+    indexing : {"ij", "xy"}
+        Whether the first vector runs along the first dimension ("ij", the default) or the second.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> rows, columns = tp.meshgrid(tp.tensor([1, 2]), tp.tensor([3, 4]), indexing="ij")
+    >>> rows
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    found = _listed(tensors)
+    if not found:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for tensor in found:
+        check_tensor(tensor, "meshgrid", "tensors")
+        if len(tensor._shape) > 1:
+            raise RuntimeError(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
+                f"{list(tensor._shape)}"
+            )
+        if tensor._kind.dtype is not found[0]._kind.dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(
+            f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    swap = indexing == "xy" and len(found) > 1
+    if swap:
+        found[0], found[1] = found[1], found[0]
+    shape = tuple([math.prod(tensor._shape) for tensor in found])
+    grids = []
+    for d, tensor in enumerate(found):
+        own = tuple([size if d == n else 1 for n, size in enumerate(shape)])
+        grids.append(expand(shown_as(tensor, own), shape))
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite(method=False)
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Return all combinations of one element from each vector, as rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cartesian_prod(tp.tensor([1, 2]), tp.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    found = _listed(tensors)
+    for tensor in found:
+        check_tensor(tensor, "cartesian_prod", "tensors")
+        if len(tensor._shape) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._shape)}")
+    if len(found) == 1:
+        return found[0]
+    return stack([reshape(grid, -1) for grid in meshgrid(found, indexing="ij")], 1)
+
+
+@composite()
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Return all combinations of `r` elements of a vector, as rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.combinations(tp.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    check_tensor(input, "combinations")
+    if len(input._shape) != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return fill_new((0,), 0, input.dtype, input.device)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input._shape[0]), r))
+    positions = _positions([n for row in rows for n in row], input)
+    return reshape(index_select(input, 0, positions), (len(rows), r))
+
+
+def _positions(values: list[int], like: Any) -> Any:
+    """Return ints as an int64 tensor on the device of another."""
+    from ...host_data import from_data
+
+    kind = kind_of(like._kind.device, int64)
+    array, _ = from_data(values, int64, "combinations")
+    shape: Shape = (len(values),)
+    return new_tensor(kind.runtime.from_host(array, int64, kind.device.index or 0), kind, shape)
+
+
+@composite(method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Return a matrix with the given ones along its diagonal; vectors are rows.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.block_diag(tp.tensor([[1, 2]]), tp.tensor([[3]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    found = _listed(tensors)
+    matrices: list[Any] = []
+    for position, tensor in enumerate(found):
+        check_tensor(tensor, "block_diag", "tensors")
+        shape = tensor._shape
+        if len(shape) > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{position} has {len(shape)} dimensions"
+            )
+        wide = (1,) * (2 - len(shape)) + shape
+        matrices.append(tensor if shape == wide else shown_as(tensor, wide))
+    if not matrices:
+        chosen, where = options(None, None)
+        return fill_new((1, 0), 0, chosen, where)
+    columns = sum([matrix._shape[1] for matrix in matrices])
+    rows = []
+    start = 0
+    for matrix in matrices:
+        height, width = matrix._shape
+        key = (slice(None), slice(start, start + width))
+        rows.append(place(matrix, (height, columns), key))
+        start += width
+    return cat(rows, 0)

@@ -1,0 +1,315 @@
+"""Factorizations of matrices: Cholesky, QR and Householder reflectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import int32
+from ...operators import Spec, composite, primitive_tuple
+from ..rules import check_tensor
+from . import results
+from .rules import adjoint, check_info, check_matrix, check_same_dtype, column, conjugate, identity
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["cholesky", "geqrf", "orgqr", "ormqr", "qr"]
+
+
+# --- Cholesky ---------------------------------------------------------------------------------
+
+
+@primitive_tuple("A", "L, info", name="cholesky_factor")
+def _cholesky_factor(A: Tensor) -> Spec:
+    """Return lower triangular L with L L^H = A, and LAPACK's info.
+
+    Only the lower triangle of `A` is read. ``info`` is the order of the first leading minor that
+    is not positive, or 0.
+    """
+    dtype = A.dtype
+    return Spec((A,), outputs=((A._shape, dtype), (A._shape[:-2], int32)))
+
+
+@composite(name="linalg_cholesky_ex", outputs="L, info", method=False)
+def linalg_cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False
+) -> results.linalg_cholesky_ex:
+    """Return the Cholesky factor; ``info`` is the order of the first minor that is not positive.
+
+    Parameters
+    ----------
+    A : Tensor
+        Hermitian positive-definite matrices ``(*, n, n)``; only one triangle is read.
+    upper : bool
+        Whether to return the upper triangular factor U with U^H U = A.
+    check_errors : bool
+        Whether to raise where ``info`` is not 0.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.cholesky_ex(tp.tensor([[4.0, 2.0], [2.0, 5.0]])).L
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return _cholesky(A, upper, check_errors, "linalg.cholesky_ex")
+
+
+def _cholesky(A: Any, upper: bool, check: bool, name: str) -> results.linalg_cholesky_ex:
+    check_matrix(name, A, square=True)
+    L, info = _cholesky_factor(adjoint(A) if upper else A)
+    if check:
+        check_info(
+            info,
+            name,
+            "The factorization could not be completed because the input is not positive-definite "
+            "(the "
+            "leading minor of order {} is not positive-definite).",
+        )
+    return results.linalg_cholesky_ex(adjoint(L) if upper else L, info)
+
+
+@composite(name="linalg_cholesky", method=False)
+def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """Return the Cholesky factor L of Hermitian positive-definite matrices, with L L^H = A.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, n, n)``.
+    upper : bool
+        Whether to return L^H instead, computed from the upper triangle of `A`.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is not positive-definite.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.cholesky(tp.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return _cholesky(A, upper, True, "linalg.cholesky").L
+
+
+@composite()
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Return the Cholesky factor; ``linalg.cholesky`` is its newer name.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cholesky(tp.tensor([[4.0]]))
+    tensor([[2.]])
+    """
+    return _cholesky(input, upper, True, "cholesky").L
+
+
+# --- QR ---------------------------------------------------------------------------------------
+
+
+@primitive_tuple("A, mode", "Q, R", name="qr_factor")
+def _qr_factor(A: Tensor, mode: str) -> Spec:
+    """Return the QR factors in mode "reduced", "complete" or "r"; what ``linalg.qr`` calls."""
+    *batch, m, n = A._shape
+    k = min(m, n)
+    q = (m, m) if mode == "complete" else (m, k)
+    r = (m, n) if mode == "complete" else (k, n)
+    q_shape = (0,) if mode == "r" else (*batch, *q)
+    return Spec((A, mode), outputs=((q_shape, A.dtype), ((*batch, *r), A.dtype)))
+
+
+@composite(name="linalg_qr", outputs="Q, R", method=False)
+def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
+    """Return Q with orthonormal columns and upper triangular R, with Q R = A.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, m, n)``; with k = min(m, n).
+    mode : {"reduced", "complete", "r"}
+        Q is ``(*, m, k)`` and R ``(*, k, n)``; or ``(*, m, m)`` and ``(*, m, n)``; or Q is left
+        empty.
+
+    Notes
+    -----
+    Differentiable in mode "reduced", and "complete" where m <= n, while the first k columns of `A`
+    are linearly independent.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> Q, R = tp.linalg.qr(tp.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> Q @ R
+    tensor([[3.0000, 1.0000],
+            [4.0000, 2.0000]])
+    """
+    check_matrix("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"linalg.qr: received unrecognized mode {mode!r} but expected one of 'reduced' "
+            "(default), "
+            "'r', or 'complete'"
+        )
+    return results.linalg_qr(*_qr_factor(A, mode))
+
+
+@composite(outputs="Q, R")
+def qr(input: Tensor, some: bool = True) -> results.qr:
+    """Return the QR factors; ``linalg.qr`` is its newer name.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.qr(tp.ones(3, 2)).R.shape
+    Size([2, 2])
+    """
+    check_matrix("qr", input)
+    return results.qr(*_qr_factor(input, "reduced" if some else "complete"))
+
+
+@primitive_tuple("input", "a, tau", name="householder_qr")
+def _householder_qr(input: Tensor) -> Spec:
+    """Return LAPACK's compact form of a QR factorization; what ``geqrf`` calls."""
+    *batch, m, n = input._shape
+    tau = (*batch, min(m, n))
+    return Spec((input,), outputs=((input._shape, input.dtype), (tau, input.dtype)))
+
+
+@composite(outputs="a, tau")
+def geqrf(input: Tensor) -> results.geqrf:
+    """Return a QR factorization in LAPACK's compact form, for ``linalg.householder_product``.
+
+    Returns
+    -------
+    geqrf
+        ``a`` ``(*, m, n)`` holds R, and below it the reflectors; ``tau`` ``(*, min(m, n))`` their
+        factors.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a, tau = tp.geqrf(tp.ones(3, 2))
+    >>> tau.shape
+    Size([2])
+    """
+    check_matrix("geqrf", input)
+    return results.geqrf(*_householder_qr(input))
+
+
+@composite(name="linalg_householder_product", method=False)
+def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """Return the first n columns of the product of Householder reflectors I - tau_i v_i v_i^H.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, m, n)`` with m >= n; v_i is column i below the diagonal, with 1 on it.
+    tau : Tensor
+        ``(*, k)`` with k <= n.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a, tau = tp.geqrf(tp.tensor([[3.0], [4.0]]))
+    >>> tp.linalg.householder_product(a, tau)
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
+    name = "linalg.householder_product"
+    check_matrix(name, A)
+    check_tensor(tau, name, "tau")
+    check_same_dtype(name, tau, A, "tau", "input")
+    m, n = A._shape[-2:]
+    if m < n:
+        raise RuntimeError(
+            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1], got {m} "
+            f"and {n}"
+        )
+    if not tau._shape or tau._shape[-1] > n:
+        raise RuntimeError(
+            f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1], got {n} and "
+            f"{list(tau._shape)}"
+        )
+    if tau._shape[:-1] != A._shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
+        )
+    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))
+
+
+def _columns(A: Any, tau: Any) -> list[Any]:
+    """Return the reflectors' vectors as columns."""
+    unit = A.tril(-1) + identity(A._shape[-2], A).narrow(-1, 0, A._shape[-1])
+    return [unit.narrow(-1, i, 1) for i in range(tau._shape[-1])]
+
+
+def _reflect(
+    columns: list[Any], tau: Any, X: Any, *, reverse: bool = True, conj: bool = False
+) -> Any:
+    """Return the product of the reflectors, the last (or first) one applied first, times `X`."""
+    numbers = range(len(columns))
+    for i in reversed(numbers) if reverse else numbers:
+        v = columns[i]
+        factor = column(tau.narrow(-1, i, 1))
+        X = X - (conjugate(factor) if conj else factor) * v @ (adjoint(v) @ X)
+    return X
+
+
+@composite()
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """Return the product of Householder reflectors; an alias of ``linalg.householder_product``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.orgqr(*tp.geqrf(tp.tensor([[3.0], [4.0]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
+    return linalg_householder_product(input, tau)
+
+
+@composite()
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> Tensor:
+    """Return ``Q @ other``, where Q is the full product of Householder reflectors.
+
+    Parameters
+    ----------
+    input, tau : Tensor
+        ``(*, m, k)`` and ``(*, k)``, as ``geqrf`` returns them.
+    other : Tensor
+        ``(*, m, n)``, or ``(*, n, m)`` with ``left=False``.
+    left : bool
+        Whether Q stands left of `other`.
+    transpose : bool
+        Whether to use Q^H.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a, tau = tp.geqrf(tp.tensor([[3.0], [4.0]]))
+    >>> tp.ormqr(a, tau, tp.tensor([[3.0], [4.0]]), transpose=True)
+    tensor([[-5.],
+            [ 0.]])
+    """
+    check_matrix("ormqr", input, "input")
+    check_matrix("ormqr", other, "other")
+    m = input._shape[-2]
+    if other._shape[-2 if left else -1] != m:
+        raise RuntimeError(
+            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got "
+            f"{other._shape[-2 if left else -1]} and {m}"
+        )
+    columns = _columns(input, tau)
+    if left:
+        return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)
+    # X Q = (Q^H X^H)^H
+    product = _reflect(columns, tau, adjoint(other), reverse=transpose, conj=not transpose)
+    return adjoint(product)

@@ -1,0 +1,380 @@
+"""Functions of matrices, and products of vectors, from ``torch.linalg`` and the top level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import int64
+from ...operators import Spec, composite, primitive
+from ...shapes import broadcast_shapes, normalize_dim
+from ..arithmetic.pointwise import mul
+from ..matmul.contractions import multiply_chain
+from ..matmul.products import matmul
+from ..rules import check_tensor
+from . import results
+from .lu import linalg_lu_factor_ex
+from .rules import arange, check_matrix, column, concatenate, conjugate, identity_like, row, where
+from .solvers import linalg_inv
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["cross", "det", "logdet", "matrix_exp", "matrix_power", "slogdet", "trace"]
+
+
+@composite()
+def trace(input: Tensor) -> Tensor:
+    """Return the sum of a matrix's diagonal; integers are summed in int64.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.trace(tp.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
+    check_tensor(input, "trace")
+    if len(input._shape) != 2:
+        raise RuntimeError(
+            f"trace(): expected a matrix, but got tensor with dim {len(input._shape)}"
+        )
+    own: Any = input
+    return own.diagonal().sum()
+
+
+# --- determinants -----------------------------------------------------------------------------
+
+
+@composite(name="determinant", method=False)
+def _det(A: Tensor) -> Tensor:
+    """Return determinants from the LU factors; what the public ones call."""
+    LU, pivots, _ = linalg_lu_factor_ex(A)
+    diagonal: Any = LU.diagonal(0, -2, -1)
+    return diagonal.prod(-1) * permutation_sign(pivots, LU)
+
+
+def permutation_sign(pivots: Any, like: Any) -> Any:
+    """Return -1 to the number of rows that LAPACK's pivots exchange."""
+    n = pivots._shape[-1]
+    moved = (pivots != arange(n, pivots, pivots.dtype) + 1).sum(-1)
+    return (1 - 2 * (moved % 2)).to(like.dtype.to_real())
+
+
+@composite(name="linalg_det", method=False)
+def linalg_det(A: Tensor) -> Tensor:
+    """Return the determinants of square matrices ``(*, n, n)``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.det(tp.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor(5.)
+    """
+    check_matrix("linalg.det", A, square=True)
+    return _det(A)
+
+
+@composite()
+def det(input: Tensor) -> Tensor:
+    """Return the determinants of square matrices; an alias of ``linalg.det``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.det(tp.tensor([[2.0]]))
+    tensor(2.)
+    """
+    check_matrix("det", input, square=True)
+    return _det(input)
+
+
+@composite(name="log_determinant", outputs="sign, logabsdet", method=False)
+def _slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
+    """Return sign and logarithm of determinants from the LU factors."""
+    LU, pivots, _ = linalg_lu_factor_ex(A)
+    diagonal: Any = LU.diagonal(0, -2, -1)
+    sign = diagonal.sgn().prod(-1) * permutation_sign(pivots, LU)
+    return sign, diagonal.abs().log().sum(-1)
+
+
+@composite(name="linalg_slogdet", outputs="sign, logabsdet", method=False)
+def linalg_slogdet(A: Tensor) -> results.linalg_slogdet:
+    """Return the sign of the determinant and the logarithm of its magnitude.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, n, n)``.
+
+    Returns
+    -------
+    linalg_slogdet
+        ``sign``, of magnitude 1, or 0 for a singular matrix, and ``logabsdet``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.slogdet(tp.tensor([[-1.0]])).sign
+    tensor(-1.)
+    """
+    check_matrix("linalg.slogdet", A, square=True)
+    return results.linalg_slogdet(*_slogdet(A))
+
+
+@composite(outputs="sign, logabsdet")
+def slogdet(input: Tensor) -> results.slogdet:
+    """Return sign and logarithm of the determinant; an alias of ``linalg.slogdet``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.slogdet(tp.tensor([[-1.0]])).logabsdet
+    tensor(0.)
+    """
+    check_matrix("slogdet", input, square=True)
+    return results.slogdet(*_slogdet(input))
+
+
+@composite()
+def logdet(input: Tensor) -> Tensor:
+    """Return the logarithm of determinants; NaN where a real one is negative.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.logdet(tp.tensor([[1.0]]))
+    tensor(0.)
+    """
+    check_matrix("logdet", input, square=True)
+    sign: Any
+    sign, logabs = _slogdet(input)
+    if input.dtype.is_complex:
+        return sign.log() + logabs
+    return where(sign == -1, float("nan"), logabs)
+
+
+# --- powers and the exponential ---------------------------------------------------------------
+
+
+@primitive("A", method=False, name="matrix_exponential")
+def _matrix_exp(A: Tensor) -> Spec:
+    """Return the exponentials of matrices."""
+    return Spec((A,), A._shape, A.dtype)
+
+
+@composite()
+def matrix_exp(input: Tensor) -> Tensor:
+    """Return the exponential of square matrices ``(*, n, n)``: the sum of A^k / k!.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.matrix_exp(tp.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check_matrix("linalg.matrix_exp", input, "A", square=True, half=True)
+    return _matrix_exp(input)
+
+
+@composite()
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Return powers of square matrices ``(*, n, n)``; negative ones of the inverse.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.matrix_power(tp.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    name = "linalg.matrix_power"
+    check_tensor(input, name, "A")
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"{name}: argument 'n' must be int, got {n!r} of type {type(n).__name__}")
+    if len(input._shape) < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if input._shape[-1] != input._shape[-2]:
+        check_matrix(name, input, square=True)
+    base: Any = input
+    if n == 0:
+        return identity_like(base).clone()
+    if n < 0:
+        base = linalg_inv(base)
+        n = -n
+    if n == 1:
+        return base.clone() if base is input else base
+    result: Any = None
+    while n:
+        if n & 1:
+            result = base if result is None else matmul(result, base)
+        n >>= 1
+        if n:
+            base = matmul(base, base)
+    return result
+
+
+@composite(name="linalg_multi_dot", method=False)
+def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the product of two or more matrices, in the order that takes the least work.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        Matrices; the first may be a vector that counts as a row, the last one that counts as a
+        column.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.multi_dot([tp.ones(2, 3), tp.ones(3, 4), tp.ones(4)])
+    tensor([12., 12.])
+    """
+    name = "linalg.multi_dot"
+    matrices: list[Any] = list(tensors)
+    if len(matrices) < 2:
+        raise RuntimeError(f"{name}(): expected at least 2 tensors but got {len(matrices)}")
+    for number, matrix in enumerate(matrices):
+        check_tensor(matrix, name, f"tensors[{number}]")
+        edge = number in (0, len(matrices) - 1)
+        if len(matrix._shape) != 2 and not (edge and len(matrix._shape) == 1):
+            expected = "1D or 2D" if edge else "2D"
+            raise RuntimeError(
+                f"{name}(): tensor {number} must be {expected} but got {len(matrix._shape)}D"
+            )
+    from_vector, to_vector = (len(matrices[i]._shape) == 1 for i in (0, -1))
+    if from_vector:
+        matrices[0] = row(matrices[0])
+    if to_vector:
+        matrices[-1] = column(matrices[-1])
+    result = multiply_chain(name, matrices)
+    shape = result._shape
+    if from_vector or to_vector:
+        result = result.reshape(shape[from_vector : 2 - to_vector])
+    return result
+
+
+# --- products of vectors ----------------------------------------------------------------------
+
+
+@composite(name="linalg_cross", method=False)
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the cross product of vectors along `dim`; the other dimensions broadcast.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.cross(tp.tensor([1, 0, 0]), tp.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    return _cross("linalg.cross", input, other, dim)
+
+
+def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
+    check_tensor(input, name)
+    check_tensor(other, name, "other")
+    if len(input._shape) != len(other._shape):
+        raise RuntimeError(
+            f"{name}: inputs must have the same number of dimensions, got {list(input._shape)} and "
+            f"{list(other._shape)}"
+        )
+    dim = normalize_dim(dim, len(input._shape), name)
+    if not input._shape or input._shape[dim] != 3 or other._shape[dim] != 3:
+        raise RuntimeError(
+            f"{name}: inputs dimension {dim} must have length 3. Got shapes {list(input._shape)} "
+            "and "
+            f"{list(other._shape)}"
+        )
+    shape = broadcast_shapes(input._shape, other._shape)
+    a, b = input.expand(shape), other.expand(shape)
+    return a.roll(-1, dim) * b.roll(1, dim) - a.roll(1, dim) * b.roll(-1, dim)
+
+
+@composite()
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Return the cross product along `dim`, by default the first dimension of size 3.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.cross(tp.tensor([1, 0, 0]), tp.tensor([0, 1, 0]), dim=0)
+    tensor([0, 0, 1])
+    """
+    check_tensor(input, "cross")
+    if dim is None:
+        if 3 not in input._shape:
+            raise RuntimeError(
+                f"cross: no dimension of size 3 in input of shape {list(input._shape)}"
+            )
+        dim = input._shape.index(3)
+    return _cross("cross", input, other, dim)
+
+
+@composite(name="linalg_vecdot", method=False)
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the sums over `dim` of the products of ``conj(x)`` and `y`, which broadcast.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.vecdot(tp.tensor([[1.0, 2.0], [3.0, 4.0]]), tp.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """
+    name = "linalg.vecdot"
+    check_tensor(x, name, "x")
+    check_tensor(y, name, "y")
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"{name}: expected tensors of the same dtype, got {x.dtype.name} and {y.dtype.name}"
+        )
+    product: Any = mul(conjugate(x), y)
+    return product.sum(dim, dtype=x.dtype)
+
+
+@composite(name="linalg_vander", method=False)
+def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Return the matrices whose columns are the powers 0 to N - 1 of the vectors `x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        ``(*, n)``.
+    N : int, optional
+        By default n.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.vander(tp.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    check_tensor(x, "linalg.vander", "x")
+    if not x._shape:
+        raise RuntimeError("linalg.vander: expected a tensor of at least 1 dimension, got 0")
+    own: Any = x if x.dtype.category else x.to(int64)
+    if N is None:
+        N = x._shape[-1]
+    if N < 1:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    if N == 1:
+        return own.new_ones((*own._shape, 1))
+    ones = own.new_ones((*own._shape, 1))
+    powers = own.reshape((*own._shape, 1)).expand((*own._shape, N - 1)).cumprod(-1)
+    return concatenate([ones, powers.to(own.dtype)], -1)
+
+
+@composite(name="linalg_diagonal", method=False)
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return a view of the diagonals of matrices, by default those in the last two dimensions.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.diagonal(tp.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    check_tensor(A, "linalg.diagonal", "A")
+    own: Any = A
+    return own.diagonal(offset, dim1, dim2)

@@ -1,0 +1,223 @@
+"""The named tuples of linear algebra, under the names of ``torch.return_types``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+
+def _text(result: tuple[Tensor, ...]) -> str:
+    name = type(result).__name__
+    fields: tuple[str, ...] = type(result)._fields  # type: ignore[attr-defined]
+    parts = [f"{field}={value!r}" for field, value in zip(fields, result, strict=True)]
+    return f"tensorplug.return_types.{name}(\n" + ",\n".join(parts) + ")"
+
+
+class linalg_cholesky_ex(NamedTuple):
+    """What ``linalg.cholesky_ex`` returns."""
+
+    L: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_eig(NamedTuple):
+    """What ``linalg.eig`` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_eigh(NamedTuple):
+    """What ``linalg.eigh`` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_inv_ex(NamedTuple):
+    """What ``linalg.inv_ex`` returns."""
+
+    inverse: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_ldl_factor(NamedTuple):
+    """What ``linalg.ldl_factor`` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_ldl_factor_ex(NamedTuple):
+    """What ``linalg.ldl_factor_ex`` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_lstsq(NamedTuple):
+    """What ``linalg.lstsq`` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_lu(NamedTuple):
+    """What ``linalg.lu`` returns."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_lu_factor(NamedTuple):
+    """What ``linalg.lu_factor`` returns."""
+
+    LU: Tensor
+    pivots: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_lu_factor_ex(NamedTuple):
+    """What ``linalg.lu_factor_ex`` returns."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_qr(NamedTuple):
+    """What ``linalg.qr`` returns."""
+
+    Q: Tensor
+    R: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_slogdet(NamedTuple):
+    """What ``linalg.slogdet`` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_solve_ex(NamedTuple):
+    """What ``linalg.solve_ex`` returns."""
+
+    result: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class linalg_svd(NamedTuple):
+    """What ``linalg.svd`` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class geqrf(NamedTuple):
+    """What ``geqrf`` returns."""
+
+    a: Tensor
+    tau: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class lu_unpack(NamedTuple):
+    """What ``lu_unpack`` returns."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class qr(NamedTuple):
+    """What ``qr`` returns."""
+
+    Q: Tensor
+    R: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class slogdet(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class svd(NamedTuple):
+    """What ``svd`` returns."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class triangular_solve(NamedTuple):
+    """What ``triangular_solve`` returns."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+    def __repr__(self) -> str:
+        return _text(self)

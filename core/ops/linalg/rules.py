@@ -1,0 +1,162 @@
+"""What the linear algebra ops share: checks of matrices, batches, and a few constructions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import operators
+from ...dtypes import FLOATING, DType
+from ...errors import LinAlgError
+from ...shapes import Shape, broadcast_shapes
+from ..rules import check_tensor
+
+_EYE = operators.handle("eye")
+_WHERE = operators.handle("where")
+_CAT = operators.handle("cat")
+_ARANGE = operators.handle("arange")
+
+
+def check_matrix(
+    name: str, A: Any, argument: str = "A", *, square: bool = False, half: bool = False
+) -> None:
+    """Raise unless `A` is a batch of (square) matrices of a dtype that linear algebra takes.
+
+    Raises
+    ------
+    TypeError
+        If it is no tensor.
+    RuntimeError
+        If a dimension is missing, the matrices are not square, or the dtype is an integer or,
+        unless `half` allows it, a half-precision one.
+    """
+    check_tensor(A, name, argument)
+    shape = A._shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions, got shape "
+            f"{list(shape)}."
+        )
+    if square and shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {shape[-2]} by "
+            f"{shape[-1]} matrices"
+        )
+    check_floating(name, A, half=half)
+
+
+def check_floating(name: str, A: Any, *, half: bool = False) -> None:
+    """Raise RuntimeError unless the dtype is a floating-point or complex one, half if allowed."""
+    dtype = A._kind.dtype
+    if dtype.category < FLOATING:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {dtype.name}; "
+            "convert "
+            "it with .to()"
+        )
+    if not half and dtype.itemsize == 2:
+        raise RuntimeError(
+            f"{name}: Low precision dtypes not supported. Got {dtype.name}; convert it with "
+            ".float()"
+        )
+
+
+def check_same_dtype(name: str, A: Any, B: Any, first: str = "A", second: str = "B") -> None:
+    """Raise RuntimeError unless both have one dtype."""
+    if A._kind.dtype is not B._kind.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
+            "type "
+            f"{A.dtype.name} and {second} of type {B.dtype.name} instead"
+        )
+
+
+def check_factor_inputs(name: str, A: Any, B: Any, left: bool) -> None:
+    """Raise RuntimeError unless the equation AX = B, or XA = B, has fitting sizes."""
+    n = A._shape[-1]
+    if (B._shape[-2] if left else B._shape[-1]) != n:
+        a, b = A._shape, B._shape
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} "
+            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        )
+
+
+def broadcast_batches(A: Any, B: Any) -> tuple[Any, Any]:
+    """Return both with equal batch dimensions."""
+    a, b = A._shape, B._shape
+    if a[:-2] == b[:-2]:
+        return A, B
+    batch = broadcast_shapes(a[:-2], b[:-2])
+    return expand_batch(A, batch), expand_batch(B, batch)
+
+
+def expand_batch(A: Any, batch: Shape) -> Any:
+    """Return matrices broadcast to the batch dimensions `batch`."""
+    shape = batch + A._shape[-2:]
+    return A if A._shape == shape else A.expand(shape)
+
+
+def transpose(A: Any) -> Any:
+    """Return the matrices in the last two dimensions transposed."""
+    n = len(A._shape)
+    return A.permute(*range(n - 2), n - 1, n - 2)
+
+
+def conjugate(A: Any) -> Any:
+    """Return the complex conjugate, or `A` itself if it is real."""
+    return A.conj() if A._kind.dtype.is_complex else A
+
+
+def adjoint(A: Any) -> Any:
+    """Return the conjugate transpose of the matrices in the last two dimensions."""
+    return conjugate(transpose(A))
+
+
+def identity(n: int, like: Any) -> Any:
+    """Return the identity matrix of size `n`, of the dtype and on the device of `like`."""
+    return _EYE.call(n, dtype=like.dtype, device=like.device)
+
+
+def identity_like(A: Any) -> Any:
+    """Return the identity matrix for each square matrix of `A`."""
+    return identity(A._shape[-1], A).expand(A._shape)
+
+
+def where(condition: Any, input: Any, other: Any) -> Any:
+    """Call the op ``where``, which a module of its own declares."""
+    return _WHERE.call(condition, input, other)
+
+
+def concatenate(tensors: list[Any], dim: int) -> Any:
+    """Call the op ``cat``."""
+    return _CAT.call(tensors, dim)
+
+
+def arange(n: int, like: Any, dtype: DType) -> Any:
+    """Return 0 to n - 1 on the device of `like`."""
+    return _ARANGE.call(n, dtype=dtype, device=like.device)
+
+
+def column(x: Any) -> Any:
+    """Return vectors as matrices of one column."""
+    return x.reshape((*x._shape, 1))
+
+
+def row(x: Any) -> Any:
+    """Return vectors as matrices of one row."""
+    return x.reshape((*x._shape[:-1], 1, x._shape[-1]))
+
+
+def check_info(info: Any, name: str, what: str) -> None:
+    """Raise LinAlgError if LAPACK's `info` is nonzero for a matrix; `what` has place for its value.
+
+    Nothing is known of tensors without data.
+    """
+    if info._kind.is_meta:
+        return
+    values = info.reshape(-1).tolist()
+    for number, value in enumerate(values):
+        if value:
+            where_ = f"(Batch element {number}): " if info._shape else ""
+            raise LinAlgError(f"{name}: {where_}{what.format(value)}")

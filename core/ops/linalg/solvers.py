@@ -1,0 +1,338 @@
+"""Systems of equations and inverses."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import finfo, int32, int64
+from ...operators import Spec, composite, primitive_tuple
+from ...shapes import normalize_dims
+from ..rules import check_tensor
+from . import results
+from .rules import (
+    broadcast_batches,
+    check_factor_inputs,
+    check_info,
+    check_matrix,
+    check_same_dtype,
+    column,
+    identity_like,
+    transpose,
+)
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["inverse"]
+
+
+@primitive_tuple("A, B", "result, info", name="solve")
+def _solve(A: Tensor, B: Tensor) -> Spec:
+    """Return X with A X = B for matrices of equal batches, and LAPACK's info."""
+    return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
+
+
+@composite(name="linalg_solve_ex", outputs="result, info", method=False)
+def linalg_solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
+) -> results.linalg_solve_ex:
+    """Return X with A X = B, and in ``info`` the first zero pivot of a singular matrix.
+
+    Parameters are those of :func:`linalg_solve`; `check_errors` says whether to raise where a
+    matrix is singular.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.solve_ex(tp.tensor([[2.0]]), tp.tensor([[4.0]])).result
+    tensor([[2.]])
+    """
+    return _solve_checked(A, B, left, check_errors, "linalg.solve_ex")
+
+
+def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> results.linalg_solve_ex:
+    check_matrix(name, A, square=True)
+    check_tensor(B, name, "B")
+    check_same_dtype(name, A, B)
+    vector = is_vector(A, B)
+    if vector:
+        if not left:
+            raise RuntimeError(
+                f"{name}: Vector broadcasting of the left hand side is not supported for "
+                "left=False; "
+                f"pass B as a matrix, got {list(B._shape)}"
+            )
+        B = column(B)
+    if len(B._shape) < 2:
+        raise RuntimeError(f"{name}: B must have at least 1 dimension, got shape {list(B._shape)}")
+    check_factor_inputs(name, A, B, left)
+    A, B = broadcast_batches(A, B)
+    if not left:
+        A, B = transpose(A), transpose(B)
+    X, info = _solve(A, B)
+    if check:
+        check_info(info, name, "The solver failed because the input matrix is singular.")
+    if vector:
+        X = X.reshape(X._shape[:-1])
+    elif not left:
+        X = transpose(X)
+    return results.linalg_solve_ex(X, info)
+
+
+def is_vector(A: Any, B: Any) -> bool:
+    """Return whether B is one vector, or one for each matrix of A."""
+    return len(B._shape) == 1 or (len(A._shape) - 1 == len(B._shape) and B._shape == A._shape[:-1])
+
+
+@composite(name="linalg_solve", method=False)
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """Return X with A X = B.
+
+    Parameters
+    ----------
+    A : Tensor
+        Invertible matrices ``(*, n, n)``.
+    B : Tensor
+        ``(*, n, k)``, or vectors ``(n,)`` or ``(*, n)``, with the batch dimensions of `A`.
+    left : bool
+        Whether A stands left of X; else X A = B is solved, with B ``(*, k, n)``.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.solve(tp.tensor([[2.0, 0.0], [0.0, 4.0]]), tp.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    return _solve_checked(A, B, left, True, "linalg.solve").result
+
+
+@composite(name="linalg_inv_ex", outputs="inverse, info", method=False)
+def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> results.linalg_inv_ex:
+    """Return the inverse, and in ``info`` the first zero pivot of a singular matrix.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.inv_ex(tp.tensor([[2.0]])).inverse
+    tensor([[0.5000]])
+    """
+    return results.linalg_inv_ex(*_inverse(A, check_errors, "linalg.inv_ex"))
+
+
+@composite(name="matrix_inverse", outputs="inverse, info", method=False)
+def matrix_inverse(A: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the inverse and LAPACK's info; what the public inverses call."""
+    return _solve(A, identity_like(A))  # type: ignore[return-value]
+
+
+def _inverse(A: Any, check: bool, name: str) -> tuple[Any, Any]:
+    check_matrix(name, A, square=True)
+    inverse_, info = matrix_inverse(A)
+    if check:
+        check_info(
+            info,
+            name,
+            "The diagonal element {} is zero, the inversion could not be completed because the "
+            "input "
+            "matrix is singular.",
+        )
+    return inverse_, info
+
+
+@composite(name="linalg_inv", method=False)
+def linalg_inv(A: Tensor) -> Tensor:
+    """Return the inverse of matrices ``(*, n, n)``; to solve equations, use ``linalg.solve``.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.linalg.inv(tp.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return _inverse(A, True, "linalg.inv")[0]
+
+
+@composite()
+def inverse(input: Tensor) -> Tensor:
+    """Return the inverse of square matrices; an alias of ``linalg.inv``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.inverse(tp.tensor([[2.0]]))
+    tensor([[0.5000]])
+    """
+    return _inverse(input, True, "inverse")[0]
+
+
+# --- tensors as matrices ----------------------------------------------------------------------
+
+
+@composite(name="linalg_tensorinv", method=False)
+def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """Return the inverse of `A` as a map by ``tensordot``.
+
+    Parameters
+    ----------
+    A : Tensor
+        The product of its first `ind` sizes equals that of the others.
+    ind : int
+        How many dimensions come first.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> A = tp.eye(6).reshape(6, 2, 3)
+    >>> tp.linalg.tensorinv(A, ind=1).shape
+    Size([2, 3, 6])
+    """
+    check_tensor(A, "linalg.tensorinv", "A")
+    if ind <= 0:
+        raise RuntimeError(
+            f"linalg.tensorinv: Expected a strictly positive integer for ind, got {ind}"
+        )
+    first, last = A._shape[:ind], A._shape[ind:]
+    rows, columns = math.prod(first), math.prod(last)
+    if rows != columns:
+        raise RuntimeError(
+            "linalg.tensorinv: Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {columns} != {rows}"
+        )
+    flat: Any = A.reshape(rows, columns)
+    return linalg_inv(flat).reshape(last + first)
+
+
+@composite(name="linalg_tensorsolve", method=False)
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+    """Return X with ``tensordot(A, X, X.ndim) == B``.
+
+    Parameters
+    ----------
+    A : Tensor
+        Its dimensions are those of `B`, then those of X.
+    B : Tensor
+    dims : sequence of int, optional
+        Dimensions of `A` to move to the end first.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> A = tp.eye(6).reshape(2, 3, 6)
+    >>> tp.linalg.tensorsolve(A, tp.ones(2, 3))
+    tensor([1., 1., 1., 1., 1., 1.])
+    """
+    check_tensor(A, "linalg.tensorsolve", "A")
+    check_tensor(B, "linalg.tensorsolve", "B")
+    if dims is not None:
+        last = [d % len(A._shape) for d in ((dims,) if isinstance(dims, int) else dims)]
+        normalize_dims(last, len(A._shape), "linalg.tensorsolve")
+        A = A.permute(*[d for d in range(len(A._shape)) if d not in last], *last)
+    shape = A._shape[len(B._shape) :]
+    size = math.prod(shape)
+    if size != B.numel():
+        raise RuntimeError(
+            "linalg.tensorsolve: Expected self to satisfy the requirement "
+            "prod(self.shape[other.ndim:])"
+            f" == prod(self.shape[:other.ndim]), but got {size} != {B.numel()}"
+        )
+    flat: Any = A.reshape(B.numel(), size)
+    return linalg_solve(flat, B.reshape(B.numel())).reshape(shape)
+
+
+# --- least squares ----------------------------------------------------------------------------
+
+
+@primitive_tuple(
+    "A, B, rcond, driver", "solution, residuals, rank, singular_values", name="least_squares"
+)
+def _least_squares(A: Tensor, B: Tensor, rcond: float, driver: str) -> Spec:
+    """Return the solutions of min |A X - B| for matrices of equal batches."""
+    *batch, m, n = A._shape
+    lead = tuple(batch)
+    k = B._shape[-1]
+    real = A.dtype.to_real()
+    ranked = driver != "gels"
+    valued = driver in ("gelsd", "gelss")
+    # Whether there are residuals depends on the ranks.
+    residuals = ((*lead, k) if driver == "gels" else None) if m > n else (0,)
+    return Spec(
+        (A, B, rcond, driver),
+        outputs=(
+            ((*lead, n, k), A.dtype),
+            (residuals, real),
+            (lead if ranked else (0,), int64),
+            ((*lead, min(m, n)) if valued else (0,), real),
+        ),
+    )
+
+
+@composite(name="linalg_lstsq", outputs="solution, residuals, rank, singular_values", method=False)
+def linalg_lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> results.linalg_lstsq:
+    """Return the X that makes the Frobenius norm of A X - B smallest.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, m, n)``.
+    B : Tensor
+        ``(*, m, k)``, or vectors ``(*, m)``.
+    rcond : float, optional
+        Singular values below `rcond` times the largest count as zero; by default max(m, n) times
+        the dtype's epsilon.
+    driver : {"gelsy", "gels", "gelsd", "gelss"}, optional
+        The LAPACK routine; "gels" assumes full rank.
+
+    Returns
+    -------
+    linalg_lstsq
+        ``solution`` ``(*, n, k)``; ``residuals``, the sums of squares ``(*, k)`` where m > n and
+        every matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them.
+        What there is not is empty.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> A = tp.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> tp.linalg.lstsq(A, tp.tensor([[1.0], [3.0], [5.0]])).solution
+    tensor([[1.0000],
+            [2.0000]])
+    """
+    name = "linalg.lstsq"
+    check_matrix(name, A)
+    check_tensor(B, name, "B")
+    check_same_dtype(name, A, B)
+    if driver is None:
+        driver = "gelsy"
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            f"{name}: parameter driver should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
+        )
+    vector = is_vector(A, B)
+    if vector:
+        B = column(B)
+    if len(B._shape) < 2 or B._shape[-2] != A._shape[-2]:
+        raise RuntimeError(
+            f"{name}: input.size(-2) should match other.size(-2), got {list(A._shape)} and "
+            f"{list(B._shape)}"
+        )
+    A, B = broadcast_batches(A, B)
+    if rcond is None:
+        rcond = finfo(A.dtype).eps * max(A._shape[-2:])
+    solution, residuals, rank, values = _least_squares(A, B, float(rcond), driver)
+    if vector:
+        solution = solution.reshape(solution._shape[:-1])
+    return results.linalg_lstsq(solution, residuals, rank, values)

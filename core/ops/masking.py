@@ -1,0 +1,283 @@
+"""Choice by a mask: where, masked_fill, masked_select, masked_scatter, and fill."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .. import operators, writing
+from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
+from ..operators import Delegated, Spec, composite, handle, in_place, primitive
+from ..shapes import broadcast_shapes
+from ..tensor_base import TensorBase
+from ..writing import inplace
+from .copying import copy
+from .indexing.indexing import at, index as index_op, index_put, part
+from .rules import cast, check_tensor, elementwise
+from .shape.expansion import expand
+from .shape.shape import reshape, shown_as
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = [
+    "choose",
+    "fill",
+    "fill_",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "where",
+    "zero_",
+]
+
+_NE = handle("ne")
+
+
+_NONZERO = handle("nonzero")
+
+
+@primitive("condition, input, other", pointwise=True, method=False)
+def choose(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Spec:
+    """Return `input` where the condition is true, else `other`; what ``where`` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.choose(tp.tensor([True, False]), 1, 2)
+    tensor([1, 2])
+    """
+    return elementwise(
+        "where", input, other, condition=condition, compute=result_dtype((input, other))
+    )
+
+
+@composite(method=False)
+def where(
+    condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None
+) -> Any:
+    """Return `input` where the condition is true, else `other`.
+
+    Parameters
+    ----------
+    condition : Tensor of bool
+        Broadcast against both values.
+    input, other : Tensor or number
+        Promoted to one dtype. Without both the result is ``nonzero(condition, as_tuple=True)``.
+
+    Raises
+    ------
+    RuntimeError
+        If the condition is not of bool.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([-1.0, 2.0])
+    >>> tp.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
+    check_tensor(condition, "where", "condition")
+    if input is None and other is None:
+        return _NONZERO.call(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where(): give both values, or none for the places of the true elements")
+    if condition.dtype.category != BOOL:
+        if condition.dtype is not uint8:
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition.dtype.name}; compare it with something, for example != 0"
+            )
+        condition = _NE.call(condition, 0)
+    return choose(condition, input, other)
+
+
+@composite(inplace=True)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
+    """Return `input` with `value` where the mask is true, in the dtype of `input`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Broadcast against the mask.
+    mask : Tensor of bool
+        Where to put the value.
+    value : number or 0-d Tensor
+        Converted to the dtype of `input`.
+
+    Raises
+    ------
+    RuntimeError
+        If the mask is not of bool, the value has dimensions, or is complex beside a real input.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.masked_fill(tp.tensor([1.0, 2.0]), tp.tensor([True, False]), 0.0)
+    tensor([0., 2.])
+    """
+    check_tensor(input, "masked_fill")
+    check_tensor(mask, "masked_fill", "mask")
+    if mask.dtype.category != BOOL:
+        raise RuntimeError(
+            f"masked_fill(): only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+        )
+    return choose(mask, _filling("masked_fill", input, value), input)
+
+
+def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Number:
+    """Return a fill value fit for the dtype of `input`."""
+    dtype = input._kind.dtype
+    if isinstance(value, TensorBase):
+        if value._shape:
+            raise RuntimeError(
+                f"{name}(): only supports a 0-dimensional value tensor, but got a tensor with "
+                f"{len(value._shape)} dimension(s)"
+            )
+        return cast(value, dtype)
+    if dtype.category == BOOL:
+        return bool(value)
+    if isinstance(value, complex) and dtype.category != COMPLEX:
+        if value.imag:
+            raise RuntimeError(
+                f"{name}(): value {value} cannot be converted to type {dtype.name} without overflow"
+            )
+        value = value.real
+    if isinstance(value, float) and dtype.category < FLOATING:
+        return int(value)
+    return value
+
+
+@composite()
+def fill(input: Tensor, value: Tensor | Number) -> Tensor:
+    """Return a tensor like `input` whose elements are all `value`, a number or 0-d tensor.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.fill(tp.tensor([1.0, 2.0]), 7)
+    tensor([7., 7.])
+    """
+    check_tensor(input, "fill")
+    return copy(input, _filling("fill", input, value))
+
+
+def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
+    """Write `value`, a number or 0-d tensor, into every element of `input`; return `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.zeros(2).fill_(7)
+    tensor([7., 7.])
+    """
+    check_tensor(input, "fill_")
+    return writing.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Write zero into every element of `input`; return `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return fill_(input, 0)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> Any:
+    """Return ``where(condition, self, other)``: of the method the values come first."""
+    return where(condition, self, other)
+
+
+_COPY = handle("copy")
+
+
+operators.add_method("fill_", fill_)
+
+
+operators.add_method("zero_", zero_)
+
+
+operators.add_method("where", _where_method)
+
+
+_INDEX_PUT = operators.handle("index_put")
+
+
+def _mask(input: Any, mask: Any, name: str) -> None:
+    check_tensor(input, name)
+    check_tensor(mask, name, "mask")
+    if mask._kind.dtype is not bool_:
+        raise RuntimeError(f"{name}: expected BoolTensor for mask, got dtype {mask.dtype.name}")
+
+
+def _canonical_masked_select(input: Any, mask: Any) -> Any:
+    _mask(input, mask, "masked_select")
+    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
+        return input, mask
+    shape = broadcast_shapes(input._shape, mask._shape) or (1,)
+    return Delegated(index_op(expand(input, shape), [expand(mask, shape)]))
+
+
+@composite(rule=_canonical_masked_select)
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements of `input` where a mask, broadcast with it, is True, in one dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a = tp.tensor([1, 2, 3])
+    >>> tp.masked_select(a, a > 1)
+    tensor([2, 3])
+    """
+    return index_op(input, [mask])
+
+
+def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
+    _mask(input, mask, "masked_scatter")
+    check_tensor(source, "masked_scatter", "source")
+    if source._kind.dtype is not input._kind.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.name} "
+            f"and {source.dtype.name}"
+        )
+    found = _NONZERO.call(expand(mask, input._shape))
+    count = found._shape[0]
+    if math.prod(source._shape) < count:
+        raise RuntimeError(
+            f"masked_scatter: Number of elements of source ({math.prod(source._shape)}) < number of ones "
+            f"in mask ({count})"
+        )
+    values = part(reshape(source, (math.prod(source._shape),)), 0, 0, count)
+    return [at(found, 1, d) for d in range(found._shape[1])], values
+
+
+@composite(inplace=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return a copy of `input` with the first elements of `source` written where a mask is True.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> mask = tp.tensor([True, False, True])
+    >>> tp.zeros(3).masked_scatter(mask, tp.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    shape = broadcast_shapes(input._shape, mask._shape)
+    wide = expand(input, shape)
+    if not shape:
+        flat = masked_scatter(shown_as(wide, (1,)), reshape(mask, 1), source)
+        return reshape(flat, ())
+    indices, values = _masked(wide, mask, source)
+    return index_put(wide, indices, values)
+
+
+@in_place(masked_scatter)
+def _masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    target = input if input._shape else shown_as(input, (1,))
+    indices, values = _masked(target, mask, source)
+    inplace(_INDEX_PUT, "index_put_", target, (indices, values), {})
+    return input

@@ -1,0 +1,11 @@
+"""Random numbers."""
+
+from __future__ import annotations
+
+from ..exports import exported
+from .distributions import *
+from .random import *
+from .random_like import *
+
+# Type checkers follow the lines with `*`.
+globals()["__all__"] = exported(__name__)

@@ -1,0 +1,451 @@
+"""Draws from distributions: bernoulli, multinomial, poisson, and the in-place fills ``uniform_`` ….
+
+The fills are declared as ops that return a new tensor, under the names ``random.…``; users call the
+in-place methods that come with them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
+from ...generator import Generator, chosen_generator
+from ...operators import composite
+from ..rules import check_tensor, number
+from ..sorting.searching import searchsorted
+from .random import (
+    _BITS,
+    _fresh,
+    check_deviation,
+    check_range,
+    integer_numbers,
+    normal_numbers,
+    uniform_numbers,
+)
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = ["bernoulli", "multinomial", "poisson"]
+
+_PTRS_FROM = 10.0  # above this rate, rejection needs fewer steps than inversion
+
+
+def _source(
+    input: Any, generator: Generator | None, name: str, *, whole: bool = False
+) -> Generator:
+    check_tensor(input, name)
+    if not whole and input._kind.dtype.category < FLOATING:
+        raise NotImplementedError(f"{name}(): not implemented for {input._kind.dtype.name}")
+    return chosen_generator(generator, input._kind.device, name)
+
+
+def _uniform(input: Any, generator: Generator) -> Any:
+    """Return uniform numbers in the shape of `input`, precise enough for its dtype."""
+    dtype = float64 if input._kind.dtype is float64 else float32
+    return uniform_numbers(input._shape, dtype, input._kind.device, generator)
+
+
+# --- fills ------------------------------------------------------------------------------------
+
+
+@composite(name="random.uniform", inplace=True, method=False)
+def uniform(
+    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Return numbers drawn evenly from [`from_`, `to`) in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.empty(100).uniform_(2, 3)
+    >>> bool(((x >= 2) & (x < 3)).all())
+    True
+    """
+    source = _source(input, generator, "uniform_")
+    low, high = number(from_, "uniform_", "from"), number(to, "uniform_", "to")
+    if not low <= high:  # type: ignore[operator]
+        raise RuntimeError(
+            f"uniform_(): expects to return a [from, to) range, but found from={low} > to={high}"
+        )
+    dtype = input.dtype
+    result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
+    return result.mul_(high - low).add_(low).to(dtype)  # in place: weights may be large
+
+
+@composite(name="random.normal", inplace=True, method=False)
+def normal_fill(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Return numbers of a normal distribution in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty(2).normal_(0, 1).shape
+    Size([2])
+    """
+    source = _source(input, generator, "normal_")
+    center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
+    check_deviation(deviation, "normal_")
+    result = _fresh(normal_numbers, input._shape, input.dtype, input.device, source)
+    return result.mul_(deviation).add_(center).to(input.dtype)
+
+
+@composite(name="random.random", inplace=True, method=False)
+def random_fill(
+    input: Tensor,
+    from_: int | None = None,
+    to: int | None = None,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return whole numbers in the shape and dtype of `input`.
+
+    ``random_()`` draws from all non-negative ones that the dtype represents, ``random_(to)`` from 0
+    to `to` - 1, ``random_(from, to)`` from `from` to `to` - 1.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> int(tp.empty(100).random_(3, 5).max())
+    4
+    """
+    source = _source(input, generator, "random_", whole=True)
+    dtype = input.dtype
+    if from_ is not None and to is None:
+        from_, to = 0, from_
+    low = 0 if from_ is None else int(from_)
+    if to is None:
+        if dtype.category == FLOATING:
+            high = (1 << (53 if dtype is float64 else _BITS[dtype])) + 1
+        else:
+            high = 2 if dtype.category == BOOL else iinfo(dtype).max + 1
+    else:
+        high = int(to)
+    check_range(low, high, dtype, "random_")
+    return integer_numbers(input._shape, low, high, dtype, input.device, source)
+
+
+@composite(name="random.exponential", inplace=True, method=False)
+def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Return numbers of the density λ exp(-λ x), x > 0, in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> bool((tp.empty(100).exponential_() >= 0).all())
+    True
+    """
+    source = _source(input, generator, "exponential_")
+    rate = number(lambd, "exponential_", "lambd")
+    if not rate > 0:  # type: ignore[operator]
+        raise RuntimeError(f"exponential_(): expects lambda > 0.0, but found lambda={rate}")
+    return ((-_uniform(input, source)).log1p() / -rate).to(input.dtype)
+
+
+@composite(name="random.geometric", inplace=True, method=False)
+def geometric(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Return the number of trials, from 1, until one of chance `p` succeeds.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> bool((tp.empty(100).geometric_(0.5) >= 1).all())
+    True
+    """
+    source = _source(input, generator, "geometric_", whole=True)
+    chance = number(p, "geometric_", "p")
+    if not 0 < chance < 1:  # type: ignore[operator]
+        raise RuntimeError(f"geometric_(): expects p to be in (0, 1), but got p={chance}")
+    trials = (-_uniform(input, source)).log1p() / math.log1p(-chance)  # type: ignore[arg-type]
+    return trials.floor().add(1).to(input.dtype)
+
+
+@composite(name="random.cauchy", inplace=True, method=False)
+def cauchy(
+    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Return numbers of a Cauchy distribution in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty(2).cauchy_().shape
+    Size([2])
+    """
+    source = _source(input, generator, "cauchy_")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_(): expects sigma > 0.0, but found sigma={sigma}")
+    angle = (_uniform(input, source) - 0.5) * math.pi
+    return (angle.tan() * sigma + median).to(input.dtype)
+
+
+@composite(name="random.log_normal", inplace=True, method=False)
+def log_normal(
+    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Return *e* to the power of normal numbers, in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> bool((tp.empty(10).log_normal_() > 0).all())
+    True
+    """
+    source = _source(input, generator, "log_normal_")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_(): expects std > 0.0, but found std={std}")
+    dtype = float64 if input.dtype is float64 else float32
+    result = normal_numbers(input._shape, dtype, input.device, source)
+    return (result * std + mean).exp().to(input.dtype)
+
+
+@composite(name="random.bernoulli", inplace=True, method=False)
+def bernoulli_fill(
+    input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
+) -> Tensor:
+    """Return ones with chance `p`, else zeros, in the shape and dtype of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
+    source = _source(input, generator, "bernoulli_", whole=True)
+    chance = _chance(p, "bernoulli_")
+    wide = chance if getattr(chance, "dtype", None) is float64 else input
+    return (_uniform_like(input, wide, source) < chance).to(input.dtype)
+
+
+def _uniform_like(input: Any, precise: Any, source: Generator) -> Any:
+    dtype = float64 if precise._kind.dtype is float64 else float32
+    return uniform_numbers(input._shape, dtype, input._kind.device, source)
+
+
+def _chance(p: Any, name: str) -> Any:
+    """Return a probability, checked where that costs no waiting for a device."""
+    if not hasattr(p, "_kind"):
+        value = number(p, name, "p")
+        if not 0 <= value <= 1:  # type: ignore[operator]
+            raise RuntimeError(f"{name}(): Expected p_in >= 0 && p_in <= 1, but got p={value}")
+        return value
+    p = p.detach()
+    if p.dtype.category == COMPLEX:
+        raise NotImplementedError(f"{name}(): not implemented for {p.dtype.name}")
+    if p.device.type == "cpu" and not bool(((p >= 0) & (p <= 1)).all()):
+        raise RuntimeError(
+            f"{name}(): Expected p_in >= 0 && p_in <= 1 for each element of the tensor"
+        )
+    return p.to(float32) if p.dtype.itemsize == 2 else p
+
+
+@composite()
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Return ones with the chances that `input` holds (or `p`, if given), else zeros.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point chances from 0 to 1.
+    p : float, optional
+        One chance for all elements.
+    generator : Generator, optional
+        By default the device's own.
+
+    Raises
+    ------
+    RuntimeError
+        If a chance lies outside of 0 to 1.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.bernoulli(tp.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    source = _source(input, generator, "bernoulli", whole=p is not None)
+    chance = _chance(input if p is None else p, "bernoulli")
+    return (_uniform(input, source) < chance).to(input.dtype)
+
+
+@composite()
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Return indices drawn from each row with chances in proportion to its values.
+
+    Parameters
+    ----------
+    input : Tensor
+        Weights, floating-point and not negative, of shape (categories) or (rows, categories).
+    num_samples : int
+        How many indices per row.
+    replacement : bool
+        Whether an index may be drawn more than once.
+    generator : Generator, optional
+        By default the device's own.
+
+    Returns
+    -------
+    Tensor
+        int64, of shape (num_samples) or (rows, num_samples).
+
+    Raises
+    ------
+    RuntimeError
+        If the weights are not of the kind said, or too few.
+
+    Notes
+    -----
+    Without replacement, the largest *weight / e* win, where each *e* is drawn from an exponential
+    distribution (Efraimidis and Spirakis 2006).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.multinomial(tp.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    source = _source(input, generator, "multinomial")
+    weights = input.detach()
+    _check_weights(weights, num_samples, replacement)
+    if weights.dtype.itemsize == 2:
+        weights = weights.to(float32)
+    if not replacement or num_samples == 1:
+        race = -(-_uniform(weights, source)).log1p()
+        tiny = 1e-45 if weights.dtype is float32 else 5e-324
+        scores = weights / race.clamp(min=tiny)
+        if num_samples == 1:
+            return scores.argmax(-1, keepdim=True)
+        return scores.topk(num_samples, -1).indices
+    steps = weights.cumsum(-1)
+    steps = steps / steps[..., -1:]
+    draws = uniform_numbers(
+        (*weights._shape[:-1], num_samples), weights.dtype, weights.device, source
+    )
+    return searchsorted(steps, draws, right=True)
+
+
+def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
+    if weights.dim() not in (1, 2):
+        raise RuntimeError(
+            f"multinomial(): prob_dist must be 1 or 2 dim, got {list(weights.shape)}"
+        )
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(
+            f"multinomial(): argument 'num_samples' must be int, not {type(count).__name__}"
+        )
+    if count <= 0:
+        raise RuntimeError(f"multinomial(): cannot sample n_sample <= 0 samples, got {count}")
+    categories = weights.shape[-1]
+    if not replacement and count > categories:
+        raise RuntimeError(
+            "multinomial(): cannot sample n_sample > prob_dist.size(-1) samples without "
+            "replacement: "
+            f"{count} of {categories}"
+        )
+    if weights.device.type != "cpu":
+        return  # the questions below would wait for the device
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise RuntimeError(
+            "multinomial(): probability tensor contains either `inf`, `nan` or element < 0"
+        )
+    positive = (weights > 0).sum(-1)
+    if bool((positive == 0).any()):
+        raise RuntimeError(
+            "multinomial(): invalid multinomial distribution (sum of probabilities <= 0)"
+        )
+    if not replacement and bool((positive < count).any()):
+        raise RuntimeError(
+            "multinomial(): invalid multinomial distribution (with replacement=False, not enough "
+            "non-negative category to sample)"
+        )
+
+
+@composite(method=False)
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Return numbers drawn from Poisson distributions of the rates that `input` holds.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point rates, not negative.
+    generator : Generator, optional
+        By default the device's own.
+
+    Raises
+    ------
+    RuntimeError
+        If a rate is negative.
+
+    Notes
+    -----
+    Rates below 10 by inversion of the distribution function, larger ones by transformed rejection
+    (PTRS, Hörmann 1993).
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.poisson(tp.zeros(3))
+    tensor([0., 0., 0.])
+    """
+    source = _source(input, generator, "poisson")
+    rate = input.detach().to(float64)
+    if not math.prod(rate._shape):
+        return input.detach().clone()
+    if bool((rate < 0).any()):
+        raise RuntimeError("poisson(): invalid Poisson rate, expected rate to be non-negative")
+    large = rate >= _PTRS_FROM
+    result = _poisson_by_inversion(rate.masked_fill(large, 0.0), source)
+    if bool(large.any()):
+        rejected = _poisson_by_rejection(rate.masked_fill(~large, _PTRS_FROM), source)
+        result = rejected.where(large, result)
+    return result.to(input.dtype)
+
+
+def _poisson_by_inversion(rate: Any, source: Generator) -> Any:
+    draw = uniform_numbers(rate._shape, float64, rate.device, source)
+    chance = (-rate).exp()
+    below = chance
+    count = rate * 0.0
+    step = 0
+    # Rates below 10 never need 100 steps: the chance of that is under 1e-60.
+    while step < 100 and bool((draw >= below).any()):
+        step += 1
+        count = count + (draw >= below).to(float64)
+        chance = chance * rate / step
+        below = below + chance
+    return count
+
+
+def _poisson_by_rejection(rate: Any, source: Generator) -> Any:
+    root = rate.sqrt()
+    b = root * 2.53 + 0.931
+    a = b * 0.02483 - 0.059
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    limit = 0.9277 - 3.6224 / (b - 2.0)
+    log_rate = rate.log()
+    result = rate * 0.0
+    open_ = result == 0.0
+    while bool(open_.any()):
+        u = uniform_numbers(rate._shape, float64, rate.device, source) - 0.5
+        v = 1.0 - uniform_numbers(rate._shape, float64, rate.device, source)
+        us = 0.5 - u.abs()
+        k = ((a * 2.0 / us + b) * u + rate + 0.43).floor()
+        quick = (us >= 0.07) & (v <= limit)
+        hopeless = (k < 0) | ((us < 0.013) & (v > us))
+        left = v.log() + inverse_alpha.log() - (a / (us * us) + b).log()
+        right = k * log_rate - rate - (k + 1.0).lgamma()
+        accepted = open_ & (quick | (~hopeless & (left <= right)))
+        result = k.where(accepted, result)
+        open_ = open_ & ~accepted
+    return result

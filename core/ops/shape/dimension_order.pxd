@@ -1,0 +1,3 @@
+from tensorplug.core.ops.rules cimport check_tensor
+from tensorplug.core.ops.shape.shape cimport permuted
+from tensorplug.core.shapes cimport normalize_dim

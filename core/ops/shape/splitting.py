@@ -1,0 +1,246 @@
+"""Taking tensors apart, without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ...current import current
+from ...operators import composite
+from ...shapes import normalize_dim
+from ...tensor_base import TensorBase
+from ..indexing.indexing import at, part
+from ..rules import check_tensor
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+__all__ = [
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "vsplit",
+]
+
+
+def _dimension(input: Any, dim: int, name: str) -> int:
+    """Return the canonical dimension to split; a 0-d tensor has none."""
+    check_tensor(input, name)
+    if not input._shape:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    return normalize_dim(dim, len(input._shape), name)
+
+
+@composite(view=True)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return the views of all positions along a dimension, which disappears.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.unbind(tp.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
+    check_tensor(input, "unbind")
+    shape = input._shape
+    if not shape:
+        raise IndexError(f"unbind(): Dimension specified as {dim} but tensor has no dimensions")
+    dim = normalize_dim(dim, len(shape), "unbind")
+    return tuple([at(input, dim, position) for position in range(shape[dim])])
+
+
+@composite(view=True)
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of the given sizes along a dimension.
+
+    Raises
+    ------
+    RuntimeError
+        If the sizes do not sum to the dimension's.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.split_with_sizes(tp.arange(4), [1, 3])
+    (tensor([0]), tensor([1, 2, 3]))
+    """
+    dim = _dimension(input, dim, "split_with_sizes")
+    sizes = [int(size) for size in split_sizes]
+    size = input._shape[dim]
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to be non-negative and to sum exactly to {size} "
+            f"(input tensor's size at dimension {dim}), but got split_sizes={sizes}"
+        )
+    return _parts(input, sizes, dim)
+
+
+def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+    """Return the views of :func:`split_with_sizes` for canonical arguments."""
+    parts = []
+    start = 0
+    for length in sizes:
+        parts.append(part(input, dim, start, start + length))
+        start += length
+    return tuple(parts)
+
+
+def _cut(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+    """Return :func:`split_with_sizes` for canonical arguments: one node, where there is to be one."""
+    if current.interposed or input._state:
+        return split_with_sizes(input, sizes, dim)
+    return _parts(input, sizes, dim)
+
+
+def _equal_sizes(size: int, length: int) -> list[int]:
+    """Return the sizes of parts of one length; the last part takes what is left."""
+    whole, rest = divmod(size, length)
+    return [length] * whole + ([rest] if rest else [])
+
+
+@composite(view=True)
+def split(
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts along a dimension.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of at least one dimension.
+    split_size_or_sections : int or sequence of int
+        The size of each part (the last may be smaller), or the sizes of all of them.
+    dim : int
+        The dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.split(tp.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if not isinstance(split_size_or_sections, int) and not isinstance(
+        split_size_or_sections, TensorBase
+    ):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    dim = _dimension(tensor, dim, "split")
+    length = int(split_size_or_sections)  # type: ignore[arg-type]
+    size = tensor._shape[dim]
+    if length < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
+    if length == 0 and size:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
+        )
+    return _cut(tensor, _equal_sizes(size, length) if size else [0], dim)
+
+
+@composite(view=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of at most `chunks` parts of equal size (but for the last) along a dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.chunk(tp.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    dim = _dimension(input, dim, "chunk")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = input._shape[dim]
+    return _cut(input, _equal_sizes(size, -(-size // chunks)) if size else [0] * chunks, dim)
+
+
+@composite(view=True)
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | Tensor,
+    dim: int = 0,
+) -> tuple[Tensor, ...]:
+    """Return views of parts along a dimension: so many of nearly equal size, or cut before given indices.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor_split(tp.arange(5), (1, 3))
+    (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
+    dim = _dimension(input, dim, "tensor_split")
+    given: Any = indices_or_sections
+    if isinstance(indices_or_sections, TensorBase):
+        given = given.tolist()
+    size = input._shape[dim]
+    if isinstance(given, int):
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        small, larger = divmod(size, given)
+        return _cut(input, [small + (n < larger) for n in range(given)], dim)
+    # Cuts beyond the end, from the end, or out of order give what slices between them give.
+    cuts = [0, *given, size]
+    parts = []
+    for start, stop in pairwise(cuts):
+        first, last, _ = slice(start, stop).indices(size)
+        parts.append(part(input, dim, first, max(first, last)))
+    return tuple(parts)
+
+
+def _split_along(input: Any, given: Any, dim: int, least: int, name: str) -> Any:
+    check_tensor(input, name)
+    if len(input._shape) < least:
+        raise RuntimeError(
+            f"{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{len(input._shape)} dimensions!"
+        )
+    size = input._shape[dim]
+    if isinstance(given, int) and (given <= 0 or size % given):
+        raise RuntimeError(
+            f"{name} attempted to split along dimension {dim}, but the size of the dimension {size} is "
+            f"not divisible by the split_size {given}!"
+        )
+    return tensor_split(input, given, dim)
+
+
+@composite(view=True)
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of parts along the second dimension, or the only one: see :func:`tensor_split`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.hsplit(tp.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    dim = 0 if len(input._shape) == 1 else 1
+    return _split_along(input, indices_or_sections, dim, 1, "hsplit")
+
+
+@composite(view=True)
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of parts along the first dimension of at least two: see :func:`tensor_split`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> [p.shape for p in tp.vsplit(tp.zeros(4, 2), 2)]
+    [Size([2, 2]), Size([2, 2])]
+    """
+    return _split_along(input, indices_or_sections, 0, 2, "vsplit")
+
+
+@composite(view=True)
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of parts along the third dimension: see :func:`tensor_split`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> [p.shape for p in tp.dsplit(tp.zeros(1, 2, 4), 2)]
+    [Size([1, 2, 2]), Size([1, 2, 2])]
+    """
+    return _split_along(input, indices_or_sections, 2, 3, "dsplit")

@@ -1,0 +1,333 @@
+"""Counting how often values occur."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...dtypes import FLOATING, INTEGER, Number, float32, float64, int64
+from ...operators import composite, handle
+from ...tensor_base import TensorBase
+from .. import results
+from ..reductions.reductions import aminmax, sum
+from ..rules import cast, check_tensor
+from ..sorting.searching import searchsorted
+
+if TYPE_CHECKING:
+    from ...dtypes import DType
+    from ...tensor import Tensor
+
+__all__ = ["bincount", "histc", "histogram", "histogramdd"]
+
+_LINSPACE = handle("linspace")
+_ONES = handle("ones")
+_WHERE = handle("where")
+_ZEROS = handle("zeros")
+
+
+@composite()
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each number from 0 to the greatest occurs.
+
+    Parameters
+    ----------
+    input : Tensor
+        One-dimensional, of nonnegative integers.
+    weights : Tensor, optional
+        Count each element this much. The result is float32 if these are, else float64.
+    minlength : int
+        The least number of bins.
+
+    Raises
+    ------
+    RuntimeError
+        For negative numbers, or a weight tensor of another length.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.bincount(tp.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+    check_tensor(input, "bincount")
+    if input.dtype.category != INTEGER:
+        raise NotImplementedError(
+            f"bincount(): not implemented for {input.dtype}; it counts integers"
+        )
+    if minlength < 0:
+        raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
+    if len(input._shape) != 1:
+        raise RuntimeError(
+            "bincount(): only supports 1-d non-negative integral inputs, got shape "
+            f"{list(input._shape)}"
+        )
+    if weights is not None and weights._shape != input._shape:
+        raise RuntimeError(
+            "bincount(): weights should be 1-d and have the same length as input, got shapes "
+            f"{list(weights._shape)} and {list(input._shape)}"
+        )
+    bins = minlength
+    if input._shape[0]:
+        least, greatest = aminmax(input)
+        if least.item() < 0:
+            raise RuntimeError(
+                f"bincount(): only supports 1-d non-negative integral inputs, got {least.item()}"
+            )
+        bins = max(bins, greatest.item() + 1)
+    if weights is None:
+        return _occurrences(input, bins)
+    counted = weights if weights.dtype is float32 else cast(weights, float64)
+    empty = _ZEROS.call(bins, dtype=counted.dtype, device=input.device)
+    return empty.scatter_add(0, cast(input, int64), counted)
+
+
+@composite(method=False)
+def _occurrences(input: Tensor, bins: int) -> Tensor:
+    """Return how often each number from 0 to before `bins` occurs, which 1-d `input` has no others of."""
+    ones = _ONES.call(input._shape, dtype=int64, device=input.device)
+    empty = _ZEROS.call(bins, dtype=int64, device=input.device)
+    return empty.scatter_add(0, cast(input, int64), ones)
+
+
+def _finite_range(
+    name: str, values: Tensor, low: Any, high: Any, margin: float
+) -> tuple[float, float]:
+    """Return the range of the bins: the one asked for, or that of the values.
+
+    A range of no width is widened by `margin` on each side.
+    """
+    if low is None or high is None:
+        low, high = 0.0, 1.0
+        if values.numel():
+            low, high = (bound.item() for bound in aminmax(values))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}(): max must be larger than min, got [{low}, {high}]")
+    if low == high:
+        low, high = low - margin, high + margin
+    return low, high
+
+
+def _check_bins(name: str, bins: Any) -> None:
+    if bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
+
+
+def _counts(
+    values: Sequence[Tensor], edges: Sequence[Tensor], weight: Tensor | None, dtype: DType
+) -> Tensor:
+    """Return the weight in each cell of the grid that the edges span; the last bin is closed."""
+    shape = [edge._shape[0] - 1 for edge in edges]
+    cell: Any = 0
+    inside: Any = True
+    for value, edge, size in zip(values, edges, shape, strict=True):
+        place = searchsorted(edge, value, right=True) - 1
+        place = _WHERE.call(value == edge.select(0, size), size - 1, place)
+        inside = (place >= 0) & (place < size) & inside
+        cell = cell * size + place
+    count = values[0]._shape[0]
+    ones_or_weight: Any = weight
+    if weight is None:
+        ones_or_weight = _ONES.call(count, dtype=dtype, device=values[0].device)
+    counted = ones_or_weight.masked_fill(~inside, 0)
+    empty = _ZEROS.call(math.prod(shape), dtype=dtype, device=values[0].device)
+    if not math.prod(shape):
+        return empty.reshape(shape)
+    return empty.scatter_add(0, cell.masked_fill(~inside, 0), counted).reshape(shape)
+
+
+def _check_values(name: str, input: Tensor) -> None:
+    check_tensor(input, name)
+    if input.dtype.category != FLOATING:
+        raise NotImplementedError(f"{name}(): not implemented for {input.dtype}; convert the input")
+
+
+@composite()
+def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
+    """Return how many elements fall into each of `bins` equal intervals between `min` and `max`.
+
+    Elements outside, and NaN, are not counted. If both bounds are zero, those of the data count.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.histc(tp.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    _check_values("histc", input)
+    _check_bins("histc", bins)
+    wide = input if input.dtype in (float32, float64) else cast(input, float32)
+    flat = wide.detach().reshape(-1)
+    from_data = min == max == 0
+    low, high = _finite_range(
+        "histc", flat, None if from_data else min, None if from_data else max, 1.0
+    )
+    edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
+    return cast(_even_counts(flat, edges), input.dtype)
+
+
+@composite(method=False)
+def _even_counts(values: Tensor, edges: Tensor) -> Tensor:
+    """Return how many of 1-d `values` stand between edges of their dtype, evenly far apart."""
+    return _counts([values], [edges], None, values.dtype)
+
+
+def _edges(
+    name: str, values: Tensor, bins: Any, bounds: tuple[Number | None, Number | None]
+) -> Tensor:
+    if isinstance(bins, TensorBase):
+        if len(bins._shape) != 1 or not bins._shape[0]:
+            raise RuntimeError(
+                f"{name}(): bin edges must be one-dimensional and not empty, got shape "
+                f"{list(bins._shape)}"
+            )
+        if bins._kind.dtype is not values.dtype:
+            raise RuntimeError(
+                f"{name}(): input tensor and bins tensor should have the same dtype, got "
+                f"{values.dtype} and {bins._kind.dtype}"
+            )
+        return bins  # type: ignore[return-value]
+    _check_bins(name, bins)
+    low, high = _finite_range(name, values, *bounds, 0.5)
+    return _LINSPACE.call(low, high, bins + 1, dtype=values.dtype, device=values.device)
+
+
+def _density(hist: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """Return the histogram divided by its total weight and by the volume of each cell."""
+    hist = hist / sum(hist)
+    for dim, edge in enumerate(edges):
+        width = edge.narrow(0, 1, edge._shape[0] - 1) - edge.narrow(0, 0, edge._shape[0] - 1)
+        shape = [1] * len(edges)
+        shape[dim] = -1
+        hist = hist / width.reshape(shape)
+    return hist
+
+
+def _check_weight(name: str, input: Tensor, weight: Tensor | None, shape: Any) -> None:
+    if weight is None:
+        return
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}(): if weight tensor is provided, input tensor and weight tensor should have "
+            f"the same dtype, got {input.dtype} and {weight.dtype}"
+        )
+    if weight._shape != tuple(shape):
+        raise RuntimeError(
+            f"{name}(): weight should have shape {list(shape)}, got {list(weight._shape)}"
+        )
+
+
+@composite(outputs="hist, bin_edges")
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> results.histogram:
+    """Return how many elements fall into each bin, and the edges of the bins.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, of any shape.
+    bins : int or Tensor
+        The number of equal bins, or the ascending edges.
+    range : (float, float), optional
+        The outermost edges for a number of bins; by default those of the data.
+    weight : Tensor, optional
+        Count each element this much.
+    density : bool
+        Divide so that the integral over all bins is one.
+
+    Returns
+    -------
+    (hist, bin_edges) : named tuple of Tensor
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.histogram(tp.tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0)).hist
+    tensor([2., 1.])
+    """
+    _check_values("histogram", input)
+    _check_weight("histogram", input, weight, input._shape)
+    flat = input.detach().reshape(-1)
+    edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
+    if weight is None and not isinstance(bins, TensorBase):
+        hist = _even_counts(flat, edges)
+    else:
+        hist = _counts([flat], [edges], None if weight is None else weight.reshape(-1), flat.dtype)
+    return results.histogram(_density(hist, [edges]) if density else hist, edges)
+
+
+@composite(outputs="hist, bin_edges", method=False)
+def histogramdd(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> results.histogramdd:
+    """Return how many points fall into each cell of a grid, and the edges along each coordinate.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point; the last dimension holds the coordinates of a point.
+    bins : int, sequence of int or sequence of Tensor
+        The number of equal bins, for all coordinates or for each, or the ascending edges of each.
+    range : sequence of float, optional
+        The leftmost and rightmost edge of each coordinate, one after the other.
+    weight : Tensor, optional
+        Count each point this much.
+    density : bool
+        Divide so that the integral over the grid is one.
+
+    Returns
+    -------
+    (hist, bin_edges) : named tuple of Tensor and tuple of Tensor
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.histogramdd(tp.tensor([[1.0, 2.0], [3.0, 4.0]]), 2).hist
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    _check_values("histogramdd", input)
+    if len(input._shape) < 2:
+        raise RuntimeError(
+            f"histogramdd(): input tensor should have at least 2 dimensions, got shape "
+            f"{list(input._shape)}"
+        )
+    size = input._shape[-1]
+    _check_weight("histogramdd", input, weight, input._shape[:-1])
+    each = [bins] * size if isinstance(bins, int) else list(bins)
+    if len(each) != size:
+        raise RuntimeError(
+            "histogramdd(): the size of bins should be equal to the innermost dimension of the "
+            f"input tensor, got {len(each)} and {size}"
+        )
+    if range is not None and len(range) != 2 * size:
+        raise RuntimeError(
+            f"histogramdd(): range needs two bounds for each of {size} dimensions, got {len(range)}"
+        )
+    points = input.detach().reshape(-1, size)
+    values = [column.contiguous() for column in points.unbind(1)]
+    edges = [
+        _edges(
+            "histogramdd",
+            value,
+            each[d],
+            (None, None) if range is None else (range[2 * d], range[2 * d + 1]),
+        )
+        for d, value in enumerate(values)
+    ]
+    flat_weight = None if weight is None else weight.reshape(-1)
+    hist = _counts(values, edges, flat_weight, input.dtype)
+    return results.histogramdd(_density(hist, edges) if density else hist, tuple(edges))

@@ -1,0 +1,409 @@
+"""Losses with a margin, and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.autograd import no_grad
+from tensorplug.core import Tensor
+from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.ops import arange, minimum, pdist, where, zeros
+
+from ...ops.activation import logsigmoid
+from .._common import legacy_reduction, reduce as reduced, tensor
+
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pairwise_distance",
+    "pdist",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+
+@seen_by_layers
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Return the cosine of the angle between vectors along `dim`, whose norms count as at least `eps`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> cosine_similarity(tp.tensor([[1.0, 0.0]]), tp.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
+    tensor(x1, "cosine_similarity", "x1")
+    tensor(x2, "cosine_similarity", "x2")
+
+    def unit(x: Any) -> Any:
+        norm = x.norm(2, dim, keepdim=True).clone()
+        with no_grad():
+            norm.clamp_(min=eps)
+        return x / norm
+
+    # torch broadcasts before it takes the norms, which matters where `dim` counts from the front.
+    if x1.ndim != x2.ndim:
+        ndim = max(x1.ndim, x2.ndim)
+        x1 = x1.reshape(*[1] * (ndim - x1.ndim), *x1.shape)
+        x2 = x2.reshape(*[1] * (ndim - x2.ndim), *x2.shape)
+    if x1.shape[dim] != x2.shape[dim]:
+        size = max(x1.shape[dim], x2.shape[dim])
+        x1, x2 = (_stretched(x, dim, size) for x in (x1, x2))
+    return (unit(x1) * unit(x2)).sum(dim)
+
+
+def _stretched(x: Any, dim: int, size: int) -> Any:
+    shape = list(x.shape)
+    shape[dim] = size
+    return x.expand(shape)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """Return the p-norm of ``x1 - x2 + eps`` over the last dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> pairwise_distance(tp.tensor([[3.0, 4.0]]), tp.zeros(1, 2), eps=0.0)
+    tensor([5.])
+    """
+    tensor(x1, "pairwise_distance", "x1")
+    tensor(x2, "pairwise_distance", "x2")
+    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
+
+
+@seen_by_layers
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced; targets are 1 or -1.
+
+    Raises
+    ------
+    RuntimeError
+        If the numbers of dimensions differ.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: "
+            f"{list(target.shape)} "
+        )
+    losses = (-target * (input1 - input2) + margin).clamp(min=0)
+    return reduced(losses, reduction, "margin_ranking_loss")
+
+
+@seen_by_layers
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the input where the target is 1, and ``max(0, margin - input)`` where it is -1."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    tensor(input, "hinge_embedding_loss")
+    apart = where(target != 1, (margin - input).clamp(min=0), 0.0)
+    together = where(target != -1, input, 0.0)
+    return reduced(apart + together, reduction, "hinge_embedding_loss")
+
+
+@seen_by_layers
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    tensor(input, "soft_margin_loss")
+    return reduced(-logsigmoid(target * input), reduction, "soft_margin_loss")
+
+
+@seen_by_layers
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return by how much other classes come within `margin` of the target class.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C) or (C,).
+    target : Tensor
+        int64, (N,) or ().
+    p : {1, 2}
+        The power.
+    margin : float
+        How far the target class should be ahead.
+    weight : Tensor, optional
+        (C,): what each target class weighs.
+    size_average, reduce : bool, optional
+        Deprecated spellings of `reduction`.
+    reduction : {"mean", "sum", "none"}
+        How the losses are put together.
+
+    Raises
+    ------
+    ValueError
+        If `p` is neither 1 nor 2, or `weight` is no vector.
+    RuntimeError
+        If shapes do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    tensor(input, "multi_margin_loss")
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.ndim > 2 or not input.numel():
+        raise RuntimeError(
+            f"multi_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
+            f"but got: {list(input.shape)}"
+        )
+    scores = input.reshape(1, -1) if input.ndim < 2 else input
+    n, classes = scores.shape
+    if target.ndim > 1 or target.numel() != n:
+        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(target.shape)}")
+    index = target.reshape(n, 1)
+    terms = (margin - scores.gather(1, index) + scores).clamp(min=0)
+    if p == 2:
+        terms = terms * terms
+    if weight is not None:
+        terms = terms * weight.index_select(0, index.reshape(-1)).unsqueeze(1)
+    others = arange(classes, device=input.device) != index
+    losses = where(others, terms, 0.0).sum(1) / classes
+    losses = losses.reshape(target.shape) if input.ndim < 2 else losses
+    return reduced(losses, reduction, "multi_margin_loss")
+
+
+@seen_by_layers
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return by how much other classes come within 1 of each of several target classes.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C) or (C,).
+    target : Tensor
+        int64 of that shape: the target classes come first, -1 ends them.
+    size_average, reduce : bool, optional
+        Deprecated spellings of `reduction`.
+    reduction : {"mean", "sum", "none"}
+        How the losses are put together.
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes differ.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    tensor(input, "multilabel_margin_loss")
+    if tuple(input.shape) != tuple(target.shape):
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+    scores = input.reshape(1, -1) if input.ndim < 2 else input
+    labels = target.reshape(scores.shape)
+    n, classes = scores.shape
+    valid = (labels < 0).cumsum(1) == 0
+    index = where(valid, labels, 0)
+    marks = zeros(n, classes, dtype=int64, device=input.device)
+    other = marks.scatter_add(1, index, valid.to(int64)) == 0
+    terms = (1 - scores.gather(1, index).unsqueeze(2) + scores.unsqueeze(1)).clamp(min=0)
+    counted = valid.unsqueeze(2).logical_and(other.unsqueeze(1))
+    losses = where(counted, terms, 0.0).sum((1, 2)) / classes
+    losses = losses.reshape(()) if input.ndim < 2 else losses
+    return reduced(losses, reduction, "multilabel_margin_loss")
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the cross-entropy of each class by itself, averaged over the last dimension's classes."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    tensor(input, "multilabel_soft_margin_loss")
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
+
+
+@seen_by_layers
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return one minus the cosine where the target is 1, and its part above `margin` where it is -1.
+
+    Parameters
+    ----------
+    input1, input2 : Tensor
+        (N, D) or (D,).
+    target : Tensor
+        (N,) or (), of 1 and -1.
+    margin : float
+        Which cosine is small enough.
+    size_average, reduce : bool, optional
+        Deprecated spellings of `reduction`.
+    reduction : {"mean", "sum", "none"}
+        How the losses are put together.
+
+    Raises
+    ------
+    RuntimeError
+        If the numbers of dimensions do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.ndim not in (0, 1):
+        raise RuntimeError(
+            f"0D or 1D target tensor expected, multi-target not supported, got {target.ndim}D"
+        )
+    if target.ndim + 1 != input1.ndim or target.ndim + 1 != input2.ndim:
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs "
+            f"with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    tiny = 1e-12  # torch's, so that a zero vector gives no NaN
+    squares = ((input1 * input1).sum(-1) + tiny) * ((input2 * input2).sum(-1) + tiny)
+    cosine = (input1 * input2).sum(-1) / squares.sqrt()
+    together = where(target == 1, 1 - cosine, 0.0)
+    apart = where(target == -1, (cosine - margin).clamp(min=0), 0.0)
+    return reduced(together + apart, reduction, "cosine_embedding_loss")
+
+
+@seen_by_layers
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return by how much the positive example is not `margin` nearer to the anchor than the negative.
+
+    Parameters
+    ----------
+    anchor, positive, negative : Tensor
+        (N, D) or (D,).
+    margin : float
+        Positive.
+    p, eps : float
+        See :func:`pairwise_distance`.
+    swap : bool
+        Whether the negative's distance to the positive counts where it is smaller (Balntas et al. 2016).
+    size_average, reduce : bool, optional
+        Deprecated spellings of `reduction`.
+    reduction : {"mean", "sum", "none"}
+        How the losses are put together.
+
+    Raises
+    ------
+    ValueError
+        If `margin` is not positive.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs"
+        )
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Any:
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced((margin + near - far).clamp(min=0), reduction, "triplet_margin_loss")
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return :func:`triplet_margin_loss` with a distance of one's own.
+
+    Raises
+    ------
+    ValueError
+        If `margin` is not positive.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _triplet(
+        anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
+    )

@@ -1,0 +1,151 @@
+"""Fractional max pooling: windows at random steps (Graham 2014)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.dtypes import int64
+from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.ops import arange, cat, full_like, rand
+
+from .._common import batched, per_dimension, unbatched
+
+__all__ = [
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+]
+
+Ints = int | Sequence[int]
+Ratio = float | Sequence[float]
+
+
+def _pool(
+    count: int,
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None,
+    output_ratio: Ratio | None,
+    samples: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    name = f"fractional_max_pool{count}d"
+    x, added = batched(input, count, name)
+    kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
+    n, c, *size = x.shape
+    if output_size is None:
+        if output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
+        wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
+    else:
+        wanted = per_dimension(output_size, count, name, "output_size", 1)
+    for s, k, w in zip(size, kernel, wanted, strict=True):
+        if w + k - 1 > s:
+            raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+    if samples is None:
+        samples = rand(n, c, count, dtype=x.dtype, device=x.device)
+    flat: Any = None
+    for dim in range(count):
+        # Of images the first sample is that of the width, of volumes that of the depth, as in torch.
+        sample = samples[..., count - 1 - dim if count == 2 else dim].reshape(n, c)
+        starts = _starts(sample, size[dim], wanted[dim], kernel[dim])
+        places = starts.unsqueeze(-1) + arange(kernel[dim], device=x.device)
+        shape = [n, c] + [1] * (2 * count)
+        shape[2 + dim], shape[2 + count + dim] = wanted[dim], kernel[dim]
+        along = places.reshape(shape) * math.prod(size[dim + 1 :])
+        flat = along if flat is None else flat + along
+    windows = flat.reshape(n, c, math.prod(wanted), -1)
+    elements = x.reshape(n, c, 1, -1).expand(n, c, windows.shape[2], -1).gather(3, windows)
+    best = elements.detach().argmax(3, keepdim=True)
+    values = elements.gather(3, best).reshape(n, c, *wanted)
+    indices = windows.gather(3, best).reshape(n, c, *wanted)
+    return unbatched(values, added), unbatched(indices, added)
+
+
+def _starts(sample: Any, size: int, wanted: int, kernel: int) -> Any:
+    """Return (N, C, wanted) where windows begin: evenly spread, moved by the sample, then cut to ints."""
+    last = full_like(sample.to(int64), size - kernel).unsqueeze(-1)
+    if wanted == 1:
+        return last
+    alpha = (size - kernel) / (wanted - 1)
+    steps = arange(wanted - 1, dtype=sample.dtype, device=sample.device)
+    moved = sample.unsqueeze(-1)
+    starts = ((steps + moved) * alpha).to(int64) - (moved * alpha).to(int64)
+    return cat([starts, last], -1)
+
+
+@seen_by_layers
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Ratio | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Return the largest element of each of windows at random steps.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, H, W) or (C, H, W).
+    kernel_size : int or sequence of int
+        The size of the window.
+    output_size : int or sequence of int, optional
+        The size of the result. Either this or `output_ratio`.
+    output_ratio : float or sequence of float, optional
+        The result's size over the input's.
+    return_indices : bool
+        Whether to return the places as well.
+
+    Raises
+    ------
+    ValueError
+        If neither size nor ratio is given.
+    RuntimeError
+        If the windows do not fit.
+    """
+    both = _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
+    return both if return_indices else both[0]
+
+
+@seen_by_layers
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Ratio | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Return the largest element of each window of a volume; see :func:`fractional_max_pool2d`."""
+    both = _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
+    return both if return_indices else both[0]
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Ratio | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return :func:`fractional_max_pool2d` and the places."""
+    return _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Ratio | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return :func:`fractional_max_pool3d` and the places."""
+    return _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)

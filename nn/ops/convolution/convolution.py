@@ -1,0 +1,218 @@
+"""Convolution and its two adjoints.
+
+The three are bilinear and each is made of the others' arguments, so their derivatives close:
+``convolution``, ``convolution_input`` (the adjoint with respect to the input, which is also the transposed
+convolution) and ``convolution_weight`` (with respect to the weight). A backend may supply any of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
+from tensorplug.core.dtypes import bfloat16, float16, float32
+from tensorplug.core.operators import composite
+from tensorplug.core.shapes import Shape
+
+from .unfold import fold_windows, pad_zeros, positions, unpad, window_view
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+def _columns(
+    input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int
+) -> Any:
+    """Return the windows as (groups, C/groups * prod(kernel), N * prod(positions))."""
+    padded = pad_zeros(input, padding)
+    windows = window_view(padded, kernel, stride, dilation)
+    c = windows._shape[1]
+    count = len(kernel)
+    spatial = tuple(range(2, 2 + count))
+    inner = tuple(range(2 + count, 2 + 2 * count))
+    rows = c // groups * math.prod(kernel)
+    return windows.permute(1, *inner, 0, *spatial).reshape(groups, rows, -1)
+
+
+def _by_group(output: Any, groups: int) -> Any:
+    """Return (N, O, *positions) as (groups, O/groups, N * prod(positions))."""
+    o = output._shape[1]
+    moved = output.permute(1, 0, *range(2, len(output._shape)))
+    return moved.reshape(groups, o // groups, -1)
+
+
+@composite(method=False)
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> Tensor:
+    """Return the cross-correlation of `input` with `weight`.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *spatial).
+    weight : Tensor
+        (O, C/groups, *kernel).
+    bias : Tensor, optional
+        (O,).
+    stride, padding, dilation : tuple of int
+        One per spatial dimension; the padding is of zeros, on both sides.
+    groups : int
+        Into how many independent parts the channels are divided.
+
+    Returns
+    -------
+    Tensor
+        (N, O, *positions).
+    """
+    o, _, *kernel = weight._shape
+    kernel_ = tuple(kernel)
+    n = input._shape[0]
+    size = tuple([s + 2 * p for s, p in zip(input._shape[2:], padding, strict=True)])
+    where = positions(size, kernel_, stride, dilation)
+    columns = _columns(input, kernel_, stride, padding, dilation, groups)
+    flat = weight.reshape(groups, o // groups, -1)
+    output = (flat @ columns).reshape(o, n, *where)
+    if bias is not None:
+        output = output + bias.reshape(o, *[1] * (1 + len(where)))
+    return output.transpose(0, 1).contiguous()
+
+
+@composite(method=False)
+def convolution_input(
+    gradient: Tensor,
+    weight: Tensor,
+    size: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> Tensor:
+    """Return the adjoint of :func:`convolution` with respect to its input.
+
+    Parameters
+    ----------
+    gradient : Tensor
+        (N, O, *positions).
+    weight : Tensor
+        (O, C/groups, *kernel).
+    size : tuple of int
+        The spatial size of the result.
+
+    Returns
+    -------
+    Tensor
+        (N, C, *size).
+
+    Notes
+    -----
+    Where windows overlap their elements are added up, half precision in float32 as in torch.
+    """
+    dtype = gradient.dtype
+    if dtype is float16 or dtype is bfloat16:
+        wide = convolution_input(
+            gradient.to(float32), weight.to(float32), size, stride, padding, dilation, groups
+        )
+        return wide.to(dtype)
+    o, c, *kernel = weight._shape
+    n = gradient._shape[0]
+    where = gradient._shape[2:]
+    count = len(kernel)
+    flat = weight.reshape(groups, o // groups, -1)
+    columns = flat.transpose(1, 2) @ _by_group(gradient, groups)
+    windows = columns.reshape(c * groups, *kernel, n, *where).permute(
+        1 + count, 0, *range(2 + count, 2 + 2 * count), *range(1, 1 + count)
+    )
+    padded = tuple([s + 2 * p for s, p in zip(size, padding, strict=True)])
+    return unpad(fold_windows(windows, padded, tuple(kernel), stride, dilation), padding, size)
+
+
+@composite(method=False)
+def convolution_weight(
+    input: Tensor,
+    gradient: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> Tensor:
+    """Return the adjoint of :func:`convolution` with respect to its weight.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, *spatial).
+    gradient : Tensor
+        (N, O, *positions).
+    kernel : tuple of int
+        The spatial size of the result.
+
+    Returns
+    -------
+    Tensor
+        (O, C/groups, *kernel).
+    """
+    o = gradient._shape[1]
+    c = input._shape[1]
+    size = tuple([s + 2 * p for s, p in zip(input._shape[2:], padding, strict=True)])
+    where = gradient._shape[2:]
+    if positions(size, kernel, stride, dilation) != where:
+        # Rows and columns behind the last window take no part.
+        used = [
+            s * (w - 1) + d * (k - 1) + 1
+            for w, k, s, d in zip(where, kernel, stride, dilation, strict=True)
+        ]
+        input = pad_zeros(input, padding)[(..., *[slice(0, u) for u in used])]
+        padding = (0,) * len(padding)
+    columns = _columns(input, kernel, stride, padding, dilation, groups)
+    weight = _by_group(gradient, groups) @ columns.transpose(1, 2)
+    return weight.reshape(o, c // groups, *kernel)
+
+
+def _bias_gradient(g: Any) -> Any:
+    return g.sum((0, *range(2, g.ndim)))
+
+
+DERIVATIVES = [
+    derivative(
+        "convolution",
+        input=lambda g, input_shape, weight, stride, padding, dilation, groups: convolution_input(
+            g, weight.conj(), tuple(input_shape[2:]), stride, padding, dilation, groups
+        ),
+        weight=lambda g, input, weight_shape, stride, padding, dilation, groups: convolution_weight(
+            input.conj(), g, tuple(weight_shape[2:]), stride, padding, dilation, groups
+        ),
+        bias=_bias_gradient,
+    ),
+    derivative(
+        "convolution_input",
+        gradient=lambda g, weight, stride, padding, dilation, groups: convolution(
+            g, weight.conj(), None, stride, padding, dilation, groups
+        ),
+        weight=lambda g, gradient, weight_shape, stride, padding, dilation, groups: (
+            convolution_weight(
+                g, gradient.conj(), tuple(weight_shape[2:]), stride, padding, dilation, groups
+            )
+        ),
+    ),
+    derivative(
+        "convolution_weight",
+        input=lambda g, gradient, input_shape, stride, padding, dilation, groups: convolution_input(
+            gradient.conj(), g, tuple(input_shape[2:]), stride, padding, dilation, groups
+        ),
+        gradient=lambda g, input, stride, padding, dilation, groups: convolution(
+            input.conj(), g, None, stride, padding, dilation, groups
+        ),
+    ),
+]
+
+VMAP_RULES = [first_dim_is_batch("convolution")]
