@@ -165,7 +165,7 @@ def test_children_of_a_process_that_is_busy_allocate_and_compute():
     program = (
         "import os, threading, warnings\n"
         "import numpy as np\n"
-        "from tensorplug_cpu_cython import cpu_features, pointwise\n"
+        "from tensorplug_cpu_cython import allocator, cpu_features, pointwise\n"
         "warnings.simplefilter('ignore', DeprecationWarning)\n"
         "cpu_features.set_num_threads(2)\n"
         "add, done = pointwise.Binary('add').call, threading.Event()\n"
