@@ -156,13 +156,15 @@ class Op:
         The places of the arguments that a call changes; such an op has no outputs.
     updates : tuple of int
         The places of the arguments that a call writes besides returning results.
+    cacheable : bool
+        Of a composite: whether a call like one before may go to the kernel at once.
     owner : str
         The plugin that registered the op.
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
-        "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
+        "_signature", "aliases", "arity", "cacheable", "call", "canonical", "declared", "defaults",
+        "elementwise", "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
         "name", "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
         "random", "reads_layout", "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates",
         "view", "writes",
@@ -199,6 +201,7 @@ class Op:
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()
+        self.cacheable = True
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.

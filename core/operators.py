@@ -202,7 +202,8 @@ def composite(
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
     another op serves a form of the call, it returns ``Delegated(result)``.
 
-    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them.
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
+    ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
 
     With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
@@ -226,7 +227,7 @@ def composite(
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         names: tuple[str, ...]
         if isinstance(outputs, str):
-            names = tuple(part.strip() for part in outputs.split(","))
+            names = tuple(part.strip() for part in outputs.split(",")) if outputs else ()
         else:
             names = outputs._fields
         made: Any = _declare(
@@ -255,6 +256,7 @@ def composite(
             op.writes = _positions(op, writes)
         if updates:
             op.updates = _positions(op, updates)
+        op.cacheable = outputs not in ("", "*") and not (writes or updates)
         return made
 
     return declare

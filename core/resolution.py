@@ -303,7 +303,7 @@ def _tensors(value: Any, kind: Kind) -> Any:
 def _raw(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value._array
-    return tuple([_raw(item) for item in value])
+    return tuple([_raw(item) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
 def kernel_not_found(op: Op, kind: Kind) -> KernelNotFoundError:

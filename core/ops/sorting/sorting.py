@@ -417,7 +417,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return _CAT.call([found, fill])
 
 
-@composite(method=False)
+@composite(method=False, outputs="*")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Return the index along each dimension of the elements at flat `indices` of a `shape`.
 
