@@ -52,6 +52,10 @@ def report() -> dict[str, Any]:
             }
             for entry in broken
         ],
+        "misnamed": [
+            {"plugin": found.label, "reason": reason, "fix": fix}
+            for found, reason, fix in discovery.misnamed()
+        ],
         "slow": [
             {
                 "plugin": record.label,
@@ -72,7 +76,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(found)
-    return 1 if found["quarantined"] else 0
+    return 1 if found["quarantined"] or found["misnamed"] else 0
 
 
 def _versions() -> dict[str, str]:
@@ -167,8 +171,12 @@ def _print(found: dict[str, Any]) -> None:
         if entry["traceback"]:
             print("    " + entry["traceback"].rstrip().replace("\n", "\n    "))
         print()
+    for entry in found["misnamed"]:
+        heading(f"not found: {entry['plugin']}")
+        print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     for entry in found["slow"]:
         heading(f"slow to load: {entry['plugin']}")
         print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     count = len(found["quarantined"])
-    print(f"{count} plugins in quarantine" if count else "nothing is wrong with the plugins")
+    wrong = count or found["misnamed"]
+    print(f"{count} plugins in quarantine" if wrong else "nothing is wrong with the plugins")
