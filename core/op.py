@@ -93,14 +93,14 @@ class Unregistered:
         # Whoever imports an extension's package may call its ops before anything else loads it.
         from . import operators
 
-        operators.find_missing(self.name)
+        reason = operators.find_missing(self.name)
         if operators.has_op(self.name):
             index = operators.get_op(self.name).index
             if type(index) is int:
                 return index
         raise RegistrationError(
             f"op {self.name!r} is declared but not registered; return it from the "
-            "tensorplug_ops hook of a plugin, and register that plugin"
+            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
         )
 
 
@@ -163,11 +163,11 @@ class Op:
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "cacheable", "call", "canonical", "declared", "defaults",
-        "elementwise", "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
-        "name", "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
-        "random", "reads_layout", "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates",
-        "view", "writes",
+        "_signature", "aliases", "arity", "cacheable", "call", "canonical", "declared",
+        "defaults", "elementwise", "function", "index", "inplace", "inplace_body", "inplace_of",
+        "layout", "leading", "method", "mixed", "name", "named", "names", "optional", "outputs",
+        "overridden", "owner", "parameters", "pointwise", "random", "reads_layout",
+        "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:

@@ -67,8 +67,12 @@ add_method: Callable[[str, Callable[..., Any]], bool]
 remove_method: Callable[[str, Callable[..., Any]], None]
 
 
-def find_missing(name: str) -> None:
-    """Load plugins that may own an op; the plugin registry puts its own function here."""
+def find_missing(name: str) -> str:  # noqa: ARG001
+    """Load plugins that may own an op; the plugin registry puts its own function here.
+
+    What is returned says why a plugin that may own it is not used, for messages.
+    """
+    return ""
 
 
 def handle(name: str) -> Op:
@@ -482,14 +486,17 @@ def get_op(name: str) -> Op:
         If no plugin registers it; the message lists names that are near.
     """
     op = _OPS.get(name) or find_op(name)
+    reason = ""
     if op is None:
-        find_missing(name)
+        reason = find_missing(name)
         op = find_op(name)
     if op is None:
         import difflib
 
         near = difflib.get_close_matches(name, _OPS, 4)
-        raise KeyError(f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+        raise KeyError(
+            f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
+        )
     return op
 
 
