@@ -26,7 +26,7 @@ def draws(op: Op) -> bool:
     module = getattr(op.function, "__module__", "")
     if module.endswith((".random", ".distributions")) or op.name == "philox_bits":
         return True
-    return op.sort == "composite" and "generator" in op.parameters
+    return op.random or (op.sort == "composite" and "generator" in op.parameters)
 
 
 def innermost(values: Any) -> BatchLevel | None:

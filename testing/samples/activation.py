@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 import tensorplug.nn  # noqa: F401  registers the ops
-from tensorplug.core.dtypes import FLOATS, DType
+from tensorplug.core.dtypes import FLOATS, DType, float32
 
 from ..records import OpRecord, Sample
 from .networks import ORDER, SUMS
+from .random import _RANDOM as RANDOM
 
 
 def _samples(*options: tuple[Any, ...]) -> Callable[[Any, DType], Iterator[Sample]]:
@@ -59,7 +60,27 @@ def _record(op: str, samples: Any, reference: Any) -> OpRecord:
     return OpRecord(op, samples, reference, FLOATS, atol=SUMS, rtol=ORDER, torch=torch)
 
 
+def _gumbel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4))
+    yield Sample(make(3, 4), 0.5, True, 1e-10, 0)
+
+
+def _sums_to_one(result: Any, sample: Sample) -> None:
+    dim = sample.args[4] if len(sample.args) > 4 else -1
+    sums = result.to(float32).sum(dim)
+    assert bool(((sums - 1).abs() < 2e-2).all())
+
+
 RECORDS = [
+    OpRecord(
+        "gumbel_softmax",
+        _gumbel_samples,
+        dtypes=FLOATS,
+        gradient=False,
+        check=_sums_to_one,
+        skips=RANDOM,
+        torch="",
+    ),
     _record("celu", _samples((1.0,), (0.5,)), _celu),
     _record("prelu", _prelu_samples, _prelu),
     _record("relu6", _samples(()), lambda a: np.clip(a, 0, 6)),

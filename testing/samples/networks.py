@@ -335,16 +335,6 @@ def _softplus(a: Any, beta: float, threshold: float) -> Any:
     return np.where(a * beta > threshold, a, np.log1p(np.exp(np.minimum(a * beta, 500))) / beta)
 
 
-def _bce_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(4, 3, low=0.1, high=0.9), make(4, 3, low=0.1, high=0.9))
-    yield Sample(make(low=0.1, high=0.9), make(low=0.1, high=0.9))
-    yield Sample(make(0, 3), make(0, 3))
-
-
-def _bce(a: Any, target: Any) -> Any:
-    return -(target * np.log(a) + (1 - target) * np.log(1 - a))
-
-
 def _record(op: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
     options = {"dtypes": FLOATS, "atol": SUMS, "rtol": ORDER, "torch": "", **options}
     return OpRecord(op, samples, reference, **options)
@@ -414,5 +404,4 @@ RECORDS = [
     _record("softshrink", _activation_samples((0.4,)), _softshrink),
     _record("hardshrink", _activation_samples((0.4,)), _hardshrink),
     _record("hardshrink_backward", _gradient_samples((0.4,)), _slope_of(_softshrink)),
-    _record("binary_cross_entropy_terms", _bce_samples, _bce),
 ]

@@ -43,8 +43,11 @@ def of_classes(loss, shape, weighted, reduction):
     """Return a loss of classes and its gradient, one sample ignored, and their arguments."""
 
     def both(x, g, target, weight):
-        options = (x, target, weight, -100, reduction)
-        return getattr(ops, loss)(*options), getattr(ops, f"{loss}_gradient")(g, *options)
+        backward = getattr(ops, f"{loss}_backward")
+        return (
+            getattr(ops, loss)(x, target, weight, reduction=reduction),
+            backward(g, x, target, weight, -100, reduction),
+        )
 
     def arguments():
         target = integers(0, shape[1], (shape[0], *shape[2:]), 1)
@@ -175,7 +178,7 @@ def lstm(n, h):
     def both(gates, own, cell, g_hidden, g_state, state):
         inputs = [gates, own, cell]
         found = ops.lstm_cell(inputs)
-        return *found, *ops.lstm_cell_gradient(g_hidden, g_state, inputs, state)
+        return *found, *ops.lstm_cell_backward(g_hidden, g_state, inputs, state)
 
     def arguments():
         inputs = [randoms(n, 4 * h), randoms(n, 4 * h, seed=1), randoms(n, h, seed=2)]
@@ -188,7 +191,7 @@ def lstm(n, h):
 def gru(n, h):
     def both(gates, own, hidden, g):
         inputs = [gates, own, hidden]
-        return ops.gru_cell(inputs), *ops.gru_cell_gradient(g, inputs)
+        return ops.gru_cell(inputs), *ops.gru_cell_backward(g, inputs)
 
     sizes = (3 * h, 3 * h, h, h)
     return both, lambda: tuple(randoms(n, size, seed=i) for i, size in enumerate(sizes))
@@ -203,11 +206,11 @@ def table(padding, by_frequency):
     return both, lambda: (randoms(4, 150), indices, randoms(2, 3, 150, seed=1))
 
 
-def random_dropout(p):
+def native_dropout(p):
     def both(x):
         seed, offset = 1234567890123, (1 << 64) - 3  # the counter's lower half wraps around
-        output, kept = ops.random_dropout(x, p, seed, offset)
-        parts = [ops.dropout_gradient(g, kept, p) for g in (x, x[:1])]
+        output, kept = ops.native_dropout(x, p, seed, offset)
+        parts = [ops.native_dropout_backward(g, kept, p) for g in (x, x[:1])]
         return output, kept, *parts
 
     return both, lambda: (randoms(7, 130),)
@@ -267,12 +270,12 @@ CASES = {
     **{f"adaptive_{i}": adaptive(*case) for i, case in enumerate(
         [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))])},
     **{f"{loss}_{i}_{weighted}_{reduction}": of_classes(loss, shape, weighted, reduction)
-       for loss in ("class_cross_entropy", "class_nll_loss")
+       for loss in ("cross_entropy", "nll_loss")
        for i, shape in enumerate([(5, 4), (3, 900), (2, 4, 13, 13)])
        for weighted, reduction in [(False, "mean"), (True, "mean"), (True, "sum"), (True, "none")]},
     **{f"embedding_{padding}_{often}": table(padding, often) for padding in (-1, 2)
        for often in (False, True)},
-    **{f"dropout_{p}": random_dropout(p) for p in (0.5, 0.1, 1.0, 0.0)},
+    **{f"dropout_{p}": native_dropout(p) for p in (0.5, 0.1, 1.0, 0.0)},
     "lstm": lstm(5, 70),
     "gru": gru(4, 80),
 }  # fmt: skip

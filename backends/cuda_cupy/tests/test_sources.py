@@ -17,7 +17,6 @@ SOURCES += [
         "cross_entropy",
         "dropout",
         "embedding",
-        "losses",
         "normalization",
         "optimizers",
         "rownorm",

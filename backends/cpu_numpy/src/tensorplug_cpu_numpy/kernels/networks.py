@@ -23,7 +23,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         linear,
         standardize,
         standardize_gradient,
-        negative_log_likelihood,
+        nll_loss,
     ):
         table.add(function.__name__, function)
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
@@ -205,10 +205,10 @@ def standardize_gradient(
     return result
 
 
-def negative_log_likelihood(
-    input: Array, target: Array, weight: Array | None, ignore_index: int
-) -> tuple[Array, Array]:
-    """Return what each sample loses, and what it weighs."""
+def nll_loss(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str
+) -> Array:
+    """Return the negative log-likelihood of target classes."""
     ignored = target == ignore_index
     some = bool(ignored.any())
     chosen = np.where(ignored, 0, target) if some else target
@@ -228,7 +228,10 @@ def negative_log_likelihood(
     if some:
         losses[ignored] = 0
         weights[ignored] = 0
-    return losses, weights
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    return np.asarray(total if reduction == "sum" else total / weights.sum())
 
 
 def embedding_rows(weight: Array, indices: Array, *_: Any) -> Array:

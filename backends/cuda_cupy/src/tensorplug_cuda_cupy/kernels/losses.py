@@ -17,32 +17,16 @@ from ..dtypes import name_of
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
     for function in (
-        negative_log_likelihood,
-        class_nll_loss,
-        class_nll_loss_gradient,
-        class_cross_entropy,
-        class_cross_entropy_gradient,
+        nll_loss,
+        nll_loss_backward,
+        cross_entropy,
+        cross_entropy_backward,
     ):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
 def _dense(array: Any | None) -> Any | None:
     return None if array is None else cp.ascontiguousarray(array)
-
-
-def negative_log_likelihood(
-    input: Any, target: Any, weight: Any | None, ignore_index: int
-) -> tuple[Any, Any]:
-    """Return what each sample loses, and what it weighs."""
-    losses, weights = cp.empty(target.shape, input.dtype), cp.empty(target.shape, input.dtype)
-    if target.size:
-        arguments = (
-            _dense(input), _dense(target), _dense(weight), losses, weights, *_extents(input),
-            np.int64(ignore_index),
-        )  # fmt: skip
-        blocks = sources.blocks_for(target.size)
-        sources.launch("losses", "negative_log_likelihood", name_of(input), blocks, arguments)
-    return losses, weights
 
 
 def _extents(input: Any) -> tuple[Any, Any, Any]:
@@ -59,15 +43,13 @@ def _by_rows(name: str, input: Any, count: int) -> tuple[str, int, tuple[Any, ..
     return f"{name}_columns", sources.blocks_for(count), (samples, classes, positions)
 
 
-def class_nll_loss(
-    input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
-) -> Any:
+def nll_loss(input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str) -> Any:
     """Return the negative log-likelihood of target classes."""
     kernel = ("nll", sources.blocks_for(target.size), _extents(input))
     return _reduced(kernel, input, target, weight, ignore_index, reduction)
 
 
-def class_cross_entropy(
+def cross_entropy(
     input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
     """Return the cross-entropy between scores and target classes."""
@@ -103,10 +85,10 @@ def _computed(array: Any) -> Any:
     return np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
 
 
-def class_nll_loss_gradient(
+def nll_loss_backward(
     g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
-    """Return the gradient of :func:`class_nll_loss`'s input, of which only the shape counts."""
+    """Return the gradient of :func:`nll_loss`'s input, of which only the shape counts."""
     output = cp.zeros(input.shape, input.dtype)
     if output.size:
         options = _shares(g, input, target, weight, ignore_index, reduction)
@@ -116,10 +98,10 @@ def class_nll_loss_gradient(
     return output
 
 
-def class_cross_entropy_gradient(
+def cross_entropy_backward(
     g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
-    """Return the gradient of :func:`class_cross_entropy`'s input."""
+    """Return the gradient of :func:`cross_entropy`'s input."""
     output = cp.empty(input.shape, input.dtype)
     if output.size:
         gradient, each, *options = _shares(g, input, target, weight, ignore_index, reduction)
