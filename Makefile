@@ -44,7 +44,7 @@ help:
 	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
-	@echo 'make docs               write the pages of docs/ that the code tells'
+	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
@@ -107,10 +107,10 @@ test-levels: $(CYTHON)/.cython
 test-cuda-compile: $(CUDA)/.cuda
 	$(CUDA)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 
-# CuPy as it is and the CUDA kernels, compiled for the host; see backends/cuda_cupy/tests/hosted.
-HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m pytest -p hosted.plugin
+# CuPy as it is and the CUDA kernels, compiled for the host; see tools/cuda_on_host.
+HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=tools $(CUDA)/bin/python -m pytest -p cuda_on_host.plugin
 test-cuda-hosted: $(CUDA)/.cuda
-	PYTHONPATH=backends/cuda_cupy/tests $(CUDA)/bin/python -m hosted.build build/hosted
+	PYTHONPATH=tools $(CUDA)/bin/python -m cuda_on_host.build build/hosted
 	HOSTED_DEVICES=2 $(HOSTED) -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 

@@ -12,7 +12,7 @@ from tensorplug.core.tensor import Tensor
 from . import anomaly as anomaly_mode, engine, graph, layer, modes as grad_mode, recording
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import Derivative, derivative, not_differentiable
-from .formulas import ALL
+from .formulas import FAMILIES
 from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import (
@@ -82,14 +82,24 @@ layer.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
 
 
 class _AutogradPlugin:
-    """Registers the derivatives of core's ops as any plugin registers its own."""
+    """Registers what is known of core's ops as any plugin registers its own."""
 
     name = "autograd"
 
     @hookimpl
-    def tensorplug_derivatives(self) -> list[object]:
+    def tensorplug_derivatives(self) -> list[Any]:
         """Return the derivatives."""
-        return list(ALL)
+        return [item for family in FAMILIES for item in getattr(family, "DERIVATIVES", ())]
+
+    @hookimpl
+    def tensorplug_tangents(self) -> list[Any]:
+        """Return the forward rules."""
+        return [item for family in FAMILIES for item in getattr(family, "TANGENTS", ())]
+
+    @hookimpl
+    def tensorplug_vmap_rules(self) -> list[Any]:
+        """Return the rules of vmap."""
+        return [item for family in FAMILIES for item in getattr(family, "VMAP_RULES", ())]
 
 
 if plugins.record_of("autograd") is None:

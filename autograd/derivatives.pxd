@@ -15,7 +15,7 @@ cdef class Plan:
 
 
 cdef class Rule:
-    cdef public object op, name, owner, priority, declared
+    cdef public object op, name, owner
     cdef public list quick, sources
     cdef public tuple formulas
     cdef public dict plans

@@ -19,13 +19,14 @@ A formula for an argument that is a list of tensors returns a list. Broadcasting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tensorplug.core import operators, registry
+from tensorplug.core import registry
 from tensorplug.core.errors import RegistrationError
 from tensorplug.core.op import Op
 from tensorplug.core.plugins import manager
+from tensorplug.core.plugins.op_rules import OpRules
 
 FormulaFunction: TypeAlias = Callable[..., Any]
 
@@ -43,6 +44,8 @@ class Derivative:
     """The reverse-mode formulas of one op, as a plugin hands them over."""
 
     __slots__ = ("formulas", "op", "owner", "priority")
+
+    hook = "tensorplug_derivatives"
 
     def __init__(self, op: str, formulas: dict[str, FormulaFunction | None], priority: int) -> None:
         self.op = op
@@ -184,15 +187,13 @@ class Rule:
     """
 
     __slots__ = (
-        "declared", "formulas", "name", "op", "owner", "plans", "priority", "quick", "sources",
+        "formulas", "name", "op", "owner", "plans", "quick", "sources",
     )  # fmt: skip
 
     def __init__(self, op: Op, source: Derivative) -> None:
         self.op = op
         self.name = _node_name(op.name)
         self.owner = source.owner
-        self.priority = source.priority
-        self.declared = source
         self.sources: list[tuple[int, int]] = []
         formulas = []
         for argument, function in source.formulas.items():
@@ -272,81 +273,12 @@ def _node_name(op: str) -> str:
     return "".join(part.capitalize() for part in short.split("_")) + "Backward0"
 
 
-def _add(derivatives: Iterable[Any], owner: str) -> None:
-    from . import tangents, vmap_rules
-
-    rules: list[tuple[Op, Rule]] = []
-    items = _flatten(derivatives, owner)
-    for item in items:
-        if not isinstance(item, Derivative):
-            continue
-        item.owner = owner
-        try:
-            op = operators.get_op(item.op)
-        except KeyError as error:
-            raise RegistrationError(
-                f"{owner}: derivative of an unknown op: {error.args[0]}"
-            ) from None
-        rule = Rule(op, item)
-        others = [*_RULES.get(op.name, ()), *[r for o, r in rules if o is op]]
-        for other in others:
-            if other.priority == rule.priority:
-                raise RegistrationError(
-                    f"{owner}: the derivative of {op.name!r} has the same priority ({rule.priority}) as "
-                    f"the one of {other.owner}; give one of them another priority"
-                )
-        rules.append((op, rule))
-    forward = [item for item in items if isinstance(item, tangents.Tangent)]
-    tangents.add(forward, owner)
-    try:
-        vmap_rules.add([item for item in items if isinstance(item, vmap_rules.VmapRule)], owner)
-    except RegistrationError:
-        tangents.remove(forward)
-        raise
-    for op, rule in rules:
-        _RULES.setdefault(op.name, []).append(rule)
-        _select(op)
-
-
-def _flatten(derivatives: Iterable[Any], owner: str) -> list[Any]:
-    from .tangents import Tangent
-    from .vmap_rules import VmapRule
-
-    flat: list[Any] = []
-    for item in derivatives:
-        if isinstance(item, (Derivative, Tangent, VmapRule)):
-            flat.append(item)
-        elif isinstance(item, (list, tuple)):
-            flat.extend(_flatten(item, owner))
-        else:
-            raise RegistrationError(
-                f"{owner}: tensorplug_derivatives must return what derivative() made, got {item!r}"
-            )
-    return flat
-
-
-def _remove(derivatives: Iterable[Any]) -> None:
-    from . import tangents, vmap_rules
-
-    items = _flatten(derivatives, "")
-    tangents.remove([item for item in items if isinstance(item, tangents.Tangent)])
-    vmap_rules.remove([item for item in items if isinstance(item, vmap_rules.VmapRule)])
-    gone = {id(item) for item in items}
-    for name, rules in list(_RULES.items()):
-        kept = [rule for rule in rules if id(rule.declared) not in gone]
-        if len(kept) != len(rules):
-            _RULES[name] = kept
-            if operators.has_op(name):
-                _select(operators.get_op(name))
-
-
-def _select(op: Op) -> None:
-    rules = _RULES.get(op.name)
-    op.rule = max(rules, key=lambda rule: rule.priority) if rules else None
+def _changed(op: Op, rule: Rule | None) -> None:
+    op.rule = rule
     registry.refresh_overridden(op)
 
 
-_RULES: dict[str, list[Rule]] = {}
-
-manager.add_derivatives = _add
-manager.remove_derivatives = _remove
+#: The derivatives that plugins registered.
+DERIVATIVE_RULES = manager.op_rules["derivatives"] = OpRules(
+    "tensorplug_derivatives", "derivative", Derivative, Rule, _changed
+)

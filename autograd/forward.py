@@ -16,16 +16,17 @@ from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase
 
-from . import levels, tangents, views
-from .derivatives import GRADIENT, GRADIENTS, NEEDS, OUTPUT
+from . import levels, views
+from .derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT
 from .levels import Level, Within, relay, run_spec, state, tensors_in
 from .modes import enable_grad
 from .nodes import OpNode, OutputNode
-from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, value_of
+from .recording import of_each
+from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, TANGENT_RULES
 
 COPY = operators.handle("copy")
 AS_STRIDED = operators.handle("as_strided")
-_RELAYOUTS = frozenset({"squeeze", "unsqueeze", "transpose", "t"})
+VIEW = operators.handle("view")
 
 
 class ForwardLevel(Level):
@@ -96,10 +97,9 @@ def call_dual(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         )
     if op.sort != "composite":
         return run_spec(op, op.function(*args, **kwargs))
-    source = _inplace_source(op)
-    if source is not None:
-        return _inplace(source, op, args, kwargs)
-    whole = op.name in tangents.RULES or (op.rule is not None and not op.view)
+    if op.inplace_of is not None:
+        return _inplace(op.inplace_of, op, args, kwargs)
+    whole = op.name in TANGENT_RULES.active or (op.rule is not None and not op.view)
     if not whole:
         return run_decomposition(op, args, kwargs)
     values = op.arguments(args, kwargs)
@@ -187,7 +187,7 @@ def _share(output: Any, position: int) -> None:
 def _rule(
     op: Op, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...], spec: Spec | None
 ) -> tuple[Any, ...]:
-    rule = tangents.RULES.get(op.name)
+    rule = TANGENT_RULES.active.get(op.name)
     if rule is not None and rule.sort == FORMULAS:
         return _by_formulas(rule, values, given, outputs)
     if rule is not None and rule.sort == LINEAR:
@@ -205,6 +205,15 @@ def _rule(
     return _by_differentiation(op, values, given, outputs)
 
 
+def _value_of(origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
+    """Return what a formula asks for, save tangents and gradients."""
+    if origin == ARGUMENT:
+        return values[position]
+    if origin == OUTPUT:
+        return outputs[position]
+    return of_each(values[position], origin)
+
+
 def _by_formulas(
     rule: Any, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
@@ -213,7 +222,7 @@ def _by_formulas(
         if not _any(given[position]):
             continue
         arguments = [
-            given[position] if origin == GRADIENT else value_of(origin, place, values, outputs)
+            given[position] if origin == GRADIENT else _value_of(origin, place, values, outputs)
             for origin, place in sources
         ]
         part = function(*arguments)
@@ -247,7 +256,7 @@ def _by_itself(
         if (own.stride(), own.storage_offset()) != (shown.stride(), shown.storage_offset()):
             return _by_differentiation(op, values, given, outputs)
         result = relay(op, tuple(replaced), spec, outputs=spec.outputs)
-    elif op.view and op.name == "view":
+    elif op is VIEW:
         result = replaced[0].reshape(values[1])  # the tangent may lie in memory in another way
     else:
         result = relay(op, tuple(replaced), spec, outputs=spec.outputs)
@@ -282,7 +291,7 @@ def _by_gradient(
             if sources[slot][0] == GRADIENT
             else True
             if sources[slot][0] == NEEDS
-            else value_of(sources[slot][0], sources[slot][1], values, outputs)
+            else _value_of(sources[slot][0], sources[slot][1], values, outputs)
             for slot in formula.slots
         ]
         part = formula.function(*arguments)
@@ -320,7 +329,7 @@ def _by_differentiation(
                 elif origin == NEEDS:
                     arguments.append(_any(given[position]))
                 else:
-                    arguments.append(value_of(origin, position, values, outputs))
+                    arguments.append(_value_of(origin, position, values, outputs))
             gradient = formula.function(*arguments)
             pairs = (
                 zip(gradient, tangent, strict=True)
@@ -344,21 +353,12 @@ def _by_differentiation(
 # --- writing in place -------------------------------------------------------------------------
 
 
-def _inplace_source(op: Op) -> Op | None:
-    if not op.name.endswith("_"):
-        return None
-    for source, variant in writing.inplace_ops.items():
-        if variant is op:
-            return source
-    return None
-
-
 def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write into a tensor and its tangent: by way of ``copy_``, of what the op itself returns."""
     target = args[0]
     if source is COPY:
         return _copy(target, args[1] if len(args) > 1 else kwargs["src"])
-    if source.name in _RELAYOUTS:
+    if source.layout:
         return _relayout(source, op.name, args, kwargs)
     if source.inplace_body is not None:
         return source.inplace_body(*args, **kwargs)

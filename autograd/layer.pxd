@@ -10,7 +10,8 @@ from tensorplug.core.tensor_base cimport Extra, Storage, TensorBase, extra_of, n
 from .derivatives cimport Plan, Rule
 from .nodes cimport Node, OpNode, new_node
 from .recording cimport (
-    Recording, any_requires, attach, build, build_known, build_view, inference_saved, mark_inference, save_all, shared
+    Recording, any_requires, attach, build, build_known, build_known_outputs, build_view, inference_saved,
+    mark_inference, save_all, shared
 )
 from .views cimport View, edge_of, note_view, refresh, requires_grad
 
@@ -36,6 +37,9 @@ cdef class Recorder(GradientLayer):
 
     @cython.locals(mask=int, number=Py_ssize_t, place=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
     cpdef record_known(self, Op op, Known known, tuple args, TensorBase output)
+
+    @cython.locals(mask=int, number=Py_ssize_t, place=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
+    cpdef record_known_outputs(self, Op op, Known known, tuple args, object outputs)
 
     @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
     cpdef record_view(self, Op op, tuple values, TensorBase output)

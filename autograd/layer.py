@@ -24,6 +24,7 @@ from .recording import (
     attach,
     build,
     build_known,
+    build_known_outputs,
     build_view,
     inference_saved,
     mark_inference,
@@ -191,6 +192,23 @@ class Recorder(GradientLayer):
         if how.edges:
             output._node = build_known(how, args, output)
             output._state = TRACKED
+
+    def record_known_outputs(
+        self, op: Op, known: Known, args: tuple[Any, ...], outputs: Any
+    ) -> None:
+        """Record a composite with several outputs, whose call is like one before."""
+        mask = 0
+        for number, place in enumerate(known.places):
+            tensor = args[known.positions[number]]
+            if tensor._state and (tensor._state == TRACKED or requires_grad(tensor)):
+                mask |= 1 << place
+        if not mask:
+            return
+        how = known.recordings.get(mask)
+        if how is None or how.rule is not op.rule:
+            how = known.recordings[mask] = Recording(op, known, mask, args, ())
+        if how.edges:
+            build_known_outputs(how, args, outputs)
 
     def note_unrecorded(self, output: Any) -> None:
         """Mark what was made in inference mode."""

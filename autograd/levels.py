@@ -21,7 +21,7 @@ from typing import Any
 from tensorplug.core import execution, layers
 from tensorplug.core.current import current
 from tensorplug.core.layers import Layer
-from tensorplug.core.operators import Op, Spec
+from tensorplug.core.operators import Delegated, Op, Spec
 from tensorplug.core.tensor import Tensor
 from tensorplug.core.tensor_base import TensorBase
 
@@ -149,7 +149,6 @@ call_batched: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 spec_batched: Callable[[Op, Spec], Any]
 call_dual: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
 spec_dual: Callable[[Op, Spec], Any]
-draws: Callable[[Op], bool]
 
 
 class _Transforms(Layer):
@@ -163,7 +162,7 @@ class _Transforms(Layer):
     ) -> Any:
         batches, tangents = state.batches, state.tangents
         found = touched(args) | (touched(kwargs.values()) if kwargs else 0)
-        if found & BATCHED or (batches and draws(op)):
+        if found & BATCHED or (batches and op.random):
             with Within(batches, tangents):
                 return call_batched(op, args, kwargs)
         if found and tangents:
@@ -177,8 +176,10 @@ TRANSFORMS = _Transforms()
 
 def run_spec(op: Op, spec: Spec) -> Any:
     """Call a primitive with canonical arguments, by way of the levels that are at work."""
+    if type(spec) is Delegated:
+        return spec.result
     found = touched(spec.values)
-    if found & BATCHED or (state.batches and op.name == "philox_bits"):
+    if found & BATCHED or (state.batches and op.random):
         return spec_batched(op, spec)
     if found and state.tangents:
         return spec_dual(op, spec)

@@ -129,7 +129,9 @@ class _Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
-        if "out" in kwargs or op.name.endswith("_") or op.name in _UNTRACEABLE:
+        if "out" in kwargs or op.inplace_of is not None or (op.reads_layout and not op.layout):
+            # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of
+            # the memory, and where in it an array begins only the array tells.
             raise Untraceable(op.name)
         if op.sort == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
@@ -137,6 +139,8 @@ class _Tracer(Layer):
             if op.sort == "composite":
                 return self._note_composite(op, args, kwargs, proceed)
             spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            return spec.result
         if any(shape is None for shape, _ in spec.outputs):
             raise Untraceable(op.name)
         kind = kind_of(self.device, spec.kind.dtype)
@@ -152,7 +156,7 @@ class _Tracer(Layer):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        if op.name in _LAYOUT:
+        if op.reads_layout:  # meta tensors do not share strides with the arrays to come
             return True
         first = operators.first_tensor((*args, *kwargs.values()))
         return (
@@ -186,13 +190,13 @@ class _Tracer(Layer):
         for number, output in enumerate(outputs):
             self.kept.append(output)
             self.places[id(output)] = place if len(outputs) == 1 else _Output(place, number)
-        if not (op.pointwise or op.elementwise or op.name == "cast"):
+        if not (op.pointwise or op.elementwise):
             program.shape_free = False
-        if op.name in _SAME_ELEMENTS:
+        if op.layout:
             fresh = operands[0] in self.fresh
         else:
             # What a kernel returns is its own, unless the op shows its argument.
-            fresh = not op.view and op.name != "copy"
+            fresh = not (op.view or op.returns_argument)
         if fresh:
             self.fresh.add(place)
 
@@ -212,17 +216,6 @@ class _Tracer(Layer):
         """Return the (provisional, negative) place of a plain value."""
         self.program.constants.append(value)
         return -len(self.program.constants)
-
-
-# A copy to another device, or in other strides, is no kernel; as_strided counts from the start of the memory,
-# and where in it an array begins only the array tells.
-_UNTRACEABLE = frozenset({"as_strided", "clone_strided", "to_device"})
-
-# Composites that look at strides, which meta tensors do not share with the arrays to come.
-_LAYOUT = frozenset({"reshape", "contiguous"})
-
-# Ops that show or copy all elements of their first argument: what they return is new if that is.
-_SAME_ELEMENTS = _LAYOUT | {"view", "permute"}
 
 
 def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:

@@ -19,11 +19,16 @@ cdef class Recording:
     cdef public tuple edges, saves, sizes
 
 
-@cython.locals(
-    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, node=OpNode, pair=tuple,
-    edge=Py_ssize_t,
-)
 cpdef OpNode build_known(Recording recording, tuple args, TensorBase output)
+
+@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
+cpdef build_known_outputs(Recording recording, tuple args, object outputs)
+
+@cython.locals(
+    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, pair=tuple,
+    edge=Py_ssize_t, edges=list,
+)
+cdef _fill(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
 
 cpdef bint any_requires(object values)
 

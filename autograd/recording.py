@@ -38,7 +38,8 @@ class Recording:
     edges : tuple of int
         The positions, among the call's arguments, of the tensors that gradients go to.
     saves : tuple of (position, value)
-        What is saved: the tensor at a position among the call's arguments, the output, or a plain value.
+        What is saved: the tensor at a position among the call's arguments, an output (its number is
+        the value), or a plain value.
     sizes : tuple or None
         As a node has them.
     """
@@ -58,7 +59,7 @@ class Recording:
         saves: list[tuple[int, Any]] = []
         for _, origin, position in plan.saves:
             if origin == OUTPUT:
-                saves.append((RESULT, None))
+                saves.append((RESULT, position))
             elif origin == ARGUMENT and position in where:
                 saves.append((where[position], None))
             else:
@@ -73,32 +74,76 @@ RESULT, PLAIN = -1, -2
 
 def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpNode:
     """Return the node of a call that a recording is of."""
-    saved = []
-    versions = []
+    node = OpNode()
+    _fill(recording, node, args, output, None)
+    return node
+
+
+def build_known_outputs(recording: Recording, args: tuple[Any, ...], outputs: Any) -> None:
+    """Make the node of a call with several outputs, that a recording is of, their maker."""
+    several = MultiNode()
+    made: list[Any] = []
+    _fill(recording, several, args, outputs[0], outputs)
+    for number, output in enumerate(outputs):
+        made.append((output._kind, output._shape))
+        if not output._kind.is_differentiable:
+            continue
+        front: OutputNode = OutputNode.__new__(OutputNode)
+        front.edges = (several,)
+        front.kind = output._kind
+        front.shape = output._shape
+        front.pending = 0
+        front.extra = None
+        front.parent = several
+        front.number = number
+        output._node = front
+        output._state = TRACKED
+        if number:
+            extra_of(output).output_nr = number
+    several.outputs = tuple(made)
+
+
+def _fill(
+    recording: Recording, node: OpNode, args: tuple[Any, ...], first: Any, outputs: Any
+) -> None:
+    """Set the slots of a new node; `outputs` are all of them where there are several."""
+    saved: list[Any] = []
+    versions: list[Any] = []
     for position, value in recording.saves:
+        if position == PLAIN:
+            saved.append(value)
+            versions.append(None)
+            continue
         if position >= 0:
             tensor = args[position]
             if tensor._extra is not None and tensor._extra.inference:
                 raise inference_saved()
-            storage = tensor._storage
-            saved.append(tensor)
-            versions.append(tensor._writes if storage is None else storage.version)
-        elif position == PLAIN:
-            saved.append(value)
-            versions.append(None)
         else:
-            saved.append(shared(output))
-            versions.append(output._storage.version)
-    node = OpNode()
-    node.begin(
-        tuple([edge_of(args[edge]) for edge in recording.edges]), output._kind, output._shape
-    )
-    node.keep(recording.plan, tuple(saved), tuple(versions))
+            tensor = first if outputs is None else outputs[value]
+            if tensor._kind.is_differentiable:  # else no node is its maker: no cycle begins there
+                tensor = shared(tensor)
+        storage = tensor._storage
+        saved.append(tensor)
+        versions.append(tensor._writes if storage is None else storage.version)
+    edges: list[Any] = []
+    for edge in recording.edges:
+        tensor = args[edge]
+        if tensor._extra is not None:
+            edges.append(edge_of(tensor))
+        else:
+            edges.append(tensor if tensor._node is None else tensor._node)
+    node.edges = tuple(edges)
+    node.kind = first._kind
+    node.shape = first._shape
+    node.pending = 0
+    node.extra = None
+    node.plan = recording.plan
+    node.saved = tuple(saved)
+    node.versions = tuple(versions)
     node.sizes = recording.sizes
     if current.gradient.watched:
         node.plan = recording.watched
         saving.watch(node)
-    return node
 
 
 def missing(op: Op) -> Any:

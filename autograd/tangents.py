@@ -14,14 +14,15 @@ the gradient. The contributions of all arguments are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import operators
 from tensorplug.core.errors import RegistrationError
 from tensorplug.core.op import Op
+from tensorplug.core.plugins import manager
+from tensorplug.core.plugins.op_rules import OpRules
 
-from .derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT, _origin, _parameters
+from .derivatives import GRADIENT, GRADIENTS, NEEDS, _origin, _parameters
 
 __all__ = ["Tangent", "holomorphic", "linear", "tangent"]
 
@@ -31,7 +32,9 @@ FORMULAS, LINEAR, HOLOMORPHIC = range(3)
 class Tangent:
     """The forward rule of one op, as a plugin hands it over."""
 
-    __slots__ = ("arguments", "formulas", "op", "owner", "sort")
+    __slots__ = ("arguments", "formulas", "op", "owner", "priority", "sort")
+
+    hook = "tensorplug_tangents"
 
     def __init__(
         self,
@@ -39,8 +42,10 @@ class Tangent:
         sort: int,
         formulas: dict[str, Callable[..., Any]] | None = None,
         arguments: tuple[str, ...] = (),
+        priority: int = 0,
     ) -> None:
         self.op = op
+        self.priority = priority
         self.sort = sort
         self.formulas = formulas or {}
         self.arguments = arguments
@@ -50,13 +55,15 @@ class Tangent:
         return f"<tangent of {self.op} for {', '.join(self.arguments or self.formulas)}>"
 
 
-def tangent(op: str, /, **formulas: Callable[..., Any]) -> Tangent:
-    """Return the forward rule of an op, to be handed over by ``tensorplug_derivatives``.
+def tangent(op: str, /, *, priority: int = 0, **formulas: Callable[..., Any]) -> Tangent:
+    """Return the forward rule of an op, to be handed over by ``tensorplug_tangents``.
 
     Parameters
     ----------
     op : str
         The op's name.
+    priority : int
+        A rule of higher priority replaces one of lower; equal priorities are refused.
     **formulas
         One per argument: what the argument's tangent ``t`` contributes to the tangent of the result (for
         several outputs, a tuple).
@@ -66,10 +73,10 @@ def tangent(op: str, /, **formulas: Callable[..., Any]) -> Tangent:
     >>> tangent("mul", input=lambda t, other: t * other, other=lambda t, input: t * input)
     <tangent of mul for input, other>
     """
-    return Tangent(op, FORMULAS, formulas)
+    return Tangent(op, FORMULAS, formulas, priority=priority)
 
 
-def linear(op: str, *arguments: str) -> Tangent:
+def linear(op: str, *arguments: str, priority: int = 0) -> Tangent:
     """Say that an op is linear in these arguments jointly: its tangent is the op itself, of the tangents.
 
     Examples
@@ -77,12 +84,12 @@ def linear(op: str, *arguments: str) -> Tangent:
     >>> linear("sum", "input")
     <tangent of sum for input>
     """
-    return Tangent(op, LINEAR, arguments=arguments or ("input",))
+    return Tangent(op, LINEAR, arguments=arguments or ("input",), priority=priority)
 
 
-def holomorphic(*ops: str) -> list[Tangent]:
+def holomorphic(*ops: str, priority: int = 0) -> list[Tangent]:
     """Say that these pointwise ops are holomorphic in all their arguments, where they take complex ones."""
-    return [Tangent(op, HOLOMORPHIC) for op in ops]
+    return [Tangent(op, HOLOMORPHIC, priority=priority) for op in ops]
 
 
 class TangentRule:
@@ -117,41 +124,7 @@ def _source(name: str, op: Op, owner: str) -> tuple[int, int]:
     return found
 
 
-RULES: dict[str, TangentRule] = {}
-
-
-def add(items: Iterable[Tangent], owner: str) -> None:
-    """Take up the rules that a plugin hands over."""
-    made: dict[str, TangentRule] = {}
-    for item in items:
-        item.owner = owner
-        try:
-            op = operators.get_op(item.op)
-        except KeyError as error:
-            raise RegistrationError(f"{owner}: tangent of an unknown op: {error.args[0]}") from None
-        known = RULES.get(item.op) or made.get(item.op)
-        if known is not None:
-            raise RegistrationError(
-                f"{owner}: op {item.op!r} has a tangent already, from {known.source.owner}"
-            )
-        made[item.op] = TangentRule(op, item)
-    RULES.update(made)
-
-
-def remove(items: Iterable[Tangent]) -> None:
-    """Forget rules."""
-    for item in items:
-        rule = RULES.get(item.op)
-        if rule is not None and rule.source is item:
-            del RULES[item.op]
-
-
-def value_of(origin: int, position: int, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
-    """Return what a formula asks for, save tangents and gradients."""
-    from .recording import of_each
-
-    if origin == ARGUMENT:
-        return values[position]
-    if origin == OUTPUT:
-        return outputs[position]
-    return of_each(values[position], origin)
+#: The forward rules that plugins registered.
+TANGENT_RULES = manager.op_rules["tangents"] = OpRules(
+    "tensorplug_tangents", "tangent", Tangent, TangentRule
+)

@@ -82,7 +82,7 @@ def run_programs() -> None:
 
 
 def count(valgrind: str) -> tuple[str, dict[str, int]] | None:
-    """Return the section and the instructions of one call of each program; None if Valgrind knows too few."""
+    """Return the section and the instructions of one call of each program; None if Valgrind lacks some."""
     environment = {name: value for name, value in os.environ.items() if name not in CHOICES}
     environment["PYTHONHASHSEED"] = "0"
     for library in ("OMP", "OPENBLAS", "MKL"):
@@ -93,7 +93,7 @@ def count(valgrind: str) -> tuple[str, dict[str, int]] | None:
             f"--callgrind-out-file={folder}/out", sys.executable, "-m", "benchmarks.instructions", "--run",
         ]  # fmt: skip
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if "unhandled instruction bytes" in done.stderr:
+        if done.returncode and "unhandled instruction bytes" in done.stderr:
             return None
         if done.returncode:
             raise SystemExit(f"valgrind failed:\n{done.stderr}")

@@ -25,7 +25,13 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_overridden(op, args, kwargs)
     if known is None:
-        return _call_anew(op, memory, key, args, kwargs)
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
+        _note(op, memory, key, args, kwargs, values)
+        return _run_canonical(op, values, args, kwargs)
     tracked = False
     if not current.paused or current.gradient.enabled():
         for position in known.positions:
@@ -33,13 +39,15 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
             state = tensor._state
             if state and (state == TRACKED or current.gradient.requires_grad(tensor)):
                 tracked = True
-    several = len(op.outputs) != 1
-    if not known.native or current.verify or (tracked and (several or op.rule is None)):
-        return run_overridden(op, args, kwargs)
+    if not known.native or current.verify or (tracked and op.rule is None):
+        return _run_canonical(op, tuple(known.fill(args)), args, kwargs)
     array = call_known(op, known, args)
     kind = known.kind
-    if several:
-        return _wrapped(op, kind, array)
+    if len(op.outputs) != 1:
+        outputs = _outputs_of_known(op, known, array)
+        if tracked:
+            current.gradient.record_known_outputs(op, known, args, outputs)
+        return outputs
     result = known.result
     if result is None:  # the first call like this
         if type(array) is not kind.array_type:
@@ -53,6 +61,26 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
     if current.paused:
         current.gradient.note_unrecorded(output)
     return output
+
+
+def _outputs_of_known(op: Op, known: Known, arrays: Any) -> Any:
+    """Return the tensors of what a kernel with several outputs returned in a call like one before."""
+    kinds: Any = known.outputs
+    if not kinds:  # the first call like this
+        outputs = _wrapped(op, known.kind, arrays)
+        known.outputs = tuple([output._kind for output in outputs])
+        return outputs
+    found: list[Any] = []
+    for number, array in enumerate(arrays):
+        kind: Kind = kinds[number]
+        if type(array) is not kind.array_type:
+            array = kind.as_array(array)
+        output = new_tensor(array, kind, tuple(array.shape))
+        if current.paused:
+            current.gradient.note_unrecorded(output)
+        found.append(output)
+    named: Any = op.named
+    return tuple(found) if named is None else named(*found)
 
 
 def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -74,8 +102,11 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     except TypeError:
         return run_overridden(op, args, kwargs)
     if known is None:
-        _note_list(op, memory, key, args, kwargs)
-        return run_overridden(op, args, kwargs)
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        _note_list(op, memory, key, args, values)
+        return _run_canonical(op, values, args, kwargs)
     if not known.native or current.verify:
         return run_overridden(op, args, kwargs)
     array = call_known(op, known, args)
@@ -91,14 +122,9 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     return output
 
 
-def _note_list(
-    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _note_list(op: Op, memory: Memory, key: Any, args: tuple[Any, ...], values: Any) -> None:
     """Remember a call of a list of tensors, without the tensors, and whether a kernel serves it."""
-    if type(op.index) is not int or not args[0]:
-        return
-    values: Any = op.arguments(args, kwargs)
-    if type(values) is Delegated or not _same_items(values[0], args[0]):
+    if not args[0] or type(values) is Delegated or not _same_items(values[0], args[0]):
         return
     rest = values[1:]
     if first_tensor(rest) is not None or zeros(rest):
@@ -113,24 +139,17 @@ def _note_list(
     )
 
 
-def _call_anew(
-    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Call a composite, and remember what its rule returned and whether a kernel serves such a call."""
-    if type(op.index) is not int:
-        op.index.__index__()  # loads the extension that registers the op
-    values: Any = op.arguments(args, kwargs)
-    if type(values) is Delegated:
-        return values.result
-    first = first_tensor(values)
-    if first is not None:
-        kind = first._kind
-        spec = Spec.__new__(Spec)
-        spec.values, spec.kind, spec.outputs = values, kind, ()
-        known = remember(op, memory, key, args, kwargs, spec)
-        if known is not None:
-            known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
-    return run_canonical(op, values, args, kwargs)
+def _note(
+    op: Op, memory: Memory, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: Any
+) -> None:
+    """Remember a call whose tensors are of one kind, and whether a kernel serves it."""
+    spec = _spec_of_values(values)
+    if spec is None:
+        return
+    kind = spec.kind
+    known = remember(op, memory, key, args, kwargs, spec)
+    if known is not None:
+        known.native = current.native_kernel(op, kind) and _same_kind(values, kind, op.mixed)
 
 
 def _same_items(values: Any, given: Any) -> bool:
@@ -140,7 +159,10 @@ def _same_items(values: Any, given: Any) -> bool:
 
 def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
     """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's kind."""
-    values: Any = op.arguments(args, kwargs)
+    return _spec_of_values(op.arguments(args, kwargs))
+
+
+def _spec_of_values(values: Any) -> Spec | None:
     first = None if type(values) is Delegated else first_tensor(values)
     if first is None:
         return None
@@ -181,14 +203,13 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
-    values: Any = op.arguments(args, kwargs)
+    return _run_canonical(op, op.arguments(args, kwargs), args, kwargs)
+
+
+def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite with canonical arguments, or return what its rule delegated the call to."""
     if type(values) is Delegated:
         return values.result
-    return run_canonical(op, values, args, kwargs)
-
-
-def run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a composite that a kernel or a derivative may stand in for, with its canonical arguments too."""
     first = first_tensor(values)
     if first is None:
         return _decomposed(op, values, args, kwargs)

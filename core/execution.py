@@ -14,7 +14,7 @@ from .dtypes import DType
 from .errors import KernelContractError
 from .kinds import Kind
 from .known import Known
-from .op import Op, Spec
+from .op import Delegated, Op, Spec
 from .runtime import RefusingRuntime
 from .shapes import Shape
 from .tensor_base import Storage, TensorBase, new_tensor, storage_of
@@ -56,6 +56,8 @@ def _show(op: Op, kind: Kind, input: Any, values: tuple[Any, ...], shape: Shape)
 
 def execute(op: Op, spec: Spec) -> Any:
     """Call the kernel that a spec asks for; wrap and record what it returns."""
+    if type(spec) is Delegated:
+        return spec.result
     kind = spec.kind
     if op.view and not (current.verify or kind.is_meta):
         shape, dtype = spec.outputs[0]

@@ -13,6 +13,7 @@ cdef class GradientLayer:
     )
     cpdef record(self, Op op, tuple values, tuple outputs)
     cpdef record_known(self, Op op, Known known, tuple args, TensorBase output)
+    cpdef record_known_outputs(self, Op op, Known known, tuple args, object outputs)
     cpdef note_unrecorded(self, TensorBase output)
     cpdef record_view(self, Op op, tuple values, TensorBase output)
     cpdef bint requires_grad(self, object tensor)

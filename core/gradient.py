@@ -44,6 +44,11 @@ class GradientLayer:
     def record_known(self, op: Op, known: Known, args: tuple[Any, ...], output: Any) -> None:
         """Record a primitive with one output, whose call is like one before."""
 
+    def record_known_outputs(
+        self, op: Op, known: Known, args: tuple[Any, ...], outputs: Any
+    ) -> None:
+        """Record a composite with several outputs, whose call is like one before."""
+
     def note_unrecorded(self, output: Any) -> None:
         """Mark what was made in inference mode; called while some thread does not record."""
 

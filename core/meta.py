@@ -117,7 +117,7 @@ def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
                 f"{op.name}: the output's shape depends on the data, which a meta tensor lacks"
             )
         strides = None
-        if op.pointwise or op.name == "cast":
+        if op.pointwise or op.elementwise:
             strides = _combined(shape, [value for value in raw if type(value) is MetaArray])
         arrays.append(MetaArray(shape, dtype, strides))
     return arrays[0] if len(arrays) == 1 else tuple(arrays)

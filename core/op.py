@@ -74,7 +74,7 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
     return None
 
 
-class Delegated:
+class Delegated(Spec):
     """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
 
     __slots__ = ("result",)
@@ -130,15 +130,26 @@ class Op:
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
     elementwise : bool
-        The same of a composite, whose result then has the promoted dtype and the broadcast shape.
+        The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
+        the broadcast shape, and of a primitive with plain values among its arguments.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
     named : type or None
         The named tuple in which a composite returns its outputs, if it is one.
+    layout : bool
+        Whether the result has all elements of the first argument, in another layout.
+    reads_layout : bool
+        Whether a call depends on where in memory, and in which strides, its arguments are.
+    returns_argument : bool
+        Whether a kernel may return an array that it was given.
     random : bool
         Whether it draws random numbers.
+    inplace_of : Op or None
+        Of an in-place variant, as layers see it: the op of which it is one.
+    scaled_sign : int
+        The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
         Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
@@ -151,9 +162,10 @@ class Op:
 
     __slots__ = (
         "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
-        "function", "index", "inplace", "inplace_body", "leading", "method", "mixed", "name", "named",
-        "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise", "random",
-        "rule", "scaled", "sort", "updates", "view", "writes",
+        "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
+        "name", "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
+        "random", "reads_layout", "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates",
+        "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -178,7 +190,11 @@ class Op:
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
+        self.layout = False
+        self.reads_layout = False
+        self.returns_argument = False
         self.random = False
+        self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
@@ -187,6 +203,7 @@ class Op:
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.
         self.scaled: Op | None = None
+        self.scaled_sign = 1
         self.method: str | None = None
         self.aliases: tuple[str, ...] = ()
         self.owner = ""

@@ -37,6 +37,7 @@ __all__ = [
     "composite",
     "defined_by",
     "find_missing",
+    "find_op",
     "first_tensor",
     "get_op",
     "handle",
@@ -91,7 +92,12 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    elementwise: bool = False,
     view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
+    returns_argument: bool = False,
+    random: bool = False,
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -104,7 +110,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, view : bool
+    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
@@ -127,6 +133,12 @@ def primitive(
             method,
             aliases,
         )
+        op: Op = made.op
+        op.elementwise = elementwise
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.returns_argument = returns_argument
+        op.random = random
         return made
 
     return declare
@@ -159,6 +171,8 @@ def composite(
     name: str | None = None,
     elementwise: bool = False,
     view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
     outputs: str | type[Any] = "result",
     writes: str = "",
     updates: str = "",
@@ -203,6 +217,8 @@ def composite(
     With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
     None; a kernel does the same with the arrays that it is given.
 
+    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.
     """
@@ -229,7 +245,9 @@ def composite(
         op: Op = made.op
         op.elementwise = elementwise
         op.mixed = mixed
-        op.random = random
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.random = random or "generator" in op.names
         if not isinstance(outputs, str):
             op.named = outputs
         if writes:
@@ -439,7 +457,8 @@ def _spellings(name: str) -> Iterator[str]:
         yield last
 
 
-def _find(name: str) -> Op | None:
+def find_op(name: str) -> Op | None:
+    """Return the op that users call `name`, or None if none is registered now; loads nothing."""
     for spelling in _spellings(name):
         op = _OPS.get(spelling) or _DEFINED.get(spelling)
         if op is not None:
@@ -460,10 +479,10 @@ def get_op(name: str) -> Op:
     KeyError
         If no plugin registers it; the message lists names that are near.
     """
-    op = _OPS.get(name) or _find(name)
+    op = _OPS.get(name) or find_op(name)
     if op is None:
         find_missing(name)
-        op = _find(name)
+        op = find_op(name)
     if op is None:
         import difflib
 

@@ -154,7 +154,7 @@ def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float 
     kind = input._kind
     if other._kind is not kind or kind.dtype.category != FLOATING or input._shape != other._shape:
         return None
-    return -alpha if op.name == "sub" else alpha
+    return op.scaled_sign * alpha
 
 
 def hot_path_compiled() -> bool:

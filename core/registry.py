@@ -1,10 +1,14 @@
-"""The kernels that plugins registered, by op and device type."""
+"""The kernels that plugins registered, by op and device type.
+
+A kernel for an op that is not registered waits until it is: plugins load in any order, and a backend
+brings kernels for the ops of extensions that need not be loaded.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import kinds, operators
@@ -68,53 +72,108 @@ class Kernel:
         return f"{module}.{getattr(function, '__name__', function)} (compiled)"
 
 
+@dataclass(frozen=True, slots=True)
+class DeferredKernels:
+    """Kernels for the ops of an extension, built once the extension's plugin is registered.
+
+    Attributes
+    ----------
+    extension : str
+        The plugin that brings the ops, such as ``"nn"``.
+    build : callable
+        Returns the kernels; what only they need is best imported within it.
+    """
+
+    extension: str
+    build: Callable[[], Iterable[Kernel]]
+
+
 _KERNELS: dict[tuple[str, str], list[Kernel]] = {}
+# Those for ops that are not registered now.
+_WAITING: dict[tuple[str, str], list[Kernel]] = {}
 
 
 def add_kernels(kernels: list[Kernel]) -> None:
     """Add kernels, all or none, and make the tables resolve again.
+
+    Those for ops that are not registered wait for them.
 
     Raises
     ------
     RegistrationError
         If two kernels would serve the same op, device and dtype at equal priority.
     """
-    from .plugins import plugin_label
-
     with lock:
         fresh: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in kernels:
             key = (kernel.op, kernel.device)
-            present = fresh.setdefault(key, list(_KERNELS.get(key, ())))
-            for other in present:
-                if kernel.priority == other.priority and _overlap(kernel, other):
-                    whose = (
-                        "another of its own"
-                        if other.plugin == kernel.plugin
-                        else f"the one of plugin {plugin_label(other.plugin)}"
-                    )
-                    raise RegistrationError(
-                        f"plugin {plugin_label(kernel.plugin)}: kernel for op {kernel.op!r} on "
-                        f"{kernel.device!r} ({kernel.source()}) has the same priority "
-                        f"({kernel.priority}) as {whose} ({other.source()}), and both take "
-                        f"{_overlap(kernel, other)[0].name}; give one of them another priority"
-                    )
+            there = _KERNELS if operators.has_op(kernel.op) else _WAITING
+            present = fresh.setdefault(key, list(there.get(key, ())))
+            check_priority(kernel, present)
             present.append(kernel)
-        _KERNELS.update(fresh)
-        for name, _ in fresh:
-            _mark_overridden(name)
+        for key, present in fresh.items():
+            (_KERNELS if operators.has_op(key[0]) else _WAITING)[key] = present
+            _mark_overridden(key[0])
         kinds.reset_tables()
+
+
+def check_priority(kernel: Kernel, others: Iterable[Kernel]) -> None:
+    """Refuse a kernel that takes a dtype which another of the same op and device takes at its priority."""
+    from .plugins import plugin_label
+
+    for other in others:
+        if kernel.priority == other.priority and _overlap(kernel, other):
+            whose = (
+                "another of its own"
+                if other.plugin == kernel.plugin
+                else f"the one of plugin {plugin_label(other.plugin)}"
+            )
+            raise RegistrationError(
+                f"plugin {plugin_label(kernel.plugin)}: kernel for op {kernel.op!r} on "
+                f"{kernel.device!r} ({kernel.source()}) has the same priority "
+                f"({kernel.priority}) as {whose} ({other.source()}), and both take "
+                f"{_overlap(kernel, other)[0].name}; give one of them another priority"
+            )
 
 
 def remove_kernels(plugin: str) -> None:
     """Take back every kernel of a plugin."""
     with lock:
-        for key, present in list(_KERNELS.items()):
-            kept = [kernel for kernel in present if kernel.plugin != plugin]
-            if len(kept) != len(present):
-                _KERNELS[key] = kept
-                _mark_overridden(key[0])
+        for table in (_KERNELS, _WAITING):
+            for key, present in list(table.items()):
+                kept = [kernel for kernel in present if kernel.plugin != plugin]
+                if len(kept) != len(present):
+                    table[key] = kept
+                    if not kept:
+                        del table[key]
+                    _mark_overridden(key[0])
         kinds.reset_tables()
+
+
+def activate_kernels(check: Callable[[Kernel, Op], bool]) -> None:
+    """Put the kernels that waited for an op that is registered now to use, but those that do not fit it."""
+    with lock:
+        for name, device in list(_WAITING):
+            op = operators.find_op(name)
+            if op is None:
+                continue
+            for kernel in _WAITING.pop((name, device)):
+                if check(kernel, op):
+                    _KERNELS.setdefault((op.name, device), []).append(replace(kernel, op=op.name))
+            _mark_overridden(op.name)
+
+
+def deactivate_kernels(op: str) -> None:
+    """Let the kernels of an op that goes away wait for it."""
+    with lock:
+        for key in [key for key in _KERNELS if key[0] == op]:
+            _WAITING.setdefault(key, []).extend(_KERNELS.pop(key))
+
+
+def waiting_kernels(plugin: str = "") -> list[Kernel]:
+    """Return the kernels, by default of all plugins, that wait for their op."""
+    found = [kernel for kernels in _WAITING.values() for kernel in kernels]
+    return [kernel for kernel in found if plugin in ("", kernel.plugin)]
 
 
 def _overlap(a: Kernel, b: Kernel) -> list[DType]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from . import contracts, fallback, kinds, known, operators, pointwise
 from .current import current
-from .devices import CPU
+from .devices import CPU, Device
 from .dtypes import DType, on_default_dtype_change
 from .errors import KernelNotFoundError
 from .kinds import Kind, lock
@@ -220,9 +220,38 @@ def raw_callable(op: Op, kind: Kind, preferred: tuple[str, ...] = ()) -> Callabl
     return served if around is None else around(choice, kind, served)
 
 
-def callable_without(op: Op, kind: Kind, plugin: str) -> Callable[..., Any]:
-    """Return what would run the op on a kind if `plugin` had no kernels, as :func:`raw_callable` does."""
-    return _serving(choose(op, kind.device.type, kind.dtype, (), plugin), op, kind)
+_BELOW: dict[tuple[str, str, DType, str, bool], Callable[..., Any]] = {}
+
+
+def kernel_below(
+    op: str, device: str, dtype: DType, plugin: str, out: bool = False
+) -> Callable[..., Any]:
+    """Return what would run the op if `plugin` had no kernels; see ``plugin.kernel_below``."""
+    key = op, device, dtype, plugin, out
+    found = _BELOW.get(key)
+    if found is None:
+        with lock:
+            known = operators.get_op(op)
+            kind = kinds.kind_of(Device(device), dtype)
+            choice = choose(known, device, dtype, (), plugin)
+            found = _serving(choice, known, kind)
+            if out and not (choice.kernel is not None and choice.kernel.out):
+                found = _copying(found, kind)
+            _BELOW[key] = found
+    return found
+
+
+def _copying(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    """Return a kernel without ``out`` as one with it."""
+
+    def run(*raw: Any, out: Any = None) -> Any:
+        result = function(*raw)
+        if out is None:
+            return result
+        kind.runtime.copy_into(out, result)
+        return out
+
+    return run
 
 
 def _serving(choice: Choice, op: Op, kind: Kind) -> Callable[..., Any]:
@@ -297,6 +326,7 @@ around: Callable[[Choice, Kind, Callable[..., Any]], Callable[..., Any]] | None 
 def _reset() -> None:
     _NATIVE.clear()
     _PREFERRED.clear()
+    _BELOW.clear()
 
 
 # --- preference -------------------------------------------------------------------------------

@@ -19,6 +19,10 @@ _FOR_TYPES: Final[bool] = bool()  # noqa: UP018  not to be seen through
 
 if _FOR_TYPES:
     import tensorplug.core.ops.clamp as clamp_ops
+    import tensorplug.core.ops.indexing.gather as gather_ops
+    import tensorplug.core.ops.indexing.index_select as index_select_ops
+    import tensorplug.core.ops.indexing.take as take_ops
+    import tensorplug.core.ops.linalg.lu as lu_ops
     import tensorplug.core.ops.softmax as softmax_ops
 
     from . import resizing
@@ -41,14 +45,9 @@ if _FOR_TYPES:
     from .ops.creation import creation_like
     from .ops.elementary import activation, circular, exponential, rounding, trigonometry
     from .ops.fft import short_time
-    from .ops.indexing import (
-        gather as gather_ops,
-        index_select as index_select_ops,
-        indexing,
-        take as take_ops,
-    )
+    from .ops.indexing import indexing
     from .ops.joining import grids
-    from .ops.linalg import factors, functions, lu as lu_ops, solvers, spectra, triangular
+    from .ops.linalg import factors, functions, solvers, spectra, triangular
     from .ops.matmul import contractions, products
     from .ops.random import distributions
     from .ops.reductions import extremes, reductions

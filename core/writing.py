@@ -32,6 +32,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         )
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            raise TypeError(f"{op.name}(): out= is not for this form of the call")
         check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
         if targets[0]._shape == spec.outputs[0][0]:
             write(op, spec, targets[0])
@@ -308,6 +310,8 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.parameters = op.parameters
         known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
         known.owner = op.owner
+        known.inplace_of = op
+        known.random = op.random
         inplace_ops[op] = known
     return known
 

@@ -1,4 +1,4 @@
-"""The plugin that registers nn's ops and their derivatives: nothing here that a stranger could not do."""
+"""The plugin that registers nn's ops, derivatives and vmap rules: nothing that a stranger could not do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core import plugins
 from tensorplug.core.operators import Op
 from tensorplug.core.ops import declared_in
-from tensorplug.core.plugins import discovery, hookimpl
+from tensorplug.core.plugins import hookimpl
 
 from .ops import FAMILIES
 
@@ -26,11 +26,15 @@ class NNPlugin:
     @hookimpl
     def tensorplug_derivatives(self) -> Iterable[Any]:
         """Return the derivatives."""
-        return [d for family in FAMILIES for d in getattr(family, "DERIVATIVES", ())]
+        return [item for family in FAMILIES for item in getattr(family, "DERIVATIVES", ())]
+
+    @hookimpl
+    def tensorplug_vmap_rules(self) -> Iterable[Any]:
+        """Return the rules of vmap."""
+        return [item for family in FAMILIES for item in getattr(family, "VMAP_RULES", ())]
 
 
 plugin = NNPlugin()
 
 if plugins.record_of(plugin.name) is None:
     plugins.register(plugin)
-    discovery.load_kernels_of(plugin.name)

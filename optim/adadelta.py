@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import counted, rate, started
-from .groups import check_learning_rate, check_range
+from .groups import check_range
 from .ops.optimizers.own_rates import adadelta_step, adadelta_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer
 
 
-class Adadelta(Optimizer):
+class Adadelta(StepOptimizer):
     r"""Adadelta: steps in the parameter's own units, from running mean squares.
 
     Parameters
@@ -61,6 +57,14 @@ class Adadelta(Optimizer):
     True
     """
 
+    _step = Step(
+        adadelta_step,
+        adadelta_update,
+        state=("square_avg", "acc_delta"),
+        options=("lr", "rho", "eps", "weight_decay", "maximize"),
+    )
+    _takes_count = False
+
     def __init__(
         self,
         params: ParamsT,
@@ -74,54 +78,9 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
         check_range(0.0 <= rho <= 1.0, "rho value", rho)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        for state in states:
-            count_step(state)
-        params, grads, squares, accumulated = step_lists(
-            parameters, states, "square_avg", "acc_delta"
-        )
-        adadelta_step(
-            params, grads, squares, accumulated,
-            number(group["lr"]), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
-        )  # fmt: skip
-
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["square_avg"] = zeros_like(parameter, requires_grad=False)
-            state["acc_delta"] = zeros_like(parameter, requires_grad=False)
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        counted(state, parameter, group)
-        parameter, gradient, square, accumulated = as_real(
-            (parameter, gradient, state["square_avg"], state["acc_delta"])
-        )
-        adadelta_update(
-            parameter, gradient, square, accumulated,
-            rate(parameter, group), group["rho"], group["eps"], group["weight_decay"], group["maximize"],
+        super().__init__(
+            params,
+            lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
+            capturable=capturable, foreach=foreach, differentiable=differentiable,
         )  # fmt: skip

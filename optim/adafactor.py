@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import finfo
 from tensorplug.core.ops import zeros_like
 
-from .groups import check_learning_rate
 from .muon import check_least
 from .ops.optimizers.own_rates import adafactor_step, adafactor_update
-from .optimizer import Optimizer, ParamsT
-from .state import count_step, number, scalar, step_lists
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer
 
 
-class Adafactor(Optimizer):
+def _update_one(
+    parameter: Tensor,
+    gradient: Tensor,
+    rows: Tensor | None,
+    columns: Tensor | None,
+    variance: Tensor | None,
+    *options: Any,
+) -> None:
+    state: Any = (rows, columns) if variance is None else (variance,)
+    adafactor_update(parameter, gradient, state, *options)
+
+
+class Adafactor(StepOptimizer):
     r"""Adafactor: Adam's second moment kept as one row and one column per matrix.
 
     Parameters
@@ -64,6 +76,14 @@ class Adafactor(Optimizer):
     tensor([2.], requires_grad=True)
     """
 
+    _step = Step(
+        adafactor_step,
+        _update_one,
+        state=("row_var", "col_var", "variance"),
+        options=("lr", "beta2_decay", "eps", "d", "weight_decay", "maximize"),
+    )
+    _not_negative = ()
+
     def __init__(
         self,
         params: ParamsT,
@@ -77,7 +97,6 @@ class Adafactor(Optimizer):
         maximize: bool = False,
     ) -> None:
         check_least("Learning rate", lr)
-        check_learning_rate(lr)
         if beta2_decay > 0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
         if eps[0] is not None:
@@ -86,67 +105,37 @@ class Adafactor(Optimizer):
         if d < 1:
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         check_least("weight_decay", weight_decay)
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = {p: self._started(p, p.grad) for p in parameters}
-        options = _options(parameters[0], group)
-        matrices = [p for p in parameters if p.ndim > 1]
-        if matrices:
-            chosen = [states[p] for p in matrices]
-            params, grads, rows, columns = step_lists(matrices, chosen, "row_var", "col_var")
-            adafactor_step(
-                params, grads, rows, columns, [], [count_step(s) for s in chosen], *options
-            )
-        others = [p for p in parameters if p.ndim <= 1]
-        if others:
-            chosen = [states[p] for p in others]
-            params, grads, variances = step_lists(others, chosen, "variance")
-            adafactor_step(
-                params, grads, [], [], variances, [count_step(s) for s in chosen], *options
-            )
-
-    def _started(self, parameter: Tensor, gradient: Any) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        if parameter.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = scalar(0.0)
-            if gradient.ndim > 1:
-                state["row_var"] = zeros_like(gradient[..., :1], requires_grad=False)
-                state["col_var"] = zeros_like(gradient[..., :1, :], requires_grad=False)
-            else:
-                state["variance"] = zeros_like(gradient, requires_grad=False)
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, gradient)
-        names = ("row_var", "col_var") if "row_var" in state else ("variance",)
-        adafactor_update(
-            parameter, gradient, tuple([state[name] for name in names]), count_step(state),
-            *_options(parameter, group),
+        super().__init__(
+            params,
+            lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay,
+            foreach=foreach, maximize=maximize,
         )  # fmt: skip
 
+    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of one dtype and device, matrices in one op and others in one."""
+        for parameter in parameters:
+            self._started(parameter, group)  # in their order
+        for matrices in (True, False):
+            chosen = [p for p in parameters if (p.ndim > 1) is matrices]
+            if chosen:
+                super().update_together(chosen, group)
 
-def _options(parameter: Tensor, group: dict[str, Any]) -> tuple[Any, ...]:
-    least, smallest = group["eps"]
-    if least is None:
-        least = finfo(parameter.dtype).eps
-    return (
-        number(group["lr"]), group["beta2_decay"], least, smallest, group["d"],
-        group["weight_decay"], group["maximize"],
-    )  # fmt: skip
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        if parameter.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        return super()._started(parameter, group)
+
+    def _keeps(self, name: str, parameter: Tensor, group: dict[str, Any]) -> bool:
+        return (name == "variance") == (parameter.ndim <= 1)
+
+    def _new(self, name: str, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+        gradient: Any = parameter.grad
+        if name != "variance":
+            gradient = gradient[..., :1] if name == "row_var" else gradient[..., :1, :]
+        return zeros_like(gradient, requires_grad=False)
+
+    def _values(self, names: Sequence[str], parameter: Tensor, group: dict[str, Any]) -> list[Any]:
+        least, smallest = group["eps"]
+        if least is None:
+            least = finfo(parameter.dtype).eps
+        return super()._values(names, parameter, {**group, "eps": (least, smallest)})

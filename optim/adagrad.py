@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import full_like
 
-from .groups import (
-    check_fused,
-    check_implementation,
-    check_learning_rate,
-    check_range,
-)
 from .ops.optimizers.fused import adagrad_step, adagrad_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, as_real_lists, count_step, number, scalar
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer, filled
 
 
-class Adagrad(Optimizer):
+def _update_one(
+    parameter: Tensor,
+    gradient: Tensor,
+    total: Tensor,
+    step: float,
+    lr: float,
+    lr_decay: float,
+    *options: Any,
+) -> None:
+    rate = lr / (1 + (step - 1) * lr_decay)
+    adagrad_update(parameter, gradient, total, rate, *options)
+
+
+class Adagrad(StepOptimizer):
     r"""Adagrad: the gradient divided by the root of the sum of its squares so far.
 
     Parameters
@@ -67,6 +73,15 @@ class Adagrad(Optimizer):
     True
     """
 
+    _step = Step(
+        adagrad_step,
+        _update_one,
+        state=("sum",),
+        options=("lr", "lr_decay", "weight_decay", "eps", "maximize"),
+        options_of_one=("lr", "lr_decay", "weight_decay", "eps", "maximize", "differentiable"),
+    )
+    _not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+
     def __init__(
         self,
         params: ParamsT,
@@ -81,60 +96,19 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(lr_decay >= 0.0, "lr_decay value", lr_decay)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_range(
-            initial_accumulator_value >= 0.0,
-            "initial_accumulator_value value",
-            initial_accumulator_value,
-        )
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_implementation(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self.param_groups)
+        super().__init__(
+            params,
+            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, foreach=foreach,
+            maximize=maximize, differentiable=differentiable, fused=fused,
+        )  # fmt: skip
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; their sums start at once, as in torch."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
-        initial = group["initial_accumulator_value"]
         for parameter in group["params"]:
-            value = complex(initial, initial) if parameter.is_complex() else initial
-            state = self.state[parameter]
-            state["step"] = scalar(0.0)
-            state["sum"] = full_like(parameter, value).detach()
+            self._started(parameter, group)
 
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self.state[p] for p in parameters]
-        params, grads, sums = as_real_lists(
-            parameters, [p.grad for p in parameters], [s["sum"] for s in states]
-        )
-        adagrad_step(
-            params, grads, sums, [count_step(s) for s in states],
-            number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"],
-            group["maximize"],
-        )  # fmt: skip
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        rate = number(group["lr"]) / (1 + (count_step(state) - 1) * group["lr_decay"])
-        parameter, gradient, total = as_real((parameter, gradient, state["sum"]))
-        adagrad_update(
-            parameter, gradient, total, rate, group["weight_decay"], group["eps"], group["maximize"],
-            group["differentiable"],
-        )  # fmt: skip
+    def _new(self, name: str, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+        return filled(parameter, group["initial_accumulator_value"])

@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
+from tensorplug.core.devices import CPU, Device
 
-from .amounts import is_there, kept_there
-from .groups import (
-    check_betas,
-    check_fused,
-    check_implementation,
-    check_learning_rate,
-    check_range,
-)
 from .ops.optimizers.fused import adam_step, adam_update
 from .ops.optimizers.on_device import adam_step_on_device, rate_of
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, as_real_lists, count_step, number, scalar
+from .optimizer import ParamsT
+from .scalars import Scalar, moved, on_device
+from .state import count_step
+from .step_optimizer import Step, StepOptimizer
 
 
-class Adam(Optimizer):
+class Adam(StepOptimizer):
     r"""Adam: steps scaled by running averages of the gradient and its square.
 
     Parameters
@@ -76,7 +70,21 @@ class Adam(Optimizer):
     tensor([3.5000], requires_grad=True)
     """
 
+    _step = Step(
+        adam_step,
+        adam_update,
+        state=("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+        options=(
+            "lr", "betas", "weight_decay", "eps", "amsgrad", "maximize", "decoupled_weight_decay",
+        ),
+        options_of_one=(
+            "lr", "betas", "weight_decay", "eps", "maximize", "decoupled_weight_decay",
+            "differentiable",
+        ),
+        only_with={"max_exp_avg_sq": "amsgrad"},
+    )  # fmt: skip
     _skips_on_device = True
+    _counts_together = True
 
     def __init__(
         self,
@@ -94,85 +102,45 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_implementation(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
-        check_fused(self.param_groups)
-
-    _counts_together = True
+        super().__init__(
+            params,
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+            maximize=maximize, foreach=foreach, capturable=capturable,
+            differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=decoupled_weight_decay,
+        )  # fmt: skip
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         states = [self._started(p, group) for p in parameters]
-        largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
-        params, grads, averages, squares, largest = as_real_lists(
-            parameters,
-            [p.grad for p in parameters],
-            [s["exp_avg"] for s in states],
-            [s["exp_avg_sq"] for s in states],
-            largest,
-        )
         found = self.found_inf_of(parameters[0])
-        if found is not None or is_there(states[0]["step"]):
-            rate, lr = rate_of(group["lr"], parameters[0])
-            steps = [kept_there(s, "step", parameters[0]) for s in states]
-            adam_step_on_device(
-                params, grads, averages, squares, largest, steps,
-                rate, found, lr, beta1, beta2, group["weight_decay"], group["eps"],
-                group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
-            )  # fmt: skip
+        if found is None and not on_device(states[0]["step"]):
+            super().update_together(parameters, group)
             return
-        adam_step(
-            params, grads, averages, squares, largest, [count_step(s) for s in states],
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
-            group["amsgrad"], group["maximize"], group["decoupled_weight_decay"],
-        )  # fmt: skip
-
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            there = group["fused"] or group["capturable"]
-            state["step"] = scalar(0.0, parameter.device) if there else scalar(0.0)
-            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-        return state
+        rate, lr = rate_of(group["lr"], parameters[0])
+        steps = [moved(s, "step", parameters[0].device) for s in states]
+        options = self._values(self._step.options[1:], parameters[0], group)
+        lists = self._lists(parameters, states, group)
+        arguments: list[Any] = [*lists, steps, rate, found, lr, *options]
+        adam_step_on_device(*arguments)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        state = self._started(parameter, group)
-        if is_there(state["step"]) and not group["differentiable"]:
+        if on_device(self._started(parameter, group)["step"]) and not group["differentiable"]:
             self.update_together([parameter], group)
-            return
-        largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
-        parameter, gradient, average, square, largest = as_real(
-            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"], largest)
-        )
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        adam_update(
-            parameter, gradient, average, square, largest, count_step(state),
-            group["lr"], beta1, beta2,
-            group["weight_decay"], group["eps"], group["maximize"],
-            group["decoupled_weight_decay"], group["differentiable"],
-        )  # fmt: skip
+        else:
+            super().update(parameter, gradient, state, group)
+
+    def _counting_device(self, parameter: Tensor, group: dict[str, Any]) -> Device:
+        return parameter.device if group["fused"] or group["capturable"] else CPU
+
+    def _count(
+        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> tuple[Scalar, ...]:
+        return (count_step(state),)
+
+    def _rate(self, parameter: Tensor, group: dict[str, Any]) -> Scalar:
+        rate: Scalar = group["lr"]
+        return rate

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import counted, rate, started
-from .groups import check_betas, check_learning_rate, check_range
 from .ops.optimizers.adam_variants import adamax_step, adamax_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer
 
 
-class Adamax(Optimizer):
+class Adamax(StepOptimizer):
     r"""Adamax: Adam with the largest recent gradient as the denominator.
 
     Parameters
@@ -61,6 +56,14 @@ class Adamax(Optimizer):
     True
     """
 
+    _step = Step(
+        adamax_step,
+        adamax_update,
+        state=("exp_avg", "exp_inf"),
+        options=("lr", "betas", "weight_decay", "eps", "maximize"),
+        options_of_one=("lr", "betas", "weight_decay", "eps", "maximize", "differentiable"),
+    )
+
     def __init__(
         self,
         params: ParamsT,
@@ -74,52 +77,8 @@ class Adamax(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        params, grads, averages, largest = step_lists(parameters, states, "exp_avg", "exp_inf")
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        adamax_step(
-            params, grads, averages, largest, [count_step(s) for s in states],
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"], group["maximize"],
-        )  # fmt: skip
-
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-            state["exp_inf"] = zeros_like(parameter, requires_grad=False)
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        parameter, gradient, average, largest = as_real(
-            (parameter, gradient, state["exp_avg"], state["exp_inf"])
-        )
-        adamax_update(
-            parameter, gradient, average, largest, counted(state, parameter, group),
-            rate(parameter, group), beta1, beta2, group["weight_decay"], group["eps"], group["maximize"],
-            group["differentiable"],
+        super().__init__(
+            params,
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach,
+            maximize=maximize, differentiable=differentiable, capturable=capturable,
         )  # fmt: skip

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import counted, counts_there, kept_there, rate, started
-from .groups import check_learning_rate, check_range
 from .ops.optimizers.own_rates import asgd_step, asgd_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .scalars import Scalar, at_least, counted, read
+from .state import number
+from .step_optimizer import Step, StepOptimizer
 
 
-class ASGD(Optimizer):
+class ASGD(StepOptimizer):
     r"""Stochastic gradient descent that also keeps the average of its path.
 
     Parameters
@@ -61,6 +60,11 @@ class ASGD(Optimizer):
     True
     """
 
+    _step = Step(
+        asgd_step, asgd_update, state=("ax",), options=("lambd", "weight_decay", "maximize")
+    )
+    _not_negative = ("weight_decay",)
+
     def __init__(
         self,
         params: ParamsT,
@@ -74,75 +78,35 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        params, grads, averages = step_lists(parameters, states, "ax")
-        asgd_step(
-            params, grads, averages,
-            [number(s["eta"]) for s in states], [number(s["mu"]) for s in states],
-            group["lambd"], group["weight_decay"], group["maximize"],
+        super().__init__(
+            params,
+            lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
+            maximize=maximize, differentiable=differentiable, capturable=capturable,
         )  # fmt: skip
-        for state in states:
-            self._finished(state, group)
 
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, whose average is not used at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["eta"] = started(parameter, group, number(group["lr"]))
-            state["mu"] = started(parameter, group, 1.0)
-            state["ax"] = zeros_like(parameter, requires_grad=False)
-        return state
+    def _numbers(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"step": 0.0, "eta": number(group["lr"]), "mu": 1.0}
 
-    def _finished(self, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Count a step, and choose the rates of the next."""
-        step, lr = count_step(state), number(group["lr"])
-        state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
-
-    def _finished_one(
+    def _count(
         self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Do the same on the parameter's device."""
-        step, lr = counted(state, parameter, group), rate(parameter, group)
-        assert isinstance(step, Tensor)
-        eta = lr / (step * (lr * group["lambd"]) + 1) ** group["alpha"]
-        kept_there(state, "eta", parameter).copy_(eta)
-        kept_there(state, "mu", parameter).copy_(1 / (step - group["t0"]).clamp(min=1))
+    ) -> tuple[Scalar, ...]:
+        """Return the rates that the last step chose."""
+        device = self._counting_device(parameter, group)
+        return read(state, "eta", device), read(state, "mu", device)
 
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        there = counts_there(parameter, group)
-        eta, mu = (
-            kept_there(state, name, parameter) if there else number(state[name])
-            for name in ("eta", "mu")
-        )
-        place, gradient, average = as_real((parameter, gradient, state["ax"]))
-        asgd_update(
-            place, gradient, average, eta, mu,
-            group["lambd"], group["weight_decay"], group["maximize"],
-        )  # fmt: skip
-        if there:
-            self._finished_one(parameter, state, group)
-        else:
-            self._finished(state, group)
+    def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group; then count the step, and choose the rates of the next."""
+        super().update_group(parameters, group)
+        for parameter in parameters:
+            state = self.state[parameter]
+            step = counted(state, self._counting_device(parameter, group))
+            lr = self._rate(parameter, group)
+            _set(state["eta"], lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
+            _set(state["mu"], 1 / at_least(step - group["t0"], 1))
+
+
+def _set(rate: Tensor, value: Scalar) -> None:
+    if isinstance(value, Tensor):
+        rate.copy_(value)
+    else:
+        rate.fill_(value)

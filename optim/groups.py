@@ -122,18 +122,24 @@ def check_learning_rate(lr: float | Tensor) -> None:
     check_range(bool(lr >= 0.0), "learning rate", lr)
 
 
-def check_implementation(foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
-    """Raise RuntimeError for options that exclude each other."""
-    if fused and foreach:
+def check_options(options: dict[str, Any], not_negative: tuple[str, ...]) -> None:
+    """Raise ValueError for options out of range, RuntimeError for those that exclude each other."""
+    check_learning_rate(options["lr"])
+    for name in not_negative:
+        text = "epsilon" if name == "eps" else name
+        check_range(bool(options[name] >= 0.0), f"{text} value", options[name])
+    if "betas" in options:
+        check_betas(options["betas"])
+    if options.get("fused") and options.get("foreach"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if fused and differentiable:
+    if options.get("fused") and options.get("differentiable"):
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
 def check_fused(groups: list[dict[str, Any]]) -> None:
     """Raise RuntimeError if a fused step is asked for of parameters that it is not made for."""
     for group in groups:
-        for parameter in group["params"] if group["fused"] else ():
+        for parameter in group["params"] if group.get("fused") else ():
             if not parameter.is_floating_point():
                 raise RuntimeError(
                     "`fused=True` requires all the params to be floating point Tensors, but one is "

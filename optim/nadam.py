@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import Amount, counted, counts_there, kept_there, rate, started
-from .groups import check_betas, check_learning_rate, check_range
 from .ops.optimizers.adam_variants import nadam_momentum, nadam_step, nadam_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .scalars import Scalar, counted, multiplied
+from .state import number
+from .step_optimizer import Step, StepOptimizer
+
+_OPTIONS = (
+    "lr", "betas", "weight_decay", "momentum_decay", "eps", "maximize", "decoupled_weight_decay",
+)  # fmt: skip
 
 
-class NAdam(Optimizer):
+class NAdam(StepOptimizer):
     r"""NAdam: Adam with Nesterov's look-ahead.
 
     Parameters
@@ -65,6 +68,15 @@ class NAdam(Optimizer):
     True
     """
 
+    _step = Step(
+        nadam_step,
+        nadam_update,
+        state=("exp_avg", "exp_avg_sq"),
+        options=_OPTIONS,
+        options_of_one=(*_OPTIONS, "differentiable"),
+    )
+    _not_negative = ("eps", "weight_decay", "momentum_decay")
+
     def __init__(
         self,
         params: ParamsT,
@@ -80,76 +92,21 @@ class NAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_range(momentum_decay >= 0.0, "momentum_decay value", momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
-        counts = [self._count(s, group) for s in states]
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        nadam_step(
-            params, grads, averages, squares, [p for p, _ in counts], [step for _, step in counts],
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["momentum_decay"],
-            group["eps"], group["maximize"], group["decoupled_weight_decay"],
+        super().__init__(
+            params,
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach,
+            capturable=capturable, differentiable=differentiable,
         )  # fmt: skip
 
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["mu_product"] = started(parameter, group, 1.0)
-            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-        return state
+    def _numbers(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"step": 0.0, "mu_product": 1.0}
 
-    def _count(self, state: dict[str, Any], group: dict[str, Any]) -> tuple[float, float]:
-        """Return the product of the momenta, and the number of the step that begins."""
-        step = count_step(state)
-        beta1 = number(group["betas"][0])
-        state["mu_product"] *= nadam_momentum(step, beta1, group["momentum_decay"])
-        return number(state["mu_product"]), step
-
-    def _count_one(
+    def _count(
         self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> tuple[Amount, Amount]:
-        """Return the same, on the parameter's device if its steps are counted there."""
-        if not counts_there(parameter, group):
-            return self._count(state, group)
-        step = counted(state, parameter, group)
+    ) -> tuple[Scalar, ...]:
+        """Return the product of the momenta, and the number of the step that begins."""
+        device = self._counting_device(parameter, group)
+        step = counted(state, device)
         momentum = nadam_momentum(step, number(group["betas"][0]), group["momentum_decay"])
-        return kept_there(state, "mu_product", parameter).mul_(momentum), step
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        parameter, gradient, average, square = as_real(
-            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
-        )
-        nadam_update(
-            parameter, gradient, average, square,
-            *self._count_one(parameter, state, group),
-            rate(parameter, group), beta1, beta2, group["weight_decay"], group["momentum_decay"],
-            group["eps"], group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
-        )  # fmt: skip
+        return multiplied(state, "mu_product", momentum, device), step

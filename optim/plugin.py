@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tensorplug.core import plugins
 from tensorplug.core.operators import Op
-from tensorplug.core.plugins import discovery, hookimpl
+from tensorplug.core.plugins import hookimpl
 
 from .ops.optimizers.fused import FUSED
 from .ops.optimizers.on_device import ON_DEVICE
@@ -27,4 +27,3 @@ plugin = OptimPlugin()
 
 if plugins.record_of(plugin.name) is None:
     plugins.register(plugin)
-    discovery.load_kernels_of(plugin.name)

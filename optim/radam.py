@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import counted, rate, started
-from .groups import check_betas, check_learning_rate, check_range
 from .ops.optimizers.adam_variants import radam_step, radam_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer
+
+_OPTIONS = ("lr", "betas", "weight_decay", "eps", "maximize", "decoupled_weight_decay")
 
 
-class RAdam(Optimizer):
+class RAdam(StepOptimizer):
     r"""RAdam: Adam that waits with scaling until the variance of the scale is known.
 
     Parameters
@@ -65,6 +62,14 @@ class RAdam(Optimizer):
     True
     """
 
+    _step = Step(
+        radam_step,
+        radam_update,
+        state=("exp_avg", "exp_avg_sq"),
+        options=_OPTIONS,
+        options_of_one=(*_OPTIONS, "differentiable"),
+    )
+
     def __init__(
         self,
         params: ParamsT,
@@ -79,54 +84,9 @@ class RAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        params, grads, averages, squares = step_lists(parameters, states, "exp_avg", "exp_avg_sq")
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        radam_step(
-            params, grads, averages, squares, [count_step(s) for s in states],
-            number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"],
-            group["maximize"], group["decoupled_weight_decay"],
-        )  # fmt: skip
-
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        parameter, gradient, average, square = as_real(
-            (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
-        )
-        radam_update(
-            parameter, gradient, average, square, counted(state, parameter, group),
-            rate(parameter, group), beta1, beta2, group["weight_decay"], group["eps"],
-            group["maximize"], group["decoupled_weight_decay"], group["differentiable"],
+        super().__init__(
+            params,
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
+            foreach=foreach, capturable=capturable, decoupled_weight_decay=decoupled_weight_decay,
+            differentiable=differentiable,
         )  # fmt: skip

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import counted, rate, started
-from .groups import check_learning_rate, check_range
 from .ops.optimizers.fused import rmsprop_step, rmsprop_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, as_real_lists, count_step, number
+from .optimizer import ParamsT
+from .step_optimizer import Step, StepOptimizer
 
 
-class RMSprop(Optimizer):
+class RMSprop(StepOptimizer):
     r"""RMSprop: the gradient divided by the root of its running mean square.
 
     Parameters
@@ -64,6 +59,19 @@ class RMSprop(Optimizer):
     True
     """
 
+    _step = Step(
+        rmsprop_step,
+        rmsprop_update,
+        state=("square_avg", "grad_avg", "momentum_buffer"),
+        options=("lr", "alpha", "eps", "weight_decay", "momentum", "centered", "maximize"),
+        options_of_one=(
+            "lr", "alpha", "eps", "weight_decay", "momentum", "maximize", "differentiable",
+        ),
+        only_with={"grad_avg": "centered", "momentum_buffer": "momentum"},
+    )  # fmt: skip
+    _not_negative = ("eps", "momentum", "weight_decay", "alpha")
+    _takes_count = False
+
     def __init__(
         self,
         params: ParamsT,
@@ -78,68 +86,9 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(eps >= 0.0, "epsilon value", eps)
-        check_range(momentum >= 0.0, "momentum value", momentum)
-        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_range(alpha >= 0.0, "alpha value", alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        for state in states:
-            count_step(state)
-        params, grads, squares, means, buffers = as_real_lists(
-            parameters,
-            [p.grad for p in parameters],
-            [s["square_avg"] for s in states],
-            [s["grad_avg"] for s in states] if group["centered"] else [],
-            [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-        )
-        rmsprop_step(
-            params, grads, squares, means, buffers,
-            number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"],
-            group["momentum"], group["centered"], group["maximize"],
-        )  # fmt: skip
-
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, which is zero at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["square_avg"] = zeros_like(parameter, requires_grad=False)
-            if group["momentum"] > 0:
-                state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
-            if group["centered"]:
-                state["grad_avg"] = zeros_like(parameter, requires_grad=False)
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        counted(state, parameter, group)
-        mean = state["grad_avg"] if group["centered"] else None
-        buffer = state["momentum_buffer"] if group["momentum"] > 0 else None
-        parameter, gradient, square, mean, buffer = as_real(
-            (parameter, gradient, state["square_avg"], mean, buffer)
-        )
-        rmsprop_update(
-            parameter, gradient, square, mean, buffer,
-            rate(parameter, group), group["alpha"], group["eps"],
-            group["weight_decay"], group["momentum"], group["maximize"], group["differentiable"],
+        super().__init__(
+            params,
+            lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
+            weight_decay=weight_decay, capturable=capturable, foreach=foreach, maximize=maximize,
+            differentiable=differentiable,
         )  # fmt: skip

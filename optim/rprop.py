@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import full_like, zeros_like
 
-from .amounts import counted, started
-from .groups import check_learning_rate, check_range
+from .groups import check_range
 from .ops.optimizers.own_rates import rprop_step, rprop_update
-from .optimizer import Optimizer, ParamsT
-from .state import as_real, count_step, number, step_lists
+from .optimizer import ParamsT
+from .state import number
+from .step_optimizer import Step, StepOptimizer, filled
 
 
-class Rprop(Optimizer):
+class Rprop(StepOptimizer):
     r"""Rprop: step sizes that grow while a gradient keeps its sign and shrink when it turns.
 
     Parameters
@@ -57,6 +56,15 @@ class Rprop(Optimizer):
     True
     """
 
+    _step = Step(
+        rprop_step,
+        rprop_update,
+        state=("prev", "step_size"),
+        options=("etas", "step_sizes", "maximize"),
+    )
+    _not_negative = ()
+    _takes_count = False
+
     def __init__(
         self,
         params: ParamsT,
@@ -69,53 +77,15 @@ class Rprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
         check_range(0.0 < etas[0] < 1.0 < etas[1], "eta values", f"{etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        for state in states:
-            count_step(state)
-        params, grads, previous, sizes = step_lists(parameters, states, "prev", "step_size")
-        (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
-        rprop_step(
-            params, grads, previous, sizes,
-            shrink, grow, smallest, largest, group["maximize"],
+        super().__init__(
+            params,
+            lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
+            differentiable=differentiable, capturable=capturable,
         )  # fmt: skip
 
-    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a parameter, whose step sizes are the learning rate at first."""
-        state: dict[str, Any] = self.state[parameter]
-        if not state:
-            state["step"] = started(parameter, group)
-            state["prev"] = zeros_like(parameter, requires_grad=False)
-            rate = number(group["lr"])
-            value = complex(rate, rate) if parameter.is_complex() else rate
-            state["step_size"] = full_like(parameter, value).detach()
-        return state
-
-    def update(
-        self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
-        """Update one parameter in place."""
-        state = self._started(parameter, group)
-        counted(state, parameter, group)
-        parameter, gradient, previous, size = as_real(
-            (parameter, gradient, state["prev"], state["step_size"])
-        )
-        (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
-        rprop_update(
-            parameter, gradient, previous, size,
-            shrink, grow, smallest, largest, group["maximize"],
-        )  # fmt: skip
+    def _new(self, name: str, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+        """Return zeros, or step sizes that are the learning rate at first."""
+        if name == "step_size":
+            return filled(parameter, number(group["lr"]))
+        return super()._new(name, parameter, group)

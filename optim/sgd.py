@@ -5,22 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.ops import zeros_like
 
-from .amounts import is_there
-from .groups import (
-    check_fused,
-    check_implementation,
-    check_learning_rate,
-    check_range,
-)
 from .ops.optimizers.fused import sgd_step, sgd_update
 from .ops.optimizers.on_device import rate_of, sgd_step_on_device
-from .optimizer import Optimizer, ParamsT
-from .state import as_real_lists, number
+from .optimizer import ParamsT
+from .scalars import Scalar, on_device
+from .state import number
+from .step_optimizer import Step, StepOptimizer
 
 
-class SGD(Optimizer):
+class SGD(StepOptimizer):
     r"""Stochastic gradient descent, with momentum if asked for.
 
     Parameters
@@ -71,6 +65,14 @@ class SGD(Optimizer):
     tensor([2.], requires_grad=True)
     """
 
+    _step = Step(
+        sgd_step,
+        sgd_update,
+        state=("momentum_buffer",),
+        options=("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "first"),
+        only_with={"momentum_buffer": "momentum"},
+    )
+    _not_negative = ("momentum", "weight_decay")
     _skips_on_device = True
 
     def __init__(
@@ -87,71 +89,59 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        check_range(momentum >= 0.0, "momentum value", momentum)
-        check_range(bool(weight_decay >= 0.0), "weight_decay value", weight_decay)
-        check_implementation(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self.param_groups)
+        super().__init__(
+            params,
+            lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+            nesterov=nesterov, maximize=maximize, foreach=foreach, differentiable=differentiable,
+            fused=fused,
+        )  # fmt: skip
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters of one dtype and device in one op."""
+        """Update parameters of one dtype and device in one op, those with their first step in another."""
         if group["momentum"] == 0:
-            self._update_chosen(parameters, group, True)
+            self._update_chosen(parameters, [], {**group, "first": True})
             return
-        fresh = [p for p in parameters if self.state[p].get("momentum_buffer") is None]
-        known = [p for p in parameters if self.state[p].get("momentum_buffer") is not None]
+        fresh = [p for p in parameters if self._is_first(p)]
+        known = [p for p in parameters if not self._is_first(p)]
         for chosen, first in ((fresh, True), (known, False)):
             if chosen:
-                self._update_chosen(chosen, group, first)
+                states = [self._started(p, group) for p in chosen]
+                self._update_chosen(chosen, states, {**group, "first": first})
 
-    def _update_chosen(self, parameters: list[Tensor], group: dict[str, Any], first: bool) -> None:
-        gradients = [parameter.grad for parameter in parameters]
-        buffers = []
-        if group["momentum"] != 0:
-            buffers = [_buffer(p, self.state[p]) for p in parameters]
-        params, grads, buffers = as_real_lists(parameters, gradients, buffers)
+    def _update_chosen(
+        self, parameters: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]
+    ) -> None:
+        lists = self._lists(parameters, states, group)
+        lr, *options = map(number, self._values(self._step.options, parameters[0], group))
         found = self.found_inf_of(parameters[0])
-        if found is not None or is_there(group["lr"]):
+        if found is not None or on_device(group["lr"]):
             rate, lr = rate_of(group["lr"], parameters[0])
-            sgd_step_on_device(
-                params, grads, buffers, rate, found,
-                lr, group["momentum"], group["dampening"],
-                number(group["weight_decay"]), group["nesterov"], group["maximize"], first,
-            )  # fmt: skip
-            return
-        sgd_step(
-            params, grads, buffers,
-            number(group["lr"]), group["momentum"], group["dampening"],
-            number(group["weight_decay"]), group["nesterov"], group["maximize"], first,
-        )  # fmt: skip
+            arguments: list[Any] = [*lists, rate, found, lr, *options]
+            sgd_step_on_device(*arguments)
+        else:
+            self._step.op(*lists, lr, *options)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        first = state.get("momentum_buffer") is None
-        buffer = None if group["momentum"] == 0 else _buffer(parameter, state)
+        options = {**group, "first": self._is_first(parameter)}
+        buffer = self._started(parameter, group)["momentum_buffer"] if group["momentum"] else None
         sgd_update(
-            parameter, gradient, buffer, group["lr"], group["momentum"], group["dampening"],
-            group["weight_decay"], group["nesterov"], group["maximize"], first,
-        )  # fmt: skip
+            parameter, gradient, buffer, *self._values(self._step.options, parameter, options)
+        )
 
+    def _is_first(self, parameter: Tensor) -> bool:
+        return self.state[parameter].get("momentum_buffer") is None
 
-def _buffer(parameter: Tensor, state: dict[str, Any]) -> Tensor:
-    if state.get("momentum_buffer") is None:
-        state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
-    return state["momentum_buffer"]
+    def _started(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state: dict[str, Any] = self.state[parameter]
+        if self._is_first(parameter) and group["momentum"] != 0:
+            state["momentum_buffer"] = self._new("momentum_buffer", parameter, group)
+        return state
+
+    def _rate(self, parameter: Tensor, group: dict[str, Any]) -> Scalar:
+        rate: Scalar = group["lr"]
+        return rate

@@ -110,10 +110,3 @@ def as_real_lists(*lists: Sequence[Tensor | None]) -> Any:
     if first is None or not first.is_complex():
         return [list(tensors) for tensors in lists]
     return [as_real(tensors) for tensors in lists]
-
-
-def step_lists(parameters: Sequence[Tensor], states: Sequence[dict[str, Any]], *names: str) -> Any:
-    """Return parameters, their gradients and what is remembered by each name, complex ones as real."""
-    gradients = [parameter.grad for parameter in parameters]
-    remembered = [[state[name] for state in states] for name in names]
-    return as_real_lists(parameters, gradients, *remembered)

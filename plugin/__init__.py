@@ -12,7 +12,7 @@ from tensorplug.autograd.function import Function, once_differentiable
 from tensorplug.autograd.passes import grad
 from tensorplug.autograd.tangents import holomorphic, linear, tangent
 from tensorplug.autograd.trees import tree_flatten, tree_unflatten
-from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
+from tensorplug.autograd.vmap_rules import VmapInfo, first_dim_is_batch, vmap_rule
 from tensorplug.core.autocast_policies import AutocastPolicy
 from tensorplug.core.contracts import check_every_call
 from tensorplug.core.dtypes import (
@@ -40,7 +40,7 @@ from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
 from tensorplug.core.queues import queues_differ, threads_elsewhere
-from tensorplug.core.registry import Kernel
+from tensorplug.core.registry import DeferredKernels, Kernel
 from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 from tensorplug.core.shapes import (
     Shape,
@@ -71,6 +71,7 @@ __all__ = [
     "ArrayApiBackend",
     "AutocastPolicy",
     "DType",
+    "DeferredKernels",
     "DeviceNotAvailableError",
     "DeviceRuntime",
     "Function",
@@ -99,6 +100,7 @@ __all__ = [
     "derivative",
     "dtype_named",
     "elementwise",
+    "first_dim_is_batch",
     "generator_of",
     "get_op",
     "grad",

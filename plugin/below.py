@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import resolution
-from tensorplug.core.devices import Device
 from tensorplug.core.dtypes import DType
-from tensorplug.core.kinds import kind_of
-from tensorplug.core.operators import get_op
 
 
-def kernel_below(op: str, device: str, dtype: DType, plugin: str) -> Callable[..., Any]:
+def kernel_below(
+    op: str, device: str, dtype: DType, plugin: str, *, out: bool = False
+) -> Callable[..., Any]:
     """Return what would serve an op if one plugin's kernels were not there.
+
+    Ask for it at each call: the answer is remembered for as long as no plugin comes or goes.
 
     Parameters
     ----------
@@ -25,6 +26,9 @@ def kernel_below(op: str, device: str, dtype: DType, plugin: str) -> Callable[..
         The dtype of the arguments.
     plugin : str
         The plugin whose kernels are passed over: the caller's.
+    out : bool
+        Whether the callable shall take a keyword `out`, an array to write to or None, as a kernel with
+        ``out=True`` does; where the one below does not, the result is copied.
 
     Returns
     -------
@@ -42,4 +46,4 @@ def kernel_below(op: str, device: str, dtype: DType, plugin: str) -> Callable[..
     >>> int(kernel_below("neg", "cpu", dtype_named("int32"), "acme")(3))
     -3
     """
-    return resolution.callable_without(get_op(op), kind_of(Device(device), dtype), plugin)
+    return resolution.kernel_below(op, device, dtype, plugin, out)

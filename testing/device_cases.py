@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core import kinds
+from tensorplug.core import kinds, plugins
 from tensorplug.core.creation import from_numpy, tensor
 from tensorplug.core.devices import CPU, Device
 from tensorplug.core.dtypes import ALL_DTYPES, DType, can_cast, float32, int64
@@ -59,6 +59,18 @@ def has_kernel(op: str, device: str) -> bool:
     """Return whether a kernel runs an op on a device, rather than its decomposition."""
     found = get_op(op)
     return not found.view and bool(kernels_for(op, Device(device).type))
+
+
+def check_kernels_in_use(device: str) -> int:
+    """Check that each kernel for the device has an op; its name may be misspelt, its signature wrong."""
+    type_ = runtime_of(device).type
+    brought = {r.name for r in plugins.registered() if any(k.device == type_ for k in r.kernels)}
+    refused = [str(e.error) for e in plugins.quarantined_kernels() if e.plugin in brought]
+    assert not refused, "\n".join(refused)
+    waiting = plugins.waiting_kernels()
+    in_vain = [str(entry) for entry in waiting if entry.device == type_ and entry.misspelt]
+    assert not in_vain, "\n".join(in_vain)
+    return 1
 
 
 def _same(got: Tensor, wanted: Any, what: str) -> int:

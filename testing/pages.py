@@ -1,6 +1,7 @@
 """The generated pages of the documentation: coverage and primitives.
 
-They tell of what tensorplug brings along, whatever else is installed. ``make docs`` writes them.
+They tell of what tensorplug brings along, whatever else is installed. ``make docs`` writes them into
+``docs/``; they are not committed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tensorplug.core.plugins import discovery, registered
 from .records import all_records
 
 PACKAGE = "tensorplug"
-_NOTE = "<!-- Written by `make docs`; a test compares it with what the code says. -->\n"
+_NOTE = "<!-- Written by `make docs`. -->\n"
 _HEAD = "| op | kernel takes | |\n| --- | --- | --- |"
 _GROUPS = {
     "bool": ("bool",),
@@ -65,17 +66,9 @@ def coverage_page() -> str:
         "other ops, and which are missing, by the dtype of the arguments. `python -m tensorplug",
         "coverage` prints the same for every backend that is installed.\n",
     ]
-    for device in dict.fromkeys(device for _, device in places):
-        plugins = [plugin for plugin, where in places if where == device]
-        # A kernel of any of them counts.
-        merged = {
-            (e.op, e.dtype): e
-            for way in ("missing", "composite", "kernel")
-            for e in entries
-            if e.device == device and e.way == way
-        }
-        order = {key: merged[key] for key in dict.fromkeys((e.op, e.dtype) for e in entries)}
-        text += _backend(" and ".join(plugins), device, list(order.values()))
+    for plugin, device in places:
+        own = [e for e in entries if (e.backend, e.device) == (plugin, device)]
+        text += _backend(plugin, device, own)
     return "\n".join(text).rstrip() + "\n"
 
 

@@ -97,7 +97,7 @@ def all_records() -> Iterator[OpRecord]:
 
     from . import samples
 
-    for module in pkgutil.iter_modules(samples.__path__):
-        yield from importlib.import_module(f"{samples.__name__}.{module.name}").RECORDS
+    for module in pkgutil.walk_packages(samples.__path__, f"{samples.__name__}."):
+        yield from getattr(importlib.import_module(module.name), "RECORDS", ())
     discovery.load_device(discovery.EXTENSION)
     yield from manager.op_records()

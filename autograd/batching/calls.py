@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tensorplug.core import operators, writing
@@ -12,21 +11,11 @@ from tensorplug.core.tensor_base import TensorBase
 
 from .. import levels
 from ..levels import Within, map_tensors, run_spec, state, tensors_in
-from ..vmap_rules import OWN
+from ..vmap_rules import VMAP_RULES, VmapInfo, VmapRule
 from . import own_rules, rules, whole_rules
 from .tensors import BatchedTensor, BatchLevel, front, moved, wrap
 
 COPY = operators.handle("copy")
-_RELAYOUTS = frozenset({"squeeze", "unsqueeze", "transpose", "t"})
-
-
-@functools.cache
-def draws(op: Op) -> bool:
-    """Return whether an op may draw random numbers."""
-    module = getattr(op.function, "__module__", "")
-    if module.endswith((".random", ".distributions")) or op.name == "philox_bits":
-        return True
-    return op.random or (op.sort == "composite" and "generator" in op.parameters)
 
 
 def innermost(values: Any) -> BatchLevel | None:
@@ -47,28 +36,19 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"vmap: {op.name}(..., out=) is not possible inside of vmap; use what it returns"
         )
     if op.sort == "composite":
-        source = _inplace_source(op)
-        if source is not None:
-            return _inplace(source, op.name, args, kwargs)
-        if op.name in whole_rules.RANDOM:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                _check_randomness(level)
-                loop = functools.partial(whole_rules.random_loop, randomness=level.randomness)
-                return _whole(loop, op, args, kwargs, level)
-        own = OWN.get(op.name)
-        if own is not None:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                values = op.arguments(args, kwargs)
-                if type(values) is Delegated:
-                    return values.result
-                return own_rules.call(own, op, values, level)
-        whole = whole_rules.COMPOSITES.get(op.name)
-        if whole is not None:
-            level = innermost((args, tuple(kwargs.values())))
-            if level is not None:
-                return _whole(whole, op, args, kwargs, level)
+        if op.inplace_of is not None:
+            return _inplace(op.inplace_of, op.name, args, kwargs)
+        ranked = VMAP_RULES.ranked(op.name)
+        level = innermost((args, tuple(kwargs.values()))) if ranked else None
+        if level is not None:
+            values = op.arguments(args, kwargs)
+            if type(values) is Delegated:
+                return values.result
+            for rule in ranked:
+                result = _apply(rule, op, None, values, level)
+                if result is not NotImplemented:
+                    return result
+            return op.decompose(values)
         return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
 
@@ -78,9 +58,10 @@ def spec_batched(op: Op, spec: Spec) -> Any:
     level = innermost(spec.values)
     if level is None:
         return _random(op, spec)
-    own = OWN.get(op.name)
-    if own is not None:
-        return own_rules.call(own, op, spec.values, level)
+    for rule in VMAP_RULES.ranked(op.name):
+        result = _apply(rule, op, spec, spec.values, level)
+        if result is not NotImplemented:
+            return result
     if spec.outputs[0][0] is None:
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
@@ -88,11 +69,25 @@ def spec_batched(op: Op, spec: Spec) -> Any:
         )
     with Within(state.batches[: level.position], state.tangents):
         values = map_tensors(spec.values, lambda t: rules.hidden(t, level))
-        rule = rules.PRIMITIVES.get(op.name)
-        if rule is None:
-            rule = rules.pointwise if op.pointwise else rules.one_by_one
-        results = rule(op, spec, values, level.size)
+        default = rules.pointwise if op.pointwise else rules.one_by_one
+        results = default(op, spec, values, level.size)
     return _wrapped(results, level)
+
+
+def _apply(
+    rule: VmapRule, op: Op, spec: Spec | None, values: tuple[Any, ...], level: BatchLevel
+) -> Any:
+    """Apply a rule to a call with these canonical arguments; NotImplemented if it does not serve it."""
+    if not rule.shared:
+        return own_rules.call(rule, op, values, level)
+    with Within(state.batches[: level.position], state.tangents):
+        seen = map_tensors(values, lambda t: rules.hidden(t, level))
+        if spec is None:
+            info = VmapInfo(level.size, level.randomness)
+            results = getattr(whole_rules, rule.function)(op, seen, info)
+        else:
+            results = getattr(rules, rule.function)(op, spec, seen, level.size)
+    return results if results is NotImplemented else _wrapped(results, level)
 
 
 def _wrapped(results: Any, level: BatchLevel) -> Any:
@@ -104,30 +99,10 @@ def _wrapped(results: Any, level: BatchLevel) -> Any:
     return type(results)(*items) if hasattr(results, "_fields") else type(results)(items)
 
 
-def _whole(
-    rule: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], level: BatchLevel
-) -> Any:
-    """Apply the rule of a composite; what it returns None for is taken apart after all."""
-    values = op.arguments(args, kwargs)
-    if type(values) is Delegated:
-        return values.result
-    with Within(state.batches[: level.position], state.tangents):
-        results = rule(op, map_tensors(values, lambda t: rules.hidden(t, level)), level.size)
-    return op.decompose(values) if results is None else _wrapped(results, level)
-
-
-def _check_randomness(level: BatchLevel) -> None:
-    if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-
-
 def _random(op: Op, spec: Spec) -> Any:
     """Draw random bits by the innermost vmap's rule."""
     level: BatchLevel = state.batches[-1]
-    _check_randomness(level)
+    rules.check_randomness(level.randomness)
     with Within(state.batches[:-1], state.tangents):
         if level.randomness == "same":
             return run_spec(op, spec)
@@ -137,23 +112,13 @@ def _random(op: Op, spec: Spec) -> Any:
 # --- writing in place -------------------------------------------------------------------------
 
 
-def _inplace_source(op: Op) -> Op | None:
-    """Return the op whose in-place variant this is, or None."""
-    if not op.name.endswith("_"):
-        return None
-    for source, variant in writing.inplace_ops.items():
-        if variant is op:
-            return source
-    return None
-
-
 def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write into the tensor behind: by way of ``copy_``, of what the op itself returns."""
     target = args[0]
     if op is COPY:
         _copy(target, args[1] if len(args) > 1 else kwargs["src"])
         return target
-    if op.name in _RELAYOUTS:
+    if op.layout:
         _relayout(target, op.call(*args, **kwargs))
         return target
     if op.inplace_body is not None:
@@ -200,4 +165,3 @@ def _copy(target: Any, source: Any) -> None:
 
 levels.call_batched = call_batched
 levels.spec_batched = spec_batched
-levels.draws = draws

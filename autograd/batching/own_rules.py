@@ -1,4 +1,4 @@
-"""How the rules that plugins supply are applied."""
+"""How rules in the form that plugins write are applied."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from .tensors import BatchLevel, is_batched, wrap
 
 
 def call(rule: VmapRule, op: Op, values: tuple[Any, ...], level: BatchLevel) -> Any:
-    """Apply a rule to a call whose canonical arguments hold tensors that are batched at `level`."""
+    """Apply a rule to a call whose canonical arguments hold tensors that are batched at `level`.
+
+    What the rule does not serve is NotImplemented.
+    """
     leaves, spec = tree_flatten(values)
     dims = [leaf.bdim if is_batched(leaf, level) else None for leaf in leaves]
     plain = [leaf.value if is_batched(leaf, level) else leaf for leaf in leaves]
     with Within(state.batches[: level.position], state.tangents):
         info = VmapInfo(level.size, level.randomness)
-        outputs, out_dims = rule.function(
-            info, tree_unflatten(dims, spec), *tree_unflatten(plain, spec)
-        )
+        result = rule.function(info, tree_unflatten(dims, spec), *tree_unflatten(plain, spec))
+    if result is NotImplemented:
+        return result
+    outputs, out_dims = result
     return placed(outputs, out_dims, level, op.name)
 
 

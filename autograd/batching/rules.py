@@ -138,6 +138,10 @@ def along_dim(position: int) -> Rule:
     return rule
 
 
+along_second_argument = along_dim(1)
+along_third_argument = along_dim(2)
+
+
 def extreme_place(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     """Rule of argmax and argmin."""
     input, dim, keepdim = values
@@ -380,6 +384,15 @@ def index_put(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 _APART = 1 << 44
 
 
+def check_randomness(randomness: str) -> None:
+    """Refuse random ops where the ``vmap`` was not told what they shall do."""
+    if randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+
+
 def random_bits(op: Op, spec: Spec, size: int) -> Any:
     """Draw other bits for each sample."""
     import math
@@ -418,51 +431,6 @@ def one_sample(values: Any, number: int) -> Any:
     if isinstance(values, (list, tuple)):
         return type(values)([one_sample(value, number) for value in values])
     return values
-
-
-PRIMITIVES: dict[str, Rule] = {
-    **dict.fromkeys(("cast", "clone", "view_as_real", "view_dtype"), as_is),
-    "copy": copy,
-    "gather": gather,
-    "qr_factor": qr_factor,
-    "view_as_complex": view_as_complex,
-    **dict.fromkeys(
-        (
-            "cholesky_factor",
-            "householder_qr",
-            "matrix_exponential",
-            "lu_factor",
-            "ldl_factor",
-            "eigh",
-            "eig",
-            "singular_decomposition",
-            "frexp_parts",
-            "bessel",
-        ),
-        as_is,
-    ),
-    **dict.fromkeys(("solve", "solve_triangular", "orthogonal_polynomial"), leading),
-    **dict.fromkeys(("sum", "mean", "prod", "any", "all", "amax", "amin"), over_dims),
-    **dict.fromkeys(("flip", "fft_c2c"), over_dims),
-    **dict.fromkeys(("argmax", "argmin"), extreme_place),
-    **dict.fromkeys(
-        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "_order"), along_dim(1)
-    ),
-    "_top_places": along_dim(2),
-    **dict.fromkeys(("scatter", "scatter_reduce"), scatter),
-    "view": view,
-    "permute": permute,
-    "expand": expand,
-    "as_strided": as_strided,
-    "unfold": unfold,
-    "diagonal": diagonal,
-    "basic_index": basic_index,
-    "place": place,
-    "matmul": matmul,
-    "cat": cat,
-    "index": index,
-    "index_put": index_put,
-}
 
 
 def unhidden(values: Any) -> Any:

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from tensorplug.core.operators import Op, handle
 
-from .rules import Hidden, full, one_sample, padded, shape_of
+from ..vmap_rules import VmapInfo
+from .rules import Hidden, check_randomness, full, one_sample, padded, shape_of
 
-WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], int], Any]
+WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], VmapInfo], Any]
 
 _STACK = handle("stack")
 _CLONE = handle("clone")
@@ -21,22 +22,23 @@ def _rewrap(op: Op, values: tuple[Any, ...]) -> Any:
     return op.call(*args, **kwargs)
 
 
-def whole_as_is(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def whole_as_is(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a composite that treats all elements alike, or leading dimensions as a batch."""
     return _rewrap(op, tuple([v.tensor if isinstance(v, Hidden) else v for v in values]))
 
 
-def laid_out(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def laid_out(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Copy the samples, each in the strides asked for, one after the other."""
     input, stride = values
     return op.call(input.tensor, (math.prod(input.shape), *stride))
 
 
-def merged(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def merged(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Join the samples with the first dimension, which is a batch by itself, if only the input has any."""
     first, *rest = values
+    size = info.batch_size
     if not isinstance(first, Hidden) or any(isinstance(v, Hidden) for v in rest) or not size:
-        return None
+        return NotImplemented
     count, *shape = first.shape
     result = _rewrap(op, (first.tensor.reshape((size * count, *shape)), *rest))
     if isinstance(result, tuple):
@@ -44,19 +46,11 @@ def merged(op: Op, values: tuple[Any, ...], size: int) -> Any:
     return result.reshape((size, count, *result._shape[1:]))
 
 
-def of_rows(op: Op, values: tuple[Any, ...], size: int) -> Any:
-    """Call a composite as it is if only its first argument, of which it treats rows, is a batch."""
-    first, *rest = values
-    if not isinstance(first, Hidden) or any(isinstance(v, Hidden) for v in rest):
-        return None
-    return _rewrap(op, (first.tensor, *rest)) if first.shape else None
-
-
-def whole_loop(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def whole_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a composite once per sample, and stack what it returns."""
-    rows = [_rewrap(op, one_sample(values, number)) for number in range(size)]
+    rows = [_rewrap(op, one_sample(values, number)) for number in range(info.batch_size)]
     if not rows:
-        return None
+        return NotImplemented
     if not isinstance(rows[0], tuple):
         return _STACK.call(rows)
     columns = [_STACK.call(list(column)) for column in zip(*rows, strict=True)]
@@ -64,52 +58,57 @@ def whole_loop(op: Op, values: tuple[Any, ...], size: int) -> Any:
     return kind(*columns) if hasattr(kind, "_fields") else tuple(columns)
 
 
-def random_loop(op: Op, values: tuple[Any, ...], size: int, randomness: str) -> Any:
+def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a random composite once per sample: from the same place of the stream, or on along it."""
     from tensorplug.core import generator
 
+    check_randomness(info.randomness)
     known = list(generator._defaults.values())
     known.extend([v for v in values if isinstance(v, generator.Generator)])
     before = [(g, g._seed, g._offset) for g in known]
     rows = []
-    for number in range(size):
-        if randomness == "same":
+    for number in range(info.batch_size):
+        if info.randomness == "same":
             for g, seed, offset in before:
                 with g._lock:
                     g._seed, g._offset = seed, offset
         rows.append(_rewrap(op, one_sample(values, number)))
-    return _STACK.call(rows) if rows else None
+    return _STACK.call(rows) if rows else NotImplemented
 
 
-def first_batched(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def first_batched(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a composite that writes into a copy of its first argument with a batch there."""
     if isinstance(values[0], Hidden):
-        return None
+        return NotImplemented
     # One more sample dimension for all: the op's own rule comes next.
     from .vmap import vmap
 
     dims = tuple([0 if n == 0 or isinstance(v, Hidden) else None for n, v in enumerate(values)])
     arranged = [
-        v.expand((size, *v._shape)) if n == 0 else v.tensor if isinstance(v, Hidden) else v
+        v.expand((info.batch_size, *v._shape))
+        if n == 0
+        else v.tensor
+        if isinstance(v, Hidden)
+        else v
         for n, v in enumerate(values)
     ]
     return vmap(lambda *args: _rewrap(op, args), in_dims=dims)(*arranged)
 
 
-def diag_embed(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def diag_embed(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Count the dimensions of the result from behind the hidden one."""
     input, offset, dim1, dim2 = values
     dim1, dim2 = [d if d < 0 else d + 1 for d in (dim1, dim2)]
     return op.call(input.tensor, offset, dim1, dim2)
 
 
-def linalg_solve(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def linalg_solve(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Say clearly whether the right side is a vector, which more dimensions could hide."""
     parameters = dict(zip(op.parameters, values, strict=True))
     a, b = parameters.pop("A"), parameters.pop("B")
     a_shape, b_shape = shape_of(a), shape_of(b)
     vector = len(b_shape) == 1 or b_shape == a_shape[:-1]
-    left, right = full(a, size), full(b, size)
+    left, right = full(a, info.batch_size), full(b, info.batch_size)
     if vector:
         right = right[..., None]
     ndim = max(left.ndim, right.ndim) - 1
@@ -121,61 +120,10 @@ def linalg_solve(op: Op, values: tuple[Any, ...], size: int) -> Any:
     return result.squeeze(-1)
 
 
-def filled(op: Op, values: tuple[Any, ...], size: int) -> Any:
+def filled(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Make a batch like a batch: ``zeros_like``, ``new_zeros`` and their kin."""
     input = values[0]
     if not isinstance(input, Hidden):
-        return None
-    made = _rewrap(op, (input.tensor[0] if size else input.tensor.sum(0), *values[1:]))
-    return _CLONE.call(made.detach().expand((size, *made._shape)))
-
-
-# These look at their inputs, which needs numbers, before they draw.
-RANDOM = frozenset({"bernoulli", "multinomial", "normal", "poisson"})
-
-COMPOSITES: dict[str, WholeRule] = {
-    "clone_strided": laid_out,
-    "to_device": whole_as_is,
-    # These look whether all went well, which needs a number.
-    **dict.fromkeys(
-        (
-            "cholesky",
-            "inverse",
-            "linalg_cholesky",
-            "linalg_cholesky_ex",
-            "linalg_inv",
-            "linalg_inv_ex",
-            "linalg_ldl_factor",
-            "linalg_ldl_factor_ex",
-            "linalg_lu_factor",
-            "linalg_lu_factor_ex",
-            "lu",
-        ),
-        whole_as_is,
-    ),
-    "linalg_solve": linalg_solve,
-    "linalg_solve_ex": linalg_solve,
-    **dict.fromkeys(("linalg_lstsq", "linalg_tensorsolve"), whole_loop),
-    **dict.fromkeys(
-        ("avg_pool", "convolution", "fold_windows", "max_pool", "unfold_windows"), merged
-    ),
-    "linear": of_rows,
-    # These write into what they made.
-    "diag_embed": diag_embed,
-    **dict.fromkeys(
-        ("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"), first_batched
-    ),
-    **dict.fromkeys(
-        (
-            "empty_like",
-            "full_like",
-            "new_empty",
-            "new_full",
-            "new_ones",
-            "new_zeros",
-            "ones_like",
-            "zeros_like",
-        ),
-        filled,
-    ),
-}
+        return NotImplemented
+    made = _rewrap(op, (input.tensor[0] if info.batch_size else input.tensor.sum(0), *values[1:]))
+    return _CLONE.call(made.detach().expand((info.batch_size, *made._shape)))

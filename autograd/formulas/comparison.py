@@ -1,4 +1,4 @@
-"""Comparisons and bitwise ops have no derivatives."""
+"""Comparisons have no derivatives."""
 
 from __future__ import annotations
 
@@ -6,12 +6,4 @@ from ..derivatives import not_differentiable
 
 DERIVATIVES = [
     *not_differentiable("eq", "ge", "gt", "le", "lt", "ne"),
-    *not_differentiable(
-        "bitwise_and",
-        "bitwise_left_shift",
-        "bitwise_not",
-        "bitwise_or",
-        "bitwise_right_shift",
-        "bitwise_xor",
-    ),
 ]

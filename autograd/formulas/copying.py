@@ -7,6 +7,8 @@ from typing import Any
 from tensorplug.core.ops.copying import cast, to_device
 
 from ..derivatives import derivative
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def _cast_back(g: Any, input_dtype: Any) -> Any:
@@ -19,4 +21,21 @@ DERIVATIVES = [
     derivative("clone_strided", input=lambda g: g),
     derivative("copy", input=None, src=lambda g: g),
     derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
+]
+
+
+TANGENTS = [
+    linear("copy", "src"),
+    linear("cast", "input"),
+    linear("clone", "input"),
+    linear("clone_strided", "input"),
+    linear("to_device", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "cast", "clone"),
+    shared_rule("copy", "copy"),
+    shared_rule("laid_out", "clone_strided"),
+    shared_rule("whole_as_is", "to_device"),
 ]

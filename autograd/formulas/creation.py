@@ -3,5 +3,23 @@
 from __future__ import annotations
 
 from ..derivatives import not_differentiable
+from ..vmap_rules import shared_rule
 
-DERIVATIVES = [*not_differentiable("arange_new", "fill_new", "philox_bits")]
+DERIVATIVES = [
+    *not_differentiable("arange_new", "fill_new"),
+]
+
+
+VMAP_RULES = [
+    shared_rule(
+        "filled",
+        "empty_like",
+        "full_like",
+        "new_empty",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+        "ones_like",
+        "zeros_like",
+    ),
+]

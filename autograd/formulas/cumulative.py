@@ -10,6 +10,8 @@ from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 from .reductions import products_before
 
 _CAT = handle("cat")
@@ -83,4 +85,14 @@ DERIVATIVES = [
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
     *not_differentiable("_running_maximum"),
+]
+
+
+TANGENTS = [
+    linear("cumsum", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp", "_running_maximum"),
 ]

@@ -1,4 +1,4 @@
-"""Derivatives of elementary functions; :mod:`.pointwise` tells how complex numbers are treated."""
+"""Derivatives of elementary functions and of rounding; of complex numbers see :mod:`.arithmetic`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
 from tensorplug.core.ops.masking import choose
 
 from ..derivatives import derivative
+from ..tangents import tangent
+from .arithmetic import zero
 
 _LN2 = math.log(2)
+
+
 _LN10 = math.log(10)
 
 
@@ -57,4 +61,33 @@ DERIVATIVES = [
     derivative("sqrt", input=lambda g, result: g / (result * 2).conj()),
     derivative("tan", input=lambda g, result: g * (result * result + 1).conj()),
     derivative("tanh", input=lambda g, result: g * (1 - result * result).conj()),
+    derivative("frac", input=lambda g: g),
+    derivative("ceil", input=zero),
+    derivative("floor", input=zero),
+    derivative("rint", input=zero),
+    derivative("trunc", input=zero),
+]
+
+
+TANGENTS = [
+    # elementary functions
+    tangent("acos", input=lambda t, input: -t * rsqrt(1 - input * input)),
+    tangent("acosh", input=lambda t, input: t * (rsqrt(input + 1) * rsqrt(input - 1))),
+    tangent("asin", input=lambda t, input: t * rsqrt(1 - input * input)),
+    tangent("asinh", input=lambda t, input: t * rsqrt(input * input + 1)),
+    tangent("atan", input=lambda t, input: t / (input * input + 1)),
+    tangent("atanh", input=lambda t, input: t / (1 - input * input)),
+    tangent("cos", input=lambda t, input: -t * sin(input)),
+    tangent("cosh", input=lambda t, input: t * sinh(input)),
+    tangent("exp", input=lambda t, result: t * result),
+    tangent("expm1", input=lambda t, result: t * (result + 1)),
+    tangent("log", input=lambda t, input: t / input),
+    tangent("log1p", input=lambda t, input: t / (input + 1)),
+    tangent("rsqrt", input=lambda t, result: t * (result * result * result * -0.5)),
+    tangent("sigmoid", input=lambda t, result: t * (result * (1 - result))),
+    tangent("sin", input=lambda t, input: t * cos(input)),
+    tangent("sinh", input=lambda t, input: t * cosh(input)),
+    tangent("sqrt", input=lambda t, result: t / (result * 2)),
+    tangent("tan", input=lambda t, result: t * (result * result + 1)),
+    tangent("tanh", input=lambda t, result: t * (1 - result * result)),
 ]

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.operators import handle
+from tensorplug.core.ops.indexing.gather import (
+    _gathered_sum,
+    gather,
+    scatter,
+    scatter_add,
+    scatter_reduce,
+)
 from tensorplug.core.ops.indexing.index_select import _slices
 from tensorplug.core.ops.indexing.indexing import (
     _indexed_sum,
@@ -12,10 +20,119 @@ from tensorplug.core.ops.indexing.indexing import (
     index_put,
     place,
     zeros_like_gradient,
+    zeros_like_gradient as zeros,
 )
 
 from ..derivatives import derivative, on_tensors
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 from .shape import sum_to_shape
+
+_WHERE = handle("where")
+
+
+def _number(g: Any, value: int) -> Any:
+    from tensorplug.core.ops.creation.creation import fill_new
+
+    return fill_new((), value, g.dtype, g.device)
+
+
+def _shown(g: Any, dim: int, index: Any, src_shape: tuple[int, ...]) -> Any:
+    # A number was broadcast; it asks for no gradient.
+    return gather(g, dim, index) if src_shape == index.shape else zeros(g, src_shape)
+
+
+def _plain(reduce: str | None) -> None:
+    if reduce is not None:
+        raise NotImplementedError(
+            f"the derivative of scatter with reduce={reduce!r} is not implemented; use scatter_reduce"
+        )
+
+
+def _scatter_input(g: Any, dim: int, index: Any, reduce: str | None) -> Any:
+    _plain(reduce)
+    return scatter(g, dim, index, 0)
+
+
+def _scatter_src(g: Any, dim: int, index: Any, src_shape: Any, reduce: str | None) -> Any:
+    _plain(reduce)
+    return _shown(g, dim, index, src_shape)
+
+
+def _shares(
+    g: Any, input: Any, dim: int, index: Any, src: Any, result: Any
+) -> tuple[Any, Any, Any]:
+    """Return where input and src attain an extreme, and the gradient's equal share of each."""
+    mine = input == result
+    theirs = src == gather(result, dim, index)
+    count = scatter_add(mine.to(g.dtype), dim, index, theirs.to(g.dtype))
+    return mine, theirs, g / count
+
+
+def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
+    from tensorplug.core.ops.creation.creation import fill_new
+
+    start = fill_new(g.shape, 1 if include_self else 0, g.dtype, g.device)
+    ones = fill_new(index.shape, 1, g.dtype, g.device)
+    count = scatter_add(start, dim, index, ones)
+    return _WHERE.call(count == 0, _number(count, 1), count)
+
+
+def _reduced_input(
+    g: Any,
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+) -> Any:
+    if reduce == "sum":
+        gradient = g
+    elif reduce == "mean":
+        gradient = g / _counts(g, dim, index, include_self)
+    elif reduce == "prod":
+        whole = _WHERE.call(input == 0, _number(input, 1), input)
+        others = scatter_reduce(whole, dim, index, src, "prod", include_self=include_self)
+        gradient = g * (others / whole).conj()
+    else:
+        mine, _, share = _shares(g, input, dim, index, src, result)
+        gradient = _WHERE.call(mine, share, _number(share, 0))
+    return gradient if include_self else scatter(gradient, dim, index, 0)
+
+
+def _reduced_src(
+    g: Any,
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+) -> Any:
+    if reduce == "sum":
+        return gather(g, dim, index)
+    if reduce == "mean":
+        return gather(g / _counts(g, dim, index, include_self), dim, index)
+    if reduce == "prod":
+        # Where one factor alone is zero, the product of the others is found without it.
+        one = _number(src, 1)
+        zero = src == 0
+        start = zeros(g, input.shape)
+        count = gather(scatter_add(start, dim, index, zero.to(g.dtype)), dim, index)
+        alone = zero & (count == 1)
+        without = scatter_reduce(
+            input, dim, index, _WHERE.call(alone, one, src), "prod", include_self=include_self
+        )
+        return _WHERE.call(
+            alone,
+            gather(g * without.conj(), dim, index),
+            gather(g * result.conj(), dim, index) / _WHERE.call(zero, one, src).conj(),
+        )
+    _, theirs, share = _shares(g, input, dim, index, src, result)
+    return _WHERE.call(theirs, gather(share, dim, index), _number(share, 0))
 
 
 @on_tensors
@@ -46,6 +163,18 @@ def _placed(g: Any, key: tuple[Any, ...]) -> Any:
 
 
 DERIVATIVES = [
+    derivative(
+        "gather",
+        input=lambda g, input_shape, dim, index: _gathered_sum(g, input_shape, dim, index),
+    ),
+    derivative("_gathered_sum", g=lambda g, dim, index: gather(g, dim, index)),
+    derivative("scatter", input=_scatter_input, src=_scatter_src),
+    derivative(
+        "_scatter_add",
+        input=lambda g: g,
+        src=lambda g, dim, index: gather(g, dim, index),
+    ),
+    derivative("scatter_reduce", input=_reduced_input, src=_reduced_src),
     derivative("basic_index", input=_place),
     derivative("index", input=_spread),
     derivative("_indexed_sum", g=on_tensors(lambda g, indices: index(g, indices))),
@@ -59,4 +188,25 @@ DERIVATIVES = [
     derivative("_slices", input=_spread_slices),
     derivative("_put_slices", input=_kept, source=lambda g, dim, index: _slices(g, dim, index)),
     derivative("place", input=_placed),
+]
+
+
+TANGENTS = [
+    linear("basic_index", "input"),
+    linear("gather", "input"),
+    linear("index", "input"),
+    linear("place", "input"),
+    linear("_slices", "input"),
+    linear("_put_slices", "input", "source"),
+    linear("index_put", "input", "values"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("gather", "gather"),
+    shared_rule("scatter", "scatter", "scatter_reduce"),
+    shared_rule("basic_index", "basic_index"),
+    shared_rule("place", "place"),
+    shared_rule("index", "index"),
+    shared_rule("index_put", "index_put"),
 ]

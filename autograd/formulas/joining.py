@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..derivatives import derivative
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 
 def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
@@ -19,7 +21,18 @@ def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]
 DERIVATIVES = [
     derivative("cat", tensors=_pieces),
     derivative(
-        "_stack",
+        "stack",
         tensors=lambda g, tensors_shape, dim: [g.select(dim, n) for n in range(len(tensors_shape))],
     ),
+]
+
+
+TANGENTS = [
+    linear("cat", "tensors"),
+    linear("stack", "tensors"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("cat", "cat"),
 ]

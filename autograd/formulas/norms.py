@@ -1,4 +1,4 @@
-"""Derivatives of norms and distances."""
+"""Derivatives of norms."""
 
 from __future__ import annotations
 
@@ -40,4 +40,6 @@ def _vector_norm(
     return slopes * quotient(g, result.pow(ord - 1))
 
 
-DERIVATIVES = [derivative("_vector_norm", input=_vector_norm)]
+DERIVATIVES = [
+    derivative("_vector_norm", input=_vector_norm),
+]

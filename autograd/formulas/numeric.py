@@ -8,28 +8,21 @@ from typing import Any
 
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.comparison import eq, le
-from tensorplug.core.ops.copying import cast, copy
+from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import exp, exp2, log
 from tensorplug.core.ops.masking import choose
 from tensorplug.core.queries import is_tensor
 
 from ..derivatives import derivative, not_differentiable
-from .pointwise import zero
-from .shape import sum_to_shape
+from ..vmap_rules import shared_rule
+from .arithmetic import zero
+from .shape import fitted
 
 
 def _copysign(g: Any, input: Any, result: Any) -> Any:
     at_zero = eq(input, 0)
     return choose(at_zero, 0, g * (result / choose(at_zero, 1, input)))
-
-
-def fitted(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return the gradient of a composite's argument with broadcasting and promotion undone.
-
-    Of a primitive the engine does this.
-    """
-    return cast(sum_to_shape(gradient, shape), dtype)
 
 
 def times_log_input(
@@ -100,4 +93,9 @@ DERIVATIVES = [
         ),
     ),
     *not_differentiable("_nextafter", "frexp_parts", "gcd"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "frexp_parts"),
 ]

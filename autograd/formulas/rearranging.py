@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from tensorplug.core.ops.rearranging import flip, roll
-from tensorplug.core.ops.triangles import tril, triu
 
 from ..derivatives import derivative
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),
     derivative(
-        "_roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
+        "roll", input=lambda g, shifts, dims: roll(g, tuple([-step for step in shifts]), dims)
     ),
-    derivative("_tril", input=lambda g, diagonal: tril(g, diagonal)),
-    derivative("_triu", input=lambda g, diagonal: triu(g, diagonal)),
+]
+
+
+TANGENTS = [
+    linear("flip", "input"),
+    linear("roll", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "flip"),
 ]

@@ -12,6 +12,8 @@ from tensorplug.core.ops.indexing.gather import _gathered_sum
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 _CAT = handle("cat")
 
@@ -107,8 +109,21 @@ DERIVATIVES = [
     derivative("prod", input=_prod),
     derivative("amax", input=_shared),
     derivative("amin", input=_shared),
-    derivative("_max_along", input=_chosen),
-    derivative("_min_along", input=_chosen),
-    derivative("_nansum", input=_nansum),
-    *not_differentiable("any", "all", "argmax", "argmin", "_count_nonzero"),
+    derivative("max", input=_chosen),
+    derivative("min", input=_chosen),
+    derivative("nansum", input=_nansum),
+    *not_differentiable("any", "all", "argmax", "argmin", "count_nonzero"),
+]
+
+
+TANGENTS = [
+    # reductions
+    linear("sum", "input"),
+    linear("mean", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("over_dims", "sum", "mean", "prod", "any", "all", "amax", "amin"),
+    shared_rule("extreme_place", "argmax", "argmin"),
 ]

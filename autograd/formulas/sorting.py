@@ -8,6 +8,7 @@ from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.indexing.gather import _gathered_sum
 
 from ..derivatives import derivative, not_differentiable
+from ..vmap_rules import shared_rule
 from .reductions import _chosen as _chosen_along
 
 
@@ -22,11 +23,17 @@ def _chosen(g_values: Any, input_shape: Any, dim: int, indices: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("_sort", input=_chosen),
-    derivative("_topk", input=_chosen),
-    derivative("_kth_along", input=_chosen_along),
-    derivative("_median_along", input=_chosen_along),
-    derivative("_mode_along", input=_chosen_along),
-    derivative("_median_of_all", input=_shared),
-    *not_differentiable("_order", "_top_places", "_nonzero"),
+    derivative("sort", input=_chosen),
+    derivative("topk", input=_chosen),
+    derivative("kthvalue", input=_chosen_along),
+    derivative("median", input=_chosen_along),
+    derivative("nanmedian", input=_chosen_along),
+    derivative("mode", input=_chosen_along),
+    derivative("median_all", input=_shared),
+    *not_differentiable("argsort", "nonzero", "searchsorted", "isin", "lexsort"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("along_second_argument", "argsort"),
 ]

@@ -14,9 +14,13 @@ from tensorplug.core.ops.special.error_functions import _logit_gradient, erfcx
 from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
 from ..derivatives import derivative
-from .numeric import fitted, times_log_input
+from ..vmap_rules import shared_rule
+from .numeric import times_log_input
+from .shape import fitted
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -118,4 +122,10 @@ DERIVATIVES = [
         input=_unknown,
         other=lambda g, input, other: g * (zeta(input + 1, other) * -input),
     ),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "bessel"),
+    shared_rule("leading", "orthogonal_polynomial"),
 ]

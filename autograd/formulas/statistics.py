@@ -8,6 +8,7 @@ from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciproc
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative
+from ..tangents import tangent
 from .reductions import quotient, unsqueezed
 
 
@@ -32,4 +33,31 @@ def _std(
     return _var(outer, input, input_shape, dim, correction, keepdim)
 
 
-DERIVATIVES = [derivative("_var", input=_var), derivative("_std", input=_std)]
+def _std_tangent(
+    t: Any, input: Any, result: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool
+) -> Any:
+    return quotient(_var_tangent(t, input, input_shape, dim, correction, keepdim), 2 * result)
+
+
+def _var_tangent(
+    t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool
+) -> Any:
+    from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
+
+    scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))
+    products = (input - input.mean(dim, True)).conj() * t
+    if products.dtype.is_complex:
+        products = products.real
+    return products.sum(dim, keepdim) * scale
+
+
+DERIVATIVES = [
+    derivative("var", input=_var),
+    derivative("std", input=_std),
+]
+
+
+TANGENTS = [
+    tangent("var", input=_var_tangent),
+    tangent("std", input=_std_tangent),
+]

@@ -8,11 +8,12 @@ from typing import Any
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
-from tensorplug.core.ops.joining.joining import cat, stack
 from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
 from tensorplug.core.shapes import contiguous_strides
 
 from ..derivatives import derivative, not_differentiable, on_tensors
+from ..tangents import linear
+from ..vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
 
@@ -78,11 +79,28 @@ DERIVATIVES = [
     derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
     derivative("view_as_complex", input=lambda g: view_as_real(g)),
     *not_differentiable("view_dtype"),
-    derivative(
-        "unbind",
-        input=lambda gs, input_shape, input_dtype, input_device, dim: (
-            stack(gs, dim) if gs else fill_new(input_shape, 0, input_dtype, input_device)
-        ),
+]
+
+
+TANGENTS = [
+    # copies, views, rearrangements
+    linear("as_strided", "input"),
+    linear("diagonal", "input"),
+    linear("unfold", "input"),
+    linear("view_as_complex", "input"),
+    linear("view_as_real", "input"),
+]
+
+
+VMAP_RULES = [
+    shared_rule("as_is", "view_as_real", "view_dtype"),
+    shared_rule("view_as_complex", "view_as_complex"),
+    shared_rule("as_strided", "as_strided"),
+    shared_rule("unfold", "unfold"),
+    shared_rule("diagonal", "diagonal"),
+    shared_rule("diag_embed", "diag_embed"),
+    # These write into what they made.
+    shared_rule(
+        "first_batched", "as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"
     ),
-    derivative("split_with_sizes", input=lambda gs, dim: cat(gs, dim)),
 ]

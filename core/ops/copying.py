@@ -39,7 +39,7 @@ _PERMUTE = operators.handle("permute")
 _VIEW = operators.handle("view")
 
 
-@primitive("input, dtype", method=False)
+@primitive("input, dtype", elementwise=True, method=False)
 def cast(input: Tensor, dtype: DType) -> Spec:
     """Return a copy of `input` with its elements converted to `dtype`.
 
@@ -68,7 +68,7 @@ def copied(input: Tensor) -> Spec:
     return Spec((input,), input._shape, input.dtype)
 
 
-@composite(method=False)
+@composite(reads_layout=True, method=False)
 def clone_strided(input: Tensor, stride: Shape) -> Tensor:
     """Return a copy of `input` in given strides that leave no gaps; what :func:`clone` calls.
 
@@ -161,7 +161,7 @@ def strides_of(shape: Shape, memory_format: Any, kind: Kind, name: str) -> Shape
     return stride if "views" in kind.runtime.capabilities else None
 
 
-@primitive("input, src", pointwise=True, inplace=True, method=False)
+@primitive("input, src", pointwise=True, returns_argument=True, inplace=True, method=False)
 def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Spec:
     """Return `src` broadcast to the shape, and converted to the dtype and device, of `input`.
 
@@ -193,7 +193,7 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     return Spec((input, src), input._shape, input.dtype)
 
 
-@composite(method=False)
+@composite(reads_layout=True, method=False)
 def to_device(input: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of `input` on another device.
 
@@ -265,7 +265,7 @@ def queued_into(target: Any, src: Any) -> bool:
 transfer = across
 
 
-@composite()
+@composite(layout=True, reads_layout=True)
 def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """Return `input` if its elements lie in the order of a memory format, else a copy that does.
 

@@ -10,7 +10,7 @@ from ..shapes import broadcast_shapes, normalize_dim
 from .norms import _vector_norm, vector_norm
 from .reductions.reductions import sum
 from .rules import cast, check_tensor
-from .sorting.searching import _positions
+from .sorting.searching import searchsorted
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -169,7 +169,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     numbers = _ARANGE.call(rows, device=input.device)
     starts = numbers * (2 * rows - 1 - numbers) // 2
     pair = _ARANGE.call(rows * (rows - 1) // 2, device=input.device)
-    first = _positions(starts, pair, True) - 1
+    first = searchsorted(starts, pair, right=True) - 1
     second = pair - starts.index_select(0, first) + first + 1
     difference = input.index_select(0, first) - input.index_select(0, second)
     return _vector_norm(difference, float(p), (1,), False)

@@ -23,7 +23,7 @@ def exported(package: str) -> list[str]:
 
 
 def declared_in(module: ModuleType) -> list[Op]:
-    """Return the ops that a module declares, or the modules of a package, in the order of their definition."""
+    """Return the ops that a module or a package declares, in the order of their definition."""
     found = {
         value.op.name: value.op
         for part in _modules(module.__name__)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators
 from ..dtypes import DType, int32, int64
-from ..operators import Spec, composite, primitive
-from ..shapes import Shape, as_shape, normalize_dim, normalize_dims
+from ..operators import Delegated, Spec, composite, primitive
+from ..shapes import as_shape, normalize_dim, normalize_dims
 from ..tensor_base import TensorBase
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select
@@ -89,7 +89,26 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@composite()
+def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+    check_tensor(input, "roll")
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not steps:
+        raise RuntimeError("`shifts` required")
+    shape = input._shape
+    if not axes and len(steps) == 1:
+        return Delegated(reshape(roll(reshape(input, (math.prod(shape),)), steps, 0), shape))
+    if len(axes) != len(steps):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
+        )
+    for axis in axes:
+        if not shape:
+            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
+    return input, steps, tuple([normalize_dim(axis, len(shape), "roll") for axis in axes])
+
+
+@composite(rule=_canonical_roll)
 def roll(
     input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
 ) -> Tensor:
@@ -110,29 +129,10 @@ def roll(
     >>> tp.roll(tp.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
-    check_tensor(input, "roll")
-    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
-    if not steps:
-        raise RuntimeError("`shifts` required")
-    shape = input._shape
-    if not axes and len(steps) == 1:
-        return reshape(roll(reshape(input, (math.prod(shape),)), steps, 0), shape)
-    if len(axes) != len(steps):
-        raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
-        )
-    for axis in axes:
-        if not shape:
-            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
-    return _roll(input, steps, tuple([normalize_dim(axis, len(shape), "roll") for axis in axes]))
-
-
-@composite(method=False)
-def _roll(input: Tensor, shifts: Shape, dims: Shape) -> Tensor:
-    """Return :func:`roll` for canonical arguments."""
     result: Any = input
-    for step, dim in zip(shifts, dims, strict=True):
+    steps: Any = shifts
+    axes: Any = dims
+    for step, dim in zip(steps, axes, strict=True):
         size = input._shape[dim]
         cut = (size - step) % size if size else 0
         if cut:

@@ -43,7 +43,7 @@ _COPY = operators.handle("copy")
 # --- windows and diagonals ----------------------------------------------------------------------
 
 
-@primitive("input, size, stride, storage_offset, layout", view=True)
+@primitive("input, size, stride, storage_offset, layout", view=True, reads_layout=True)
 def as_strided(
     input: Tensor,
     size: Sequence[int],

@@ -38,7 +38,12 @@ def _distances(input: Any) -> Any:
     return _ARANGE.call(columns, device=device) - _ARANGE.call(rows, device=device).unsqueeze(1)
 
 
-@composite(inplace=True)
+def _canonical_tril(input: Any, diagonal: int = 0) -> tuple[Tensor, int]:
+    _check_matrix(input, "tril")
+    return input, int(diagonal)
+
+
+@composite(rule=_canonical_tril, inplace=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
 
@@ -49,17 +54,15 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    _check_matrix(input, "tril")
-    return _tril(input, int(diagonal))
-
-
-@composite(method=False)
-def _tril(input: Tensor, diagonal: int) -> Tensor:
-    """Return :func:`tril` for canonical arguments."""
     return choose(le(_distances(input), diagonal), input, input.new_zeros(()))
 
 
-@composite(inplace=True)
+def _canonical_triu(input: Any, diagonal: int = 0) -> tuple[Tensor, int]:
+    _check_matrix(input, "triu")
+    return input, int(diagonal)
+
+
+@composite(rule=_canonical_triu, inplace=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
 
@@ -70,13 +73,6 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    _check_matrix(input, "triu")
-    return _triu(input, int(diagonal))
-
-
-@composite(method=False)
-def _triu(input: Tensor, diagonal: int) -> Tensor:
-    """Return :func:`triu` for canonical arguments."""
     return choose(ge(_distances(input), diagonal), input, input.new_zeros(()))
 
 

@@ -22,7 +22,9 @@ from .manager import (
     runtime_parts,
     runtimes,
     unregister,
+    waiting_kernels,
 )
+from .waiting import QuarantinedKernel, Waiting, quarantined_kernels
 
 __all__ = [
     "API_VERSION",
@@ -30,6 +32,8 @@ __all__ = [
     "Found",
     "PluginRecord",
     "Quarantined",
+    "QuarantinedKernel",
+    "Waiting",
     "hookimpl",
     "installed",
     "layers",
@@ -37,6 +41,7 @@ __all__ = [
     "load_device",
     "plugin_label",
     "quarantined",
+    "quarantined_kernels",
     "record_of",
     "refresh",
     "register",
@@ -45,6 +50,7 @@ __all__ = [
     "runtime_parts",
     "runtimes",
     "unregister",
+    "waiting_kernels",
 ]
 
 

@@ -2,8 +2,7 @@
 
 Entry points are read without importing anything. The group tells the API version
 (``tensorplug.v1``), the name the device type and a label (``cpu.numpy``); extension plugins, which
-add ops for every device, have names that begin with ``extension.``, and a backend's kernels for an
-extension's ops one with the extension's name in between (``extension.nn.numpy``).
+add ops for every device, have names that begin with ``extension.``.
 
 A plugin that fails to load is put in quarantine: everything else goes on, one warning is given, and
 the error comes back, with its traceback, when its device is asked for.
@@ -21,7 +20,7 @@ from .. import kinds, operators
 from ..errors import DeviceNotAvailableError, PluginWarning, warn
 from ..kinds import lock
 from ..runtime import DeviceRuntime
-from . import hookspecs, manager
+from . import hookspecs, manager, waiting
 from .manager import PluginRecord
 
 if TYPE_CHECKING:
@@ -137,8 +136,6 @@ def load_device(device: str) -> None:
         _loading.add(device)
         try:
             serving = [found for found in installed() if found.device == device]
-            # Kernels for an extension's ops, extension.<name>.<label>, come after extension.<name>.
-            serving.sort(key=lambda found: found.name.count("."))
             current = {(found.package, found.device) for found in serving if found.is_current}
             for found in serving:
                 # A package may speak several versions; then the others are none of our business.
@@ -148,15 +145,8 @@ def load_device(device: str) -> None:
             _loading.discard(device)
         _tried.add(device)
     _warn_of(set_aside)
-
-
-def load_kernels_of(extension: str) -> None:
-    """Load the plugins that bring kernels for the ops of one extension: ``extension.<name>.<label>``."""
-    with lock:
-        names = f"{EXTENSION}.{extension}."
-        chosen = [f for f in installed() if f.name.startswith(names) and f.is_current]
-        set_aside = [entry for found in chosen for entry in _load(found)]
-    _warn_of(set_aside)
+    if device == EXTENSION:
+        waiting.warn_of_misspelt(manager._records)
 
 
 def load_all() -> None:
@@ -297,5 +287,12 @@ def _load_extensions(name: str) -> None:  # noqa: ARG001  entry points do not te
     load_device(EXTENSION)
 
 
+def _find_extensions() -> None:
+    load_device(EXTENSION)
+    if EXTENSION in _tried:  # else they are being loaded, and the end of that gives the warnings
+        waiting.warn_of_misspelt(manager._records)
+
+
+manager.find_extensions = _find_extensions
 kinds.find_runtime = find_runtime
 operators.find_missing = _load_extensions

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..operators import Op
     from ..registry import Kernel
     from ..runtime import DeviceRuntime, RuntimeExtension
+    from .op_rules import OpItem
 
 PROJECT = "tensorplug"
 API_VERSION = 1
@@ -32,14 +33,6 @@ GROUP = f"{GROUP_PREFIX}{API_VERSION}"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-
-
-class OpDerivative(Protocol):
-    """What ``derivative()`` makes; core knows no more of it."""
-
-    op: str
-    priority: int
-    owner: str
 
 
 @hookspec
@@ -88,9 +81,10 @@ def tensorplug_kernels() -> Iterable[Kernel]:  # type: ignore[empty-body]
 
     Returns
     -------
-    iterable of Kernel
+    iterable of Kernel or DeferredKernels
         A ``KernelTable`` is one. Two kernels for the same op, device type and dtype need different
-        priorities; the higher one wins.
+        priorities; the higher one wins. A kernel for an op that is not registered waits until it is;
+        ``DeferredKernels("acme", build)`` calls `build` for kernels when the plugin "acme" is registered.
 
     Examples
     --------
@@ -107,14 +101,14 @@ def tensorplug_kernels() -> Iterable[Kernel]:  # type: ignore[empty-body]
 
 
 @hookspec
-def tensorplug_derivatives() -> Iterable[OpDerivative | Sequence[OpDerivative]]:  # type: ignore[empty-body]
+def tensorplug_derivatives() -> Iterable[OpItem | Sequence[OpItem]]:  # type: ignore[empty-body]
     """Return the derivatives of ops, also those of other plugins.
 
     Returns
     -------
     iterable of derivatives
-        What ``derivative()`` and ``not_differentiable()`` made. An op with neither is an error when
-        it meets a tensor that requires grad.
+        What ``derivative()`` and ``not_differentiable()`` made. Of several for one op the highest priority
+        serves. An op with neither is an error when it meets a tensor that requires grad.
 
     Examples
     --------
@@ -123,6 +117,46 @@ def tensorplug_derivatives() -> Iterable[OpDerivative | Sequence[OpDerivative]]:
         @hookimpl
         def tensorplug_derivatives(self):
             return [derivative("acme.smooth", input=lambda g, input: g * input)]
+    """
+
+
+@hookspec
+def tensorplug_tangents() -> Iterable[OpItem | Sequence[OpItem]]:  # type: ignore[empty-body]
+    """Return the forward-mode rules of ops, also those of other plugins.
+
+    Returns
+    -------
+    iterable of tangents
+        What ``tangent()``, ``linear()`` and ``holomorphic()`` made. Of several for one op the highest
+        priority serves. An op without one has its derivative differentiated once more.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_tangents(self):
+            return [linear("acme.smooth", "input")]
+    """
+
+
+@hookspec
+def tensorplug_vmap_rules() -> Iterable[OpItem | Sequence[OpItem]]:  # type: ignore[empty-body]
+    """Return the batching rules of ops, also those of other plugins.
+
+    Returns
+    -------
+    iterable of vmap rules
+        What ``vmap_rule()`` and ``first_dim_is_batch()`` made. Of several for one op the highest priority
+        serves. A composite without one is taken apart, a primitive called once per sample.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_vmap_rules(self):
+            return [vmap_rule("acme.smooth", lambda info, in_dims, x: (smooth(x), in_dims[0]))]
     """
 
 

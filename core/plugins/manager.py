@@ -1,8 +1,8 @@
 """The plugin registry: plugins register here, whole or not at all.
 
-Order within one plugin: device runtimes, ops, kernels, derivatives, layers, autocast policies, so
-that each may refer to what came before. If any part is refused, the parts registered so far are taken
-back. A device can be found once everything of its plugin is in place.
+Order within one plugin: device runtimes, ops, kernels, derivatives, tangents, vmap rules, layers,
+autocast policies, so that each may refer to what came before. If any part is refused, the parts
+registered so far are taken back. A device can be found once everything of its plugin is in place.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from ..errors import PluginError, RegistrationError
 from ..kinds import lock
 from ..meta import RUNTIME as META_RUNTIME
 from ..operators import Op
-from ..registry import Kernel
+from ..registry import DeferredKernels, Kernel
 from ..runtime import DeviceRuntime, RuntimeExtension
-from . import hookspecs
+from . import hookspecs, waiting
+from .op_rules import OpItem, OpRules
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from ..layers import Layer
@@ -44,8 +46,10 @@ class PluginRecord:
         The name of its entry point; empty for one registered in process.
     seconds : float
         How long it took to import and register; 0 for one registered in process.
-    devices, ops, kernels, derivatives, layers, extensions, autocast : list
+    devices, ops, kernels, derivatives, tangents, vmap_rules, layers, extensions, autocast : list
         What its hooks returned.
+    deferred : list of DeferredKernels
+        Kernels that are built when another plugin is registered.
     """
 
     name: str
@@ -57,7 +61,10 @@ class PluginRecord:
     devices: list[DeviceRuntime] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
-    derivatives: list[Any] = field(default_factory=list)
+    deferred: list[DeferredKernels] = field(default_factory=list)
+    derivatives: list[OpItem] = field(default_factory=list)
+    tangents: list[OpItem] = field(default_factory=list)
+    vmap_rules: list[OpItem] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
     extensions: list[RuntimeExtension] = field(default_factory=list)
     autocast: list[AutocastPolicy] = field(default_factory=list)
@@ -78,9 +85,8 @@ _extensions: list[RuntimeExtension] = []
 #: The device types that were there once, and the plugin that took each away with it.
 removed_devices: dict[str, str] = {}
 
-# Set by autograd: check and store derivatives, take them back.
-add_derivatives: Callable[[Iterable[Any], str], None] | None = None
-remove_derivatives: Callable[[Iterable[Any]], None] | None = None
+#: Where autograd keeps the derivatives, tangents and vmap rules that plugins register.
+op_rules: dict[str, OpRules[Any, Any]] = {}
 
 
 def name_of(plugin: object, default: str = "") -> str:
@@ -98,6 +104,10 @@ def name_of(plugin: object, default: str = "") -> str:
             "to register()"
         )
     return chosen
+
+
+def find_extensions() -> None:
+    """Load the extension plugins, and warn of kernels that wait in vain; set by the discovery."""
 
 
 # Called with each device type that a plugin has brought, or extended.
@@ -124,7 +134,10 @@ def register(plugin: object, name: str | None = None) -> PluginRecord:
     RegistrationError
         If the name is taken, or anything in the plugin does not fit; nothing of it is kept.
     """
-    return register_record(PluginRecord(name or name_of(plugin), plugin))
+    record = register_record(PluginRecord(name or name_of(plugin), plugin))
+    if any(not kernel.op.partition(".")[1] for kernel in registry.waiting_kernels(record.name)):
+        find_extensions()
+    return record
 
 
 def register_record(record: PluginRecord) -> PluginRecord:
@@ -150,6 +163,10 @@ def register_record(record: PluginRecord) -> PluginRecord:
         except BaseException:
             _withdraw(record)
             raise
+        problems = waiting.activate(record, _records)
+        if problems or record.ops:
+            kinds.reset_tables()
+    waiting.warn_of_quarantined(problems)
     return record
 
 
@@ -193,19 +210,15 @@ def _register_parts(record: PluginRecord) -> None:
         operators.register_op(op, record.name)
         record.ops.append(op)
         registry.refresh_overridden(op)
-    kernels = [validation.check_kernel(k, record) for k in _collect(record, "tensorplug_kernels")]
-    if kernels:
-        registry.add_kernels(kernels)
-        record.kernels = kernels
-    derivatives = _collect(record, "tensorplug_derivatives")
-    if derivatives:
-        if add_derivatives is None:
-            raise RegistrationError(
-                f"plugin {record.label}: registers derivatives, but tensorplug.autograd is not "
-                "loaded"
-            )
-        add_derivatives(derivatives, record.name)
-        record.derivatives = derivatives
+    waiting.register_kernels(record, _collect(record, "tensorplug_kernels"), _records)
+    for kind in ("derivatives", "tangents", "vmap_rules"):
+        given = _collect(record, f"tensorplug_{kind}")
+        if given:
+            if kind not in op_rules:
+                raise RegistrationError(
+                    f"plugin {record.label}: registers {kind}, but tensorplug.autograd is not loaded"
+                )
+            setattr(record, kind, op_rules[kind].add(given, record.name))
     for item in _collect(record, "tensorplug_layers"):
         layer = validation.check_layer(item, record, _layers)
         _layers[layer.name] = layer
@@ -273,12 +286,14 @@ def _withdraw(record: PluginRecord) -> None:
     autocast_policies.remove(record.autocast)
     for layer in record.layers:
         _layers.pop(layer.name, None)
-    if record.derivatives and remove_derivatives is not None:
-        remove_derivatives(record.derivatives)
+    for rules in op_rules.values():
+        rules.remove(record.name)
     if record.kernels:
         registry.remove_kernels(record.name)
+    waiting.forget(record)
     for op in record.ops:
         operators.unregister_op(op)
+        registry.deactivate_kernels(op.name)
     for extension in record.extensions:
         _extensions.remove(extension)
     for runtime in record.devices:
@@ -293,6 +308,11 @@ def _withdraw(record: PluginRecord) -> None:
 def registered() -> list[PluginRecord]:
     """Return the records of all registered plugins, in the order of registration."""
     return list(_records.values())
+
+
+def waiting_kernels() -> list[Waiting]:
+    """Return the kernels that wait for an op, or an extension, that is not registered; loads nothing."""
+    return list(waiting.waiting(_records))
 
 
 def op_records() -> list[Any]:

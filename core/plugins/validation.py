@@ -12,7 +12,7 @@ from ..dtypes import DType
 from ..errors import RegistrationError
 from ..layers import Layer
 from ..operators import Op
-from ..registry import Kernel
+from ..registry import DeferredKernels, Kernel
 from ..runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 
 if TYPE_CHECKING:
@@ -141,12 +141,15 @@ def check_op(item: object, record: PluginRecord) -> Op:
 
 
 def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
-    """Return the kernel with the plugin's name in it; refuse one that does not fit its op."""
+    """Return the kernel with the plugin's name in it; refuse one that does not fit its op.
+
+    Where the op is not registered, its signature is checked when it is.
+    """
     if not isinstance(kernel, Kernel):
         raise RegistrationError(
             f"plugin {record.label}: tensorplug_kernels must return Kernel objects, got {kernel!r}"
         )
-    where = f"plugin {record.label}: kernel for op {kernel.op!r} on {kernel.device!r}"
+    where = _of_kernel(kernel, record)
     name: Any = kernel.op
     device: Any = kernel.device
     if not isinstance(name, str):
@@ -157,10 +160,6 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
         )
     if kernel.device == "meta":
         raise RegistrationError(f"{where}: the meta device runs declarations and takes no kernels")
-    try:
-        op = operators.get_op(kernel.op)
-    except KeyError as error:
-        raise RegistrationError(f"{where}: {error.args[0]}") from None
     if not callable(kernel.function):
         raise RegistrationError(f"{where}: the function {kernel.function!r} is not callable")
     if kernel.accepts is not None and not callable(kernel.accepts):
@@ -168,8 +167,11 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
     if isinstance(kernel.priority, bool) or not isinstance(kernel.priority, int):
         raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
     dtypes = _check_dtypes(kernel, where)
-    _check_signature(kernel, op, where)
-    return replace(kernel, op=op.name, plugin=record.name, dtypes=dtypes)
+    op = operators.find_op(name)
+    if op is not None:
+        check_fits(kernel, op, record)
+        name = op.name
+    return replace(kernel, op=name, plugin=record.name, dtypes=dtypes)
 
 
 def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:
@@ -191,7 +193,24 @@ def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:
     return frozenset(given)
 
 
-def _check_signature(kernel: Kernel, op: Op, where: str) -> None:
+def check_deferred(deferred: DeferredKernels, record: PluginRecord) -> DeferredKernels:
+    """Refuse deferred kernels that name no plugin, or that nothing builds."""
+    extension: Any = deferred.extension
+    if not isinstance(extension, str) or not extension or not callable(deferred.build):
+        raise RegistrationError(
+            f"plugin {record.label}: DeferredKernels needs the name of a plugin and a function, got "
+            f"{deferred!r}"
+        )
+    return deferred
+
+
+def _of_kernel(kernel: Kernel, record: PluginRecord) -> str:
+    return f"plugin {record.label}: kernel for op {kernel.op!r} on {kernel.device!r}"
+
+
+def check_fits(kernel: Kernel, op: Op, record: PluginRecord) -> None:
+    """Refuse a kernel that cannot be called with its op's arguments."""
+    where = _of_kernel(kernel, record)
     inputs = getattr(kernel.function, "nin", None)  # a NumPy-like universal function
     if inputs is not None:
         if inputs != op.arity:

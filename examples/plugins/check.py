@@ -95,7 +95,7 @@ def find_opencl() -> tuple[Variables, str]:
         reasons.append(run(sys.executable, "-c", script, variables=variables).splitlines()[-1])
         if reasons[-1] == "None":
             return variables, ""
-    return ENVIRONMENT, f"{reasons[0]}; with the system's: {reasons[1]}"
+    return ENVIRONMENT, "; ".join(dict.fromkeys(reasons))
 
 
 def check(plugin: Path, work: Path) -> str:

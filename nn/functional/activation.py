@@ -11,15 +11,15 @@ from tensorplug.core.writing import inplace as write_in_place
 
 from ..ops import activation as ops
 from ..ops.activation import (
-    gelu as gelu,
-    glu as glu,
-    hardshrink as hardshrink,
-    logsigmoid as logsigmoid,
-    prelu as prelu,
-    softplus as softplus,
-    softshrink as softshrink,
-    softsign as softsign,
-    tanhshrink as tanhshrink,
+    gelu,
+    glu,
+    hardshrink,
+    logsigmoid,
+    prelu,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
 )
 from ._common import tensor
 

@@ -1,7 +1,7 @@
 """Activations, and the products of a gradient with their derivatives.
 
-The body of each is the definition; half precision is computed in float32, as in torch. A derivative of its own
-saves memory, or holds where the body's would not. Those that take several passes are ops as well, named
+The body of each is the definition; half precision is computed in float32, as in torch. A derivative saves
+memory, or holds where the body's would not. Those that take several passes are ops as well, named
 ``<activation>_backward``: a backend can do each in one.
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.operators import composite
 
 from .activation import gelu, silu
@@ -109,6 +110,16 @@ def _weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
 def _bias_gradient(g: Any, bias_shape: Any) -> Any:
     return g.sum_to_size(bias_shape)
 
+
+def _batched(info: VmapInfo, in_dims: Any, input: Any, weight: Any, bias: Any) -> Any:
+    """Take the samples of the input as more rows."""
+    dim, *others = in_dims
+    if dim is None or input.ndim < 2 or any(other is not None for other in others):
+        return NotImplemented
+    return linear(input.movedim(dim, 0), weight, bias), 0
+
+
+VMAP_RULES = [vmap_rule("linear", _batched)]
 
 DERIVATIVES = [
     derivative("linear", input=_input_gradient, weight=_weight_gradient, bias=_bias_gradient),

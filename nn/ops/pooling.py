@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.dtypes import FLOATING, bool_, iinfo, int64
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
@@ -337,18 +338,6 @@ DERIVATIVES = [
         "adaptive_avg_pool_gradient",
         gradient=lambda g, gradient_shape: adaptive_avg_pool(g, tuple(gradient_shape[2:])),
     ),
-    derivative(
-        "unfold_windows",
-        input=lambda g, input_shape, kernel, stride, dilation: _fold(
-            g, input_shape, kernel, stride, dilation
-        ),
-    ),
-    derivative(
-        "fold_windows",
-        windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
-    ),
 ]
 
-
-def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
-    return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)
+VMAP_RULES = [first_dim_is_batch("avg_pool", "max_pool")]

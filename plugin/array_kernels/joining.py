@@ -16,7 +16,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     def cat(tensors: list[Any], dim: int) -> Any:
         return xp.concatenate(tensors, dim)
 
-    @table.kernel("_stack")
+    @table.kernel("stack")
     def stack(tensors: list[Any], dim: int) -> Any:
         shape = tensors[0].shape
         expanded = (*shape[:dim], 1, *shape[dim:])

@@ -19,6 +19,3 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         backwards = slice(None, None, -1)
         key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
         return xp.array(input[key], order="C", copy=True)
-
-    table.add("_tril", lambda input, diagonal: xp.tril(input, diagonal))
-    table.add("_triu", lambda input, diagonal: xp.triu(input, diagonal))

@@ -19,7 +19,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return xp.zeros((), index_type)
 
     @table.kernel()
-    def _order(input: Any, dim: int, descending: bool) -> Any:
+    def argsort(input: Any, dim: int, descending: bool) -> Any:
         if input.ndim == 0:
             return zero_index()
         if not descending:
@@ -30,27 +30,31 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return (input.shape[dim] - 1) - xp.flip(mirrored, dim)
 
     @table.kernel()
-    def _top_places(input: Any, k: int, dim: int, largest: bool) -> Any:
-        if input.ndim == 0:
-            return zero_index()
+    def sort(input: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+        order = argsort(input, dim, descending)
+        return xp.take_along_axis(input, order, axis=dim), order
+
+    @table.kernel()
+    def topk(input: Any, k: int, dim: int, largest: bool) -> tuple[Any, Any]:
         size = input.shape[dim]
         take = [slice(None)] * input.ndim
         take[dim] = slice(size - k, size) if largest else slice(0, k)
         if k == 0 or 4 * k > size:
-            order = _order(input, dim, largest)
             take[dim] = slice(0, k)
-            return order[tuple(take)]
+            order = argsort(input, dim, largest)[tuple(take)]
+            return xp.take_along_axis(input, order, axis=dim), order
         # A partition finds the k best in linear time; only they are sorted.
         part = xp.argpartition(input, size - k if largest else k - 1, axis=dim)[tuple(take)]
         part = xp.sort(part, axis=dim)
         best = xp.take_along_axis(input, part, axis=dim)
-        return xp.take_along_axis(part, _order(best, dim, largest), axis=dim)
+        order = argsort(best, dim, largest)
+        return xp.take_along_axis(best, order, axis=dim), xp.take_along_axis(part, order, axis=dim)
 
     @table.kernel()
-    def _nonzero(input: Any) -> Any:
+    def nonzero(input: Any) -> Any:
         if input.ndim == 0:
             return xp.zeros((int(input != 0), 0), index_type)
         return xp.stack(xp.nonzero(input), axis=1)
 
-    for function in (_order, _top_places):
+    for function in (argsort, sort, topk):
         table.add(function.__name__, namespace.through_float32(function), dtypes=(bfloat16,))

@@ -16,11 +16,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     reduce_add = namespace.xp.add.reduce
 
-    @table.kernel("_var", dtypes=(float32, float64))
-    def variance(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+    @table.kernel(dtypes=(float32, float64))
+    def var(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
         count = math.prod([input.shape[d] for d in dim])
         zero = input.dtype.type(0)
         distance = input - reduce_add(input, dim, None, None, True) / (count or zero)
         distance *= distance
         freedom = max(count - correction, 0)
         return reduce_add(distance, dim, None, None, keepdim) / (freedom or zero)
+
+    @table.kernel(dtypes=(float32, float64))
+    def std(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+        return namespace.xp.sqrt(var(input, dim, correction, keepdim))

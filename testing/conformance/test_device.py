@@ -15,6 +15,10 @@ def test_undeclared(capability: str, device: str, count: Any) -> None:
     count(cases.check_undeclared(device, capability))
 
 
+def test_kernels_in_use(device: str, count: Any) -> None:
+    count(cases.check_kernels_in_use(device))
+
+
 def test_copies(dtype: Any, device: str, count: Any) -> None:
     count(cases.check_copies(device, dtype))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import FLOATS, DType, bool_, dtype_named, float32
 
 from ..records import OpRecord, Sample
@@ -109,6 +108,7 @@ def _half_gradient(
 
 
 _HALVES = (dtype_named("float16"), dtype_named("bfloat16"))
+
 
 RECORDS = [
     OpRecord("attention_half", _samples, _attention, dtypes=_HALVES, atol=_HALF, torch=""),

@@ -13,6 +13,7 @@ from ..records import ErrorSample, OpRecord, Sample
 from .reductions import CANCELLATION, INEXACT
 
 _NUMBERS = tuple(dtype for dtype in ALL_DTYPES if dtype is not bool_)
+
 # float16 with bfloat16 aside, a coordinate's quotient is rounded at each step in half precision.
 _STEPS = {**CANCELLATION, "float16": 5e-1, "bfloat16": 4.0, "float32": 1e-3, "complex64": 1e-3}
 
@@ -99,6 +100,7 @@ def _trapezoid_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 _SIGNED = tuple(d for d in _NUMBERS if d not in INTEGRAL or d.is_signed)
+
 
 RECORDS = [
     OpRecord("diff", _diff_samples, _diff, errors=_diff_errors, atol=CANCELLATION),

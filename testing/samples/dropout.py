@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import FLOATS, DType, bool_
 
 from ..records import OpRecord, Sample

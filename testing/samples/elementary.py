@@ -1,16 +1,16 @@
-"""Records of elementary functions."""
+"""Records of elementary functions and rounding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, bool_
+from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, DType, bool_, float64, int64
 
-from ..records import OpRecord
-from .pointwise import ORDERED, REAL, binary, floating, refuses, unary
+from ..records import OpRecord, Sample
+from .arithmetic import ORDERED, REAL, binary, floating, refuses, unary
 
 
 def _record(
@@ -21,6 +21,18 @@ def _record(
     **options: Any,
 ) -> OpRecord:
     return OpRecord(op, unary(low, high), floating(function), dtypes=ALL_DTYPES, **options)
+
+
+# --- rounding ---------------------------------------------------------------------------------
+def _round_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield from unary()(make, dtype)
+    if dtype is float64:
+        yield Sample(make(5), decimals=2)
+        yield Sample(make(5, low=-900, high=900), decimals=-2)
+
+
+def _whole(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda a: function(a).astype(a.dtype)
 
 
 RECORDS = [
@@ -67,4 +79,16 @@ RECORDS = [
     _record("sqrt", np.sqrt, 0.2, 9),
     _record("tan", np.tan, -1.4, 1.4),
     _record("tanh", np.tanh),
+    OpRecord("ceil", unary(), _whole(np.ceil), dtypes=REAL, errors=refuses(bool_, COMPLEXES[1])),
+    OpRecord("floor", unary(), _whole(np.floor), dtypes=REAL, errors=refuses(bool_)),
+    OpRecord("frac", unary(), lambda a: a - np.trunc(a), dtypes=FLOATS, errors=refuses(int64)),
+    OpRecord("rint", unary(), _whole(np.rint), dtypes=REAL, torch="round"),
+    OpRecord(
+        "round",
+        _round_samples,
+        lambda a, decimals=0: np.round(a, decimals).astype(a.dtype),
+        dtypes=REAL,
+        errors=refuses(COMPLEXES[1]),
+    ),
+    OpRecord("trunc", unary(), _whole(np.trunc), dtypes=REAL, errors=refuses(bool_)),
 ]

@@ -12,7 +12,7 @@ import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import ErrorSample, OpRecord, Sample
-from .networks import ORDER, SUMS
+from ._networks import ORDER, SUMS
 
 
 def _classes_samples(make: Any, dtype: DType) -> Iterator[tuple[Any, ...]]:

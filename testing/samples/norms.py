@@ -1,4 +1,4 @@
-"""Records of vector norms."""
+"""Records of norms."""
 
 from __future__ import annotations
 

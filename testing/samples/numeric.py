@@ -23,7 +23,8 @@ from tensorplug.core.dtypes import (
 )
 
 from ..records import ErrorSample, OpRecord, Sample
-from .pointwise import INEXACT, ORDERED, binary, floating, refuses, unary
+from ._steps import stepwise, tensors_of
+from .arithmetic import INEXACT, ORDERED, binary, floating, refuses, unary
 
 # The product or sum of several rounded steps.
 _STEPS = {"float16": 4e-3, "bfloat16": 3e-2}
@@ -54,16 +55,6 @@ def _ldexp_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(make(*one), make(*other, low=0, high=4, dtype=int64))
 
 
-def _float_power_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    low = 0.5 if dtype.is_floating_point else 1
-    yield from binary(low, 4, 0, 3, numbers=(2, 0.5), reflected=True)(make, dtype)
-
-
-def _float_power(a: Any, b: Any) -> Any:
-    kind = np.result_type(a, b).kind
-    return np.float_power(np.asarray(a, np.complex128 if kind == "c" else np.float64), b)
-
-
 def _logaddexp(a: Any, b: Any) -> Any:
     if a.dtype.kind == "c":
         larger = a.real >= b.real
@@ -85,6 +76,8 @@ def _next_is_near(result: Any, sample: Sample) -> None:
 
 
 RECORDS = [
+    stepwise("_hypot", tensors_of(2), np.hypot),
+    stepwise("_logaddexp", tensors_of(2), np.logaddexp),
     OpRecord("angle", unary(), _angle),
     OpRecord(
         "copysign",
@@ -101,7 +94,6 @@ RECORDS = [
         errors=refuses(COMPLEXES[1], match="complex"),
         rtol=_STEPS,
     ),
-    OpRecord("float_power", _float_power_samples, _float_power, torch="float_power"),
     OpRecord(
         "frexp",
         _frexp_samples,

@@ -1,4 +1,4 @@
-"""Records of pooling, whose ops :mod:`tensorplug.nn` registers."""
+"""Records of pooling."""
 
 from __future__ import annotations
 
@@ -9,11 +9,58 @@ from typing import Any
 
 import numpy as np
 
-import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import OpRecord, Sample
-from .networks import ORDER, SUMS
+from ._networks import ORDER, SUMS
+from .normalization.mixed_norms import _mixed_record
+
+# --- average pooling ------------------------------------------------------------------------------
+_GRADIENT_POOLINGS = (
+    ((7,), (3,), (2,), (1,), False),
+    ((8,), (3,), (2,), (0,), True),
+    ((9,), (2,), (4,), (1,), False),
+    ((5, 6), (2, 3), (2, 1), (1, 0), True),
+    ((4, 3, 4), (2, 2, 2), (2, 1, 2), (0, 0, 1), False),
+)
+
+
+def _counts(size: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool) -> Any:
+    counts = []
+    for s, k, st, p in zip(size, kernel, stride, padding, strict=True):
+        span = s + 2 * p - k
+        count = (-(-span // st) if ceil_mode else span // st) + 1
+        counts.append(count - (ceil_mode and (count - 1) * st >= s + p))
+    return tuple(counts)
+
+
+def _pool_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for size, kernel, stride, padding, ceil_mode in _GRADIENT_POOLINGS:
+        where = _counts(size, kernel, stride, padding, ceil_mode)
+        for include, divisor in ((True, None), (False, None), (True, 3)):
+            g = make(2, 2, *where)
+            yield Sample(g, size, kernel, stride, padding, ceil_mode, include, divisor)
+    yield Sample(make(0, 2, 2), (4,), (2,), (2,), (0,), False, True, None)
+
+
+def _pool(
+    g: Any, size: Any, kernel: Any, stride: Any, padding: Any, _: bool, include: bool, divisor: Any
+) -> Any:
+    result = np.zeros((*g.shape[:2], *size), g.dtype)
+    for window in np.ndindex(*g.shape[2:]):
+        starts = [w * s - p for w, s, p in zip(window, stride, padding, strict=True)]
+        ends = [start + k for start, k in zip(starts, kernel, strict=True)]
+        inside = [
+            slice(max(a, 0), max(min(b, n), 0)) for a, b, n in zip(starts, ends, size, strict=True)
+        ]
+        whole = math.prod(
+            min(b, n + p) - a for a, b, n, p in zip(starts, ends, size, padding, strict=True)
+        )
+        count = whole if include else math.prod(part.stop - part.start for part in inside)
+        share = g[:, :, *window] / (divisor if divisor is not None else count)
+        result[:, :, *inside] += share.reshape(*share.shape, *[1] * len(size))
+    return result
+
 
 # Each: size, then kernel, stride, padding and dilation, and whether a window may hang over the end.
 _POOLINGS: list[tuple[Any, ...]] = [
@@ -157,6 +204,7 @@ def _record(op: str, samples: Any, reference: Any) -> OpRecord:
 
 
 RECORDS = [
+    _mixed_record("avg_pool_gradient", _pool_samples, _pool),
     _record("max_pool", _max_pool_samples, _max_pool),
     _record("max_pool_gradient", _max_pool_gradient_samples, _max_pool_gradient),
     _record("avg_pool", _avg_pool_samples, _avg_pool),

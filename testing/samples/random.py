@@ -209,6 +209,7 @@ def _record(op: str, samples: Any, check: Any, dtypes: tuple[DType, ...], **opti
 
 _ANY = (*FLOATS, *COMPLEXES)
 
+
 RECORDS = [
     OpRecord(
         "philox_bits",

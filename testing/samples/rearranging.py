@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from tensorplug.core.dtypes import DType, int32
 
 from ..records import OpRecord, Sample
-from .indexing import positions
+from .indexing.indexing import positions
 from .shape import calls, wrong
 
 
@@ -38,45 +36,6 @@ def _repeats(make: Any, dtype: DType) -> Iterator[Sample]:
 def _repeat_interleave(a: Any, repeats: Any, dim: Any = None) -> Any:
     return np.repeat(a, repeats, dim)
 
-
-def _tri_indices(function: Any) -> Any:
-    return lambda row, col, offset=0: np.stack(function(row, offset, col))
-
-
-def _sizes(make: Any, dtype: DType) -> Iterator[Sample]:
-    for args in ((3, 3), (2, 4, 1), (4, 2, -1), (0, 3)):
-        yield Sample(*args)
-
-
-def _mesh(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(2), make(3))
-    yield Sample(make(2), make(3), make(4), indexing="xy")
-    yield Sample(make(2), make(), indexing="ij")
-    yield Sample(make(2), make(0), indexing="ij")
-
-
-def _meshgrid(*arrays: Any, indexing: Any = "ij") -> Any:
-    return tuple(np.meshgrid(*arrays, indexing=indexing))
-
-
-def _combinations(a: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(a, r))
-    return np.array(rows, a.dtype).reshape(len(rows), r) if r else np.zeros(0, a.dtype)
-
-
-def _cartesian(*arrays: Any) -> Any:
-    if len(arrays) == 1:
-        return arrays[0]
-    return np.array(list(itertools.product(*arrays)), arrays[0].dtype).reshape(-1, len(arrays))
-
-
-def _block_diag(*arrays: Any) -> Any:
-    return np.asarray(scipy.linalg.block_diag(*arrays), arrays[0].dtype)
-
-
-_TRIANGLES = calls(((3, 4),), ((4, 3), 1), ((2, 3, 3), -1), ((0, 3),), ((2, 2), 5))
-_MATRIX = wrong((RuntimeError, "at least 2 dimensions", (3,)))
 
 RECORDS = [
     OpRecord(
@@ -116,22 +75,13 @@ RECORDS = [
             ((0, 3), 1, 0),
             ((), 2),
             ((3,), 3, 0),
+            ((3, 4), (1, -5), (0, 1)),
+            ((2, 3, 2), (-1, 2), (1, 1)),
         ),
         np.roll,
         errors=wrong(
             (RuntimeError, "must align", (3, 4), (1, 2)), (IndexError, "out of range", (3,), 1, 1)
         ),
-    ),
-    OpRecord(
-        "_roll",
-        calls(
-            ((3, 4), (1, -5), (0, 1)),
-            ((0, 3), (1,), (0,)),
-            ((2, 3, 2), (-1, 2), (1, 1)),
-            ((3,), (3,), (0,)),
-        ),
-        np.roll,
-        torch="",
     ),
     OpRecord(
         "rot90",
@@ -172,33 +122,5 @@ RECORDS = [
             (RuntimeError, "non-negative", (3,), -1), (TypeError, "an int or a tensor", (3,), 1.5)
         ),
         skips={"meta": "how often is data"},
-    ),
-    OpRecord("tril", _TRIANGLES, np.tril, errors=_MATRIX),
-    OpRecord("triu", _TRIANGLES, np.triu, errors=_MATRIX),
-    OpRecord("_tril", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.tril, torch=""),
-    OpRecord("_triu", calls(((3, 4), 0), ((0, 3), 0), ((2, 3, 2), -1)), np.triu, torch=""),
-    OpRecord(
-        "tril_indices", _sizes, _tri_indices(np.tril_indices), dtypes=(int32,), gradient=False
-    ),
-    OpRecord(
-        "triu_indices", _sizes, _tri_indices(np.triu_indices), dtypes=(int32,), gradient=False
-    ),
-    OpRecord("meshgrid", _mesh, _meshgrid),
-    OpRecord(
-        "cartesian_prod",
-        calls(([(2,), (3,)],), ([(2,), (2,), (2,)],), ((3,),), ([(0,), (3,)],)),
-        _cartesian,
-    ),
-    OpRecord(
-        "combinations",
-        calls(((4,),), ((3,), 3), ((3,), 2, True), ((2,), 3), ((2,), 0)),
-        _combinations,
-        errors=wrong((RuntimeError, "1D vector", (2, 2))),
-    ),
-    OpRecord(
-        "block_diag",
-        calls(([(2, 3), (1, 1)],), ([(2,), (), (3, 1)],), ((2, 2),), ([(0, 2), (2, 1)],)),
-        _block_diag,
-        errors=wrong((RuntimeError, "2 or fewer", (1, 2, 3))),
     ),
 ]

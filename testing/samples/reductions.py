@@ -225,6 +225,8 @@ def _position_errors(make: Any) -> Iterator[ErrorSample]:
 
 def _max_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield from one_dim_samples(make, dtype)
+    yield Sample(make(3, 4), 0, True)
+    yield Sample(make(0, 3), 1)
     yield Sample(make(3, 4), make(4))
 
 
@@ -247,51 +249,7 @@ def _max_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2), keepdim=True), TypeError, "needs a dim")
 
 
-def _along(record: Any) -> Any:
-    """Return samples of an inner op: canonical arguments, all given."""
-
-    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
-        for shape, dim in (((3, 4), 1), ((3, 4), 0), ((2, 3, 4), 1), ((), 0), ((0, 3), 1)):
-            for keepdim in (False, True):
-                yield record(make(*shape), dim, keepdim)
-
-    return samples
-
-
-_extreme_along = _along(Sample)
-_nansum_along = _along(lambda a, dim, keepdim: Sample(a, (dim,) if a.ndim else (), keepdim))
-
-
 RECORDS = [
-    OpRecord(
-        "_max_along", _extreme_along, _largest(np.max, np.argmax, None), dtypes=ORDERED, torch=""
-    ),
-    OpRecord(
-        "_min_along", _extreme_along, _largest(np.min, np.argmin, None), dtypes=ORDERED, torch=""
-    ),
-    OpRecord("_nansum", _nansum_along, _nansum, dtypes=FLOATS, atol=CANCELLATION, torch=""),
-    OpRecord("_nanmean", _nansum_along, _nanmean, dtypes=FLOATS, atol=CANCELLATION, torch=""),
-    OpRecord(
-        "_aminmax",
-        _nansum_along,
-        lambda a, dim, keepdim: (
-            np.min(a, dim, keepdims=keepdim),
-            np.max(a, dim, keepdims=keepdim),
-        ),
-        dtypes=ORDERED,
-        torch="",
-    ),
-    OpRecord(
-        "_count_nonzero",
-        lambda make, dtype: [
-            Sample(make(3, 4), (0,)),
-            Sample(make(2, 3, 2), (0, 2)),
-            Sample(make(0, 3), (0,)),
-        ],
-        _count,
-        gradient=False,
-        torch="",
-    ),
     OpRecord("sum", _sum_samples, _sum, errors=_sum_errors, atol=CANCELLATION),
     OpRecord("nansum", _nan_samples, _nansum, dtypes=ORDERED, atol=CANCELLATION),
     OpRecord(

@@ -1,4 +1,4 @@
-"""Records of special functions, against SciPy in float64."""
+"""Records of special functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ from scipy import special
 from tensorplug.core.dtypes import COMPLEXES, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
-from .pointwise import ORDERED, binary, floating, refuses, unary
+from ._steps import stepwise, tensors_of
+from .arithmetic import ORDERED, binary, floating, refuses, unary
+
+
+def _logit_slope_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for eps in (None, 0.125):
+        yield Sample(make(6), make(6, low=0.05, high=0.95), eps)
+    yield Sample(make(0), make(0), None)
+
+
+def _logit_slope(g: Any, x: Any, eps: float | None) -> Any:
+    inside = True if eps is None else (x >= eps) & (x <= 1 - eps)
+    return np.where(inside, g / (x * (1 - x)), 0)
+
 
 _ANY: Any = special  # type checkers do not find all of its functions
 
@@ -147,6 +160,8 @@ def _orthogonal_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 RECORDS = [
+    stepwise("_trigamma", tensors_of(1), lambda a: special.zeta(2, a)),
+    stepwise("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
     OpRecord("bessel", _bessel_samples, _bessel, dtypes=(float32, float64), torch="", rtol=_SINGLE),
     _record("digamma", special.digamma, 1, 9),
     _record("erf", special.erf),

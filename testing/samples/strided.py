@@ -89,6 +89,7 @@ def _pairs(make: Any, dtype: DType) -> Iterator[Sample]:
 
 _LAYOUT = {"noncontiguous": "the result shows how the input lies in memory"}
 
+
 RECORDS = [
     OpRecord(
         "as_strided",

@@ -371,12 +371,18 @@ def test_rules_of_plugins():
             return [total, pair]
 
         @plugins.hookimpl
-        def tensorplug_derivatives(self):
+        def tensorplug_vmap_rules(self):
             return self.rules
 
     for rules, message in (
-        ([vmap_rule("matmul", total_rule)], "'matmul' has a vmap rule already, of tensorplug"),
-        ([vmap_rule("test_vmap.none", total_rule)], "vmap rule of an unknown op: 'test_vmap.none'"),
+        (
+            [vmap_rule("matmul", total_rule)],
+            r"vmap rule of 'matmul' has the same priority \(0\) as the one of autograd",
+        ),
+        (
+            [vmap_rule("test_vmap.none", total_rule)],
+            "vmap rule of an unknown op: no op 'test_vmap.none'",
+        ),
     ):
         wrong = Owner()
         wrong.rules = rules

@@ -24,7 +24,6 @@ NO_RECORD = {
         WRITES,
     ),
 }
-NO_REFERENCE = {"_top_places": "the part of topk that leaves ties open; topk has one"}
 
 
 def own_ops():
@@ -38,10 +37,9 @@ def test_every_op_has_samples():
 
 
 def test_every_record_has_a_reference_or_a_check():
-    without = {r.op for r in all_records() if r.reference is None and r.check is None}
-    assert without == set(NO_REFERENCE)
+    assert not {r.op for r in all_records() if r.reference is None and r.check is None}
 
 
 def test_every_primitive_has_a_derivative_or_a_stated_none():
     primitives = {op.name for op in own_ops() if op.sort == "primitive"}
-    assert primitives <= set(derivatives._RULES)
+    assert primitives <= set(derivatives.DERIVATIVE_RULES.active)

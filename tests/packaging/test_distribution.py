@@ -147,11 +147,24 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
         "cpu.numpy": "tensorplug_cpu_numpy:plugin",
         "extension.amp": "tensorplug.amp.plugin:plugin",
         "extension.nn": "tensorplug.nn.plugin:plugin",
-        "extension.nn.numpy": "tensorplug_cpu_numpy.networks:plugin",
         "extension.optim": "tensorplug.optim.plugin:plugin",
-        "extension.optim.numpy": "tensorplug_cpu_numpy.optimizers:plugin",
     }
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*){1,2}", name) for name in plugins)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name) for name in plugins)
+
+
+DISTRIBUTIONS = [ROOT, *[path.parent for path in sorted(ROOT.glob("backends/*/pyproject.toml"))]]
+DISTRIBUTIONS += [path.parent for path in sorted(ROOT.glob("examples/plugins/*/pyproject.toml"))]
+
+
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda folder: folder.name)
+def test_a_backend_is_one_plugin(folder):
+    """Its kernels for the ops of extensions wait until they are loaded, and need no plugin of their own."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    names = project["entry-points"]["tensorplug.v1"]
+    backends = [name for name in names if not name.startswith("extension.")]
+    assert len(backends) <= 1
+    assert folder == ROOT or len(names) == 1
+    assert all(name.count(".") == 1 for name in names)
 
 
 @pytest.mark.slow

@@ -18,7 +18,11 @@ from tensorplug.plugin import (
     RuntimeExtension,
     composite,
     derivative,
+    first_dim_is_batch,
     hookimpl,
+    linear,
+    tangent,
+    vmap_rule,
 )
 from tensorplug.testing.records import OpRecord, all_records
 
@@ -42,6 +46,8 @@ def test_these_are_the_hooks():
         "tensorplug_ops",
         "tensorplug_records",
         "tensorplug_runtime_extensions",
+        "tensorplug_tangents",
+        "tensorplug_vmap_rules",
     ]
 
 
@@ -153,6 +159,119 @@ def test_tensorplug_derivatives(registry):
     assert gradient() == [2.0, 2.0]
     registry.unregister("only_a_derivative")
     assert gradient() == [-1.0, -1.0]
+
+
+def test_tensorplug_tangents(registry):
+    class Only:
+        name = "only_a_tangent"
+
+        @hookimpl
+        def tensorplug_tangents(self):
+            return [
+                tangent("neg", priority=5, input=lambda t: t + t),
+                [linear("cumsum", priority=1)],
+            ]
+
+    def pushed():
+        return tp.func.jvp(tp.neg, (full(1.0, 2),), (full(1.0, 2),))[1].tolist()
+
+    assert pushed() == [-1.0, -1.0]
+    record = registry.register(Only())
+    assert [item.op for item in record.tangents] == ["neg", "cumsum"]
+    assert pushed() == [2.0, 2.0]
+    registry.unregister("only_a_tangent")
+    assert pushed() == [-1.0, -1.0]
+
+
+@pytest.mark.parametrize("op", ["sum", "neg", "softmax", "linalg_inv"])
+def test_tensorplug_vmap_rules(registry, op):
+    """Of a primitive and of a composite, with a rule of core's and without."""
+    calls = []
+
+    def rule(info, in_dims, input, *rest):
+        calls.append((info.batch_size, in_dims[0]))
+        return NotImplemented if rest[:1] == (0,) else (input, in_dims[0])
+
+    class Only:
+        name = "only_a_vmap_rule"
+
+        @hookimpl
+        def tensorplug_vmap_rules(self):
+            return [vmap_rule(op, rule, priority=1)]
+
+    x = tp.rand(3, 2, 2) + 2 * tp.eye(2)
+    function = {"sum": lambda x: x.sum(-1), "softmax": lambda x: x.softmax(-1)}.get(
+        op, tp.core.operators.get_op(op).call
+    )
+    expected = tp.stack([function(row) for row in x])
+    assert tp.allclose(tp.vmap(function)(x), expected)
+    record = registry.register(Only())
+    assert [item.op for item in record.vmap_rules] == [op]
+    assert tp.vmap(function)(x) is not None
+    assert calls == [(3, 0)]
+    # What the rule does not serve goes on to core's.
+    if op == "softmax":
+        assert tp.allclose(tp.vmap(lambda x: x.softmax(0))(x), tp.softmax(x, 1))
+        assert len(calls) == 2
+    registry.unregister("only_a_vmap_rule")
+    assert tp.allclose(tp.vmap(function)(x), expected)
+
+
+HANDED_OVER = {
+    "derivatives": lambda **kwargs: derivative("neg", input=lambda g: g, **kwargs),
+    "tangents": lambda **kwargs: linear("neg", **kwargs),
+    "vmap_rules": lambda **kwargs: vmap_rule("neg", lambda info, dims, x: (x, dims[0]), **kwargs),
+}
+
+
+def plugin_with(name, **returned):
+    functions = {f"tensorplug_{hook}": (lambda self, v=v: v) for hook, v in returned.items()}
+    return type("Given", (), {"name": name, **{k: hookimpl(f) for k, f in functions.items()}})()
+
+
+@pytest.mark.parametrize("hook", HANDED_OVER)
+def test_of_several_for_an_op_the_highest_priority_serves(registry, hook):
+    make = HANDED_OVER[hook]
+    record = registry.register(plugin_with("first", **{hook: [make(priority=3)]}))
+    rules = manager.op_rules[hook]
+    serving = rules.active["neg"]
+    registry.register(plugin_with("second", **{hook: [make(priority=2)]}))
+    assert rules.active["neg"] is serving
+    assert getattr(record, hook)[0].priority == 3
+    with pytest.raises(RegistrationError, match=r"third: .* of 'neg' .*\(3\) as the one of first"):
+        registry.register(plugin_with("third", **{hook: [make(priority=3)]}))
+    with pytest.raises(RegistrationError, match=r"fourth: .* as another of its own"):
+        registry.register(plugin_with("fourth", **{hook: [make(priority=7), make(priority=7)]}))
+    registry.unregister("first")
+    assert rules._ranked["neg"][0][0].owner == "second"
+    registry.unregister("second")
+    assert rules.active.get("neg") is not serving
+
+
+@pytest.mark.parametrize("hook", HANDED_OVER)
+def test_what_is_returned_from_the_wrong_hook_is_refused(registry, hook):
+    for other, make in HANDED_OVER.items():
+        if other != hook:
+            with pytest.raises(RegistrationError, match=f"return it from tensorplug_{other}"):
+                registry.register(plugin_with("confused", **{hook: [make()]}))
+    with pytest.raises(RegistrationError, match=r"the priority of .* must be an int"):
+        registry.register(plugin_with("confused", **{hook: [HANDED_OVER[hook](priority="high")]}))
+
+
+def test_samples_can_be_joined_with_the_first_dimension(registry):
+    @composite(name="test.scaled_rows", method=False)
+    def scaled_rows(input, factor):
+        """Return a batch of rows times a factor."""
+        assert input.shape[0] == 6
+        return input * factor
+
+    registry.register(
+        plugin_with(
+            "joined", ops=[scaled_rows], vmap_rules=[first_dim_is_batch("test.scaled_rows")]
+        )
+    )
+    x = tp.rand(3, 2, 4)
+    assert tp.equal(tp.vmap(lambda x: scaled_rows(x, 2.0))(x), x * 2)
 
 
 def test_tensorplug_autocast(registry):

@@ -108,10 +108,6 @@ REFUSED = {
     "ops: the method is taken": ({"ops": [sum]}, "Tensor.sum, which exists already.*method=False"),
     "ops: a base's method is taken": ({"ops": [half]}, "Tensor.half, which exists already"),
     "kernels: no kernel": ({"kernels": [one]}, "must return Kernel objects"),
-    "kernels: unknown op": (
-        {"kernels": [Kernel("ad", "cpu", two)]},
-        "no op 'ad'; did you mean ad",
-    ),
     "kernels: op is no string": ({"kernels": [Kernel(None, "cpu", two)]}, "named by a string"),
     "kernels: device with index": ({"kernels": [Kernel("add", "cpu:0", two)]}, "without an index"),
     "kernels: device is no string": (
@@ -178,7 +174,7 @@ REFUSED = {
     ),
     "derivatives: nonsense": (
         {"derivatives": [5]},
-        r"must return what derivative\(\) made, got 5",
+        r"must return derivatives, got 5",
     ),
     "derivatives: unknown op": ({"derivatives": [derivative("ad")]}, "unknown op: no op 'ad'"),
     "derivatives: unknown argument": (
@@ -302,7 +298,7 @@ def test_a_hook_that_raises_is_named(registry):
 
 
 def test_a_device_whose_kernels_are_refused_is_not_there(registry):
-    bad = Plugin("half", devices=[ToyRuntime()], kernels=[Kernel("ad", "toy", toy_add)])
+    bad = Plugin("half", devices=[ToyRuntime()], kernels=[Kernel("neg", "toy", toy_add)])
     with pytest.raises(RegistrationError):
         registry.register(bad)
     with pytest.raises(tp.plugins.manager.PluginError):

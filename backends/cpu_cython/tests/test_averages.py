@@ -55,7 +55,7 @@ def numbers(shape, dtype, seed):
 
 def below(name, *arguments):
     """Return what the op gives in double precision without these kernels."""
-    return kernel_below(name, "cpu", dtype_named("float64"), "cpu_cython_networks")(*arguments)
+    return kernel_below(name, "cpu", dtype_named("float64"), "cpu_cython")(*arguments)
 
 
 def check(name, dtype, order, shape, options):

@@ -11,7 +11,6 @@ import pytest
 
 FOLDER = Path(__file__).parents[1]
 
-
 pytest.importorskip("Cython", reason="the build needs Cython")
 pytest.importorskip("setuptools", reason="the build needs setuptools")
 

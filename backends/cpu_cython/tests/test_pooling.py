@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
 from tensorplug_cpu_cython import pooling  # noqa: E402
-from tensorplug_cpu_numpy.kernels import networks as reference  # noqa: E402
+from tensorplug_cpu_numpy.kernels import pooling as reference  # noqa: E402
 
 CASES = [
     ((2, 3, 9), (3,), (2,), (1,), (1,), False),

@@ -16,14 +16,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(autouse=True, scope="session")
 def registered():
-    """Register the plugins where there is a device and the package is not installed."""
+    """Register the plugin where there is a device and the package is not installed."""
     import tensorplug as tp
-    from tensorplug_cuda_cupy import amp, networks, optimizers, plugin
+    from tensorplug_cuda_cupy import plugin
 
     known = any(found.device == "cuda" for found in tp.plugins.installed())
     if plugin.runtime.unavailable_reason() is None and not known:
-        for one in (plugin, networks, optimizers, amp):
-            tp.plugins.register(one)
+        tp.plugins.register(plugin)
 
 
 @pytest.fixture(autouse=True)

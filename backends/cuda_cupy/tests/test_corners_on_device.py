@@ -8,7 +8,7 @@ from on_device import FLOATS, agree, integers, needs_device, randoms
 
 import tensorplug as tp
 import tensorplug.amp
-from tensorplug_cuda_cupy import replays
+from tensorplug_cuda_cupy.runtime import generator_state
 
 pytestmark = needs_device
 ops = tp.ops
@@ -237,8 +237,8 @@ def test_a_replayed_graph_draws_further_numbers():
     def kept():
         return ops.native_dropout(tp.ones(5, device="cuda"), 0.5, 7, 13)[1].tolist()
 
-    shift = replays.Shift(cupy.zeros(2, cupy.uint64))
-    replays.begin(shift)
+    shift = generator_state.Shift(cupy.zeros(2, cupy.uint64))
+    generator_state.begin(shift)
     try:
         first, dropped = bits(7, 11), kept()
         assert shift.blocks == 4
@@ -247,5 +247,5 @@ def test_a_replayed_graph_draws_further_numbers():
         shift.array[1] = 7 ^ 9  # another seed
         other = bits(7, 11)
     finally:
-        replays.end()
+        generator_state.end()
     assert [first, again, other, dropped] == [bits(7, 11), bits(7, 15), bits(9, 15), kept()]

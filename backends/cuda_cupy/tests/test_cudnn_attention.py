@@ -5,7 +5,8 @@ import types
 import numpy as np
 import pytest
 
-from tensorplug_cuda_cupy.kernels import attention, cudnn_attention
+from tensorplug_cuda_cupy.kernels import attention
+from tensorplug_cuda_cupy.libraries import cudnn_attention
 
 BATCH, HEADS, LENGTH, SOURCE, SIZE, VALUES = 2, 3, 16, 24, 8, 16
 

@@ -6,7 +6,8 @@ from on_device import FLOATS, agree, integers, needs_device, randoms
 
 import tensorplug as tp
 from tensorplug_cuda_cupy import sources
-from tensorplug_cuda_cupy.kernels import activations, batchnorm, pooling
+from tensorplug_cuda_cupy.kernels import activation as activation_kernels, pooling
+from tensorplug_cuda_cupy.kernels.normalization import batch_norm as batch_norm_kernels
 
 pytestmark = needs_device
 ops = tp.ops
@@ -33,8 +34,8 @@ def layout(request, monkeypatch):
     """Return how tensors lie; last, grids of few blocks whose threads loop, and indices of 64 bits."""
     if request.param == "few_blocks":
         monkeypatch.setattr(sources, "_MOST_BLOCKS", 1)
-        monkeypatch.setattr(batchnorm, "_LEAST", 64)
-        for module in (batchnorm, pooling):
+        monkeypatch.setattr(batch_norm_kernels, "_LEAST", 64)
+        for module in (batch_norm_kernels, pooling):
             monkeypatch.setattr(module, "is_wide", lambda *shapes: 1)
     return LAYOUTS[request.param]
 
@@ -247,8 +248,8 @@ def gelu(approximate):
 
 
 CASES = {
-    **{name: activation(name) for name in activations.FUNCTIONS},
-    **{name: slope(name) for name in (*activations.GRADIENTS, "silu_backward")},
+    **{name: activation(name) for name in activation_kernels.FUNCTIONS},
+    **{name: slope(name) for name in (*activation_kernels.GRADIENTS, "silu_backward")},
     **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
     **{f"softmax_{i}": soft(*case) for i, case in enumerate(
         [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},

@@ -6,7 +6,7 @@ import pytest
 from on_device import BUSY, needs_device, needs_host
 
 import tensorplug as tp
-from tensorplug_cuda_cupy import memory, pools
+from tensorplug_cuda_cupy.runtime import memory, pools
 
 pytestmark = needs_device
 MIB = 1 << 20

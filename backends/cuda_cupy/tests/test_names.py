@@ -5,9 +5,10 @@ import types
 
 import pytest
 
-import tensorplug_cuda_cupy.nvtx as ranges
-from tensorplug_cuda_cupy import nvml, streams
-from tensorplug_cuda_cupy.names import NAMES
+import tensorplug_cuda_cupy.torch_api.nvtx as ranges
+from tensorplug_cuda_cupy.runtime import streams
+from tensorplug_cuda_cupy.torch_api import nvml
+from tensorplug_cuda_cupy.torch_api.names import NAMES
 
 # --- ranges -----------------------------------------------------------------------------------------
 

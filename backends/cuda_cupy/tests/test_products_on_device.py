@@ -7,8 +7,8 @@ import pytest
 from on_device import EXACT, FLOATS, each, needs_device, needs_host, randoms
 
 import tensorplug as tp
-from tensorplug_cuda_cupy import cublas, cublaslt
-from tensorplug_cuda_cupy.kernels import gemm
+from tensorplug_cuda_cupy.kernels import matmul
+from tensorplug_cuda_cupy.libraries import cublas, cublaslt
 
 pytestmark = needs_device
 DTYPES = pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_transposes_are_not_copied(calls):
 
 
 def test_one_matrix_serves_a_whole_batch(calls):
-    gemm.product(*[plain_array(numbers(*shape)) for shape in ((5, 3, 4), (1, 4, 2))])
+    matmul.product(*[plain_array(numbers(*shape)) for shape in ((5, 3, 4), (1, 4, 2))])
     assert calls[-1][9] == 0
 
 

@@ -6,41 +6,41 @@ from on_device import HOSTED
 from tensorplug_cuda_cupy import sources
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
-SOURCES = [("philox", "", {})]
+SOURCES = [("random", "", {})]
 SOURCES += [
     (name, dtype, {})
     for name in (
-        "activations",
-        "adafactor",
+        "activation",
+        "optimizers_adafactor",
         "amp",
-        "cells",
-        "cross_entropy",
+        "rnn",
+        "losses",
         "dropout",
         "embedding",
-        "normalization",
+        "normalization_standardize",
         "optimizers",
-        "rownorm",
+        "normalization_layer",
         "softmax",
-        "unit_vectors",
+        "normalization_normalize",
     )
     for dtype in FLOATS
 ]
 SOURCES += [("pooling", dtype, {"WIDE": wide}) for dtype in FLOATS for wide in (0, 1)]
 HALVES = ("float16", "bfloat16")
 SOURCES += [
-    ("batchnorm", dtype, {"NARROW": narrow, "WIDE": wide})
+    ("normalization_batch", dtype, {"NARROW": narrow, "WIDE": wide})
     for dtype in FLOATS
     for wide in (0, 1)
     for narrow in (0, *[1] * (dtype in HALVES))
 ]
-SOURCES += [("rows", dtype, {}) for dtype in ("uint8", "uint16", "uint32", "uint64")]
-SOURCES += [("accumulate", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
+SOURCES += [("embedding_rows", dtype, {}) for dtype in ("uint8", "uint16", "uint32", "uint64")]
+SOURCES += [("indexing", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
 SOURCES += [
-    ("accumulate", dtype, {"WAY": way, "PARTS": 1})
+    ("indexing", dtype, {"WAY": way, "PARTS": 1})
     for way in (1, 2, 3)
     for dtype in ("float32", "bfloat16", "int64", "uint8")
 ]
-SOURCES += [("accumulate", "float32", {"WAY": 0, "PARTS": 2})]
+SOURCES += [("indexing", "float32", {"WAY": 0, "PARTS": 2})]
 
 # Instantiates what is a template.
 ELEMENTWISE = """
@@ -100,6 +100,6 @@ def test_elementwise_functions_compile(nvrtc, arch):
 
 
 def test_a_batch_of_tensors_fits_into_the_arguments_of_a_kernel():
-    from tensorplug_cuda_cupy.kernels.optimizers import BATCH
+    from tensorplug_cuda_cupy.kernels.optimizers.fused import BATCH
 
     assert BATCH.itemsize + 64 <= 4096

@@ -82,6 +82,7 @@ def _add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
 
 
 add.op.scaled = sub.op.scaled = _add_scaled.op  # type: ignore[attr-defined]
+sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 
 
 def _scaled(

@@ -1,4 +1,4 @@
-"""The windows of ``torch.signal.windows``; :mod:`.signal_windows` has their public names."""
+"""The windows of ``torch.signal.windows``; :mod:`.windows_namespace` has their public names."""
 
 from __future__ import annotations
 

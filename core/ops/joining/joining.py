@@ -123,7 +123,19 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
 concat = concatenate = cat
 
 
-@composite(method=False)
+def _canonical_stack(tensors: Any, dim: int = 0) -> tuple[list[Any], int]:
+    found = _sequence(tensors, "stack")
+    shape = found[0]._shape
+    for position, tensor in enumerate(found):
+        if tensor._shape != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(tensor._shape)} at entry {position}"
+            )
+    return found, normalize_dim(dim, len(shape) + 1, "stack")
+
+
+@composite(rule=_canonical_stack, method=False)
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors of one shape joined along a new dimension.
 
@@ -146,20 +158,6 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    found = _sequence(tensors, "stack")
-    shape = found[0]._shape
-    for position, tensor in enumerate(found):
-        if tensor._shape != shape:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-                f"{list(tensor._shape)} at entry {position}"
-            )
-    return _stack(found, normalize_dim(dim, len(shape) + 1, "stack"))
-
-
-@composite(method=False)
-def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
-    """Return :func:`stack` for canonical arguments."""
     return cat([tensor.unsqueeze(dim) for tensor in tensors], dim)
 
 

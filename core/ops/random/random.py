@@ -43,7 +43,7 @@ __all__ = ["normal", "philox_bits", "rand", "randint", "randn", "randperm"]
 _BITS = {float32: 24, float16: 11, bfloat16: 8}
 
 
-@primitive("shape, seed, offset", method=False)
+@primitive("shape, seed, offset", random=True, method=False)
 def philox_bits(shape: Shape, seed: int, offset: int, device: Device) -> Spec:
     """Return random 32-bit words as int64, from 0 to 2³² - 1, by counter.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import bool_, uint8
-from ...operators import composite, handle
+from ...operators import Delegated, composite, handle
 from ...shapes import normalize_dim
 from ...tensor_base import TensorBase
 from .. import results
@@ -29,20 +29,6 @@ def pick(input: Tensor, dim: int, positions: Tensor, keepdim: bool) -> tuple[Ten
     return values.squeeze(dim), positions.squeeze(dim)
 
 
-@composite(method=False, outputs="values, indices")
-def _max_along(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return the first of the largest elements along canonical `dim`, and its place."""
-    ordered = cast(input, uint8) if input.dtype is bool_ else input
-    return pick(input, dim, argmax(ordered, dim, True), keepdim)
-
-
-@composite(method=False, outputs="values, indices")
-def _min_along(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return the first of the smallest elements along canonical `dim`, and its place."""
-    ordered = cast(input, uint8) if input.dtype is bool_ else input
-    return pick(input, dim, argmin(ordered, dim, True), keepdim)
-
-
 def _split_arguments(
     name: str, dim: Any, keepdim: Any, other: Any
 ) -> tuple[Tensor | None, int | None, bool]:
@@ -58,7 +44,20 @@ def _split_arguments(
     return other, dim, keepdim
 
 
-@composite(outputs="values, indices")
+def _canonical_max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    check_tensor(input, "max")
+    other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
+    if other is not None:
+        return Delegated(_MAXIMUM.call(input, other))
+    if dim is None:
+        return Delegated(amax(input))
+    dim = normalize_dim(dim, len(input._shape), "max")
+    if 0 in input._shape:
+        check_not_empty(input, (dim,), "max")
+    return input, dim, bool(keepdim)
+
+
+@composite("input, dim, keepdim", rule=_canonical_max, outputs=results.max)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the largest element, the largest along a dimension with its place, or ``maximum``.
 
@@ -86,19 +85,24 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     >>> tp.max(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
     tensor([1, 0])
     """
-    check_tensor(input, "max")
-    other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
+    ordered = cast(input, uint8) if input.dtype is bool_ else input
+    return results.max(*pick(input, dim, argmax(ordered, dim, True), keepdim))
+
+
+def _canonical_min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    check_tensor(input, "min")
+    other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
     if other is not None:
-        return _MAXIMUM.call(input, other)
+        return Delegated(_MINIMUM.call(input, other))
     if dim is None:
-        return amax(input)
-    dim = normalize_dim(dim, len(input._shape), "max")
+        return Delegated(amin(input))
+    dim = normalize_dim(dim, len(input._shape), "min")
     if 0 in input._shape:
-        check_not_empty(input, (dim,), "max")
-    return results.max(*_max_along(input, dim, bool(keepdim)))
+        check_not_empty(input, (dim,), "min")
+    return input, dim, bool(keepdim)
 
 
-@composite(outputs="values, indices")
+@composite("input, dim, keepdim", rule=_canonical_min, outputs=results.min)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the smallest element, the smallest along a dimension with its place, or ``minimum``.
 
@@ -126,13 +130,5 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     >>> tp.min(tp.tensor([[1, 5], [3, 2]]), dim=1).indices
     tensor([0, 1])
     """
-    check_tensor(input, "min")
-    other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
-    if other is not None:
-        return _MINIMUM.call(input, other)
-    if dim is None:
-        return amin(input)
-    dim = normalize_dim(dim, len(input._shape), "min")
-    if 0 in input._shape:
-        check_not_empty(input, (dim,), "min")
-    return results.min(*_min_along(input, dim, bool(keepdim)))
+    ordered = cast(input, uint8) if input.dtype is bool_ else input
+    return results.min(*pick(input, dim, argmin(ordered, dim, True), keepdim))

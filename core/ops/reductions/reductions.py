@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
-from ...operators import Spec, composite, primitive
+from ...operators import Delegated, Spec, composite, primitive
 from ...shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
@@ -91,7 +91,21 @@ def sum(
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), dtype)
 
 
-@composite()
+def _canonical_nansum(
+    input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
+    check_tensor(input, "nansum")
+    if input.dtype.category == COMPLEX:
+        raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
+    if input.dtype.category != FLOATING:
+        return Delegated(sum(input, dim, keepdim, dtype=dtype))
+    if dtype is not None:
+        return Delegated(sum(input.masked_fill(input != input, 0), dim, keepdim, dtype=dtype))
+    check_flag(keepdim, "nansum")
+    return input, normalize_dims(dim, len(input._shape), "nansum"), keepdim
+
+
+@composite("input, dim, keepdim", rule=_canonical_nansum)
 def nansum(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -103,20 +117,6 @@ def nansum(
     >>> tp.nansum(tp.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
     """
-    check_tensor(input, "nansum")
-    if input.dtype.category == COMPLEX:
-        raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
-    if input.dtype.category != FLOATING or dtype is not None:
-        if input.dtype.category == FLOATING:
-            input = input.masked_fill(input != input, 0)
-        return sum(input, dim, keepdim, dtype=dtype)
-    check_flag(keepdim, "nansum")
-    return _nansum(input, normalize_dims(dim, len(input._shape), "nansum"), keepdim)
-
-
-@composite(method=False)
-def _nansum(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
-    """Return :func:`nansum` for canonical arguments."""
     return sum(input.masked_fill(input != input, 0), dim, keepdim)
 
 
@@ -162,18 +162,9 @@ def mean(
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), chosen)
 
 
-@composite()
-def nanmean(
-    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
-    """Return the mean over `dim`, or over all dimensions, of the elements that are not NaN.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.nanmean(tp.tensor([1.0, float("nan"), 2.0]))
-    tensor(1.5000)
-    """
+def _canonical_nanmean(
+    input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
     check_tensor(input, "nanmean")
     if input.dtype.category < FLOATING:
         raise RuntimeError(
@@ -187,15 +178,24 @@ def nanmean(
         )
     if input.dtype.category == FLOATING and dtype is None:
         check_flag(keepdim, "nanmean")
-        return _nanmean(input, normalize_dims(dim, len(input._shape), "nanmean"), keepdim)
+        return input, normalize_dims(dim, len(input._shape), "nanmean"), keepdim
     count = sum(input == input, dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count
+    return Delegated(nansum(input, dim, keepdim, dtype=dtype) / count)
 
 
-@composite(method=False)
-def _nanmean(input: Tensor, dim: Shape, keepdim: bool) -> Tensor:
-    """Return :func:`nanmean` for canonical arguments."""
-    return _nansum(input, dim, keepdim) / sum(input == input, dim, keepdim)
+@composite("input, dim, keepdim", rule=_canonical_nanmean)
+def nanmean(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Return the mean over `dim`, or over all dimensions, of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.nanmean(tp.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
+    return nansum(input, dim, keepdim) / sum(input == input, dim, keepdim)
 
 
 @primitive("input, dim, keepdim")
@@ -267,7 +267,12 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Spec:
     return _truth("all", input, dim, keepdim)
 
 
-@composite()
+def _canonical_count_nonzero(input: Any, dim: Dims = None) -> Any:
+    check_tensor(input, "count_nonzero")
+    return input, normalize_dims(dim, len(input._shape), "count_nonzero")
+
+
+@composite(rule=_canonical_count_nonzero)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """Return how many elements over the dimensions `dim`, or over all of them, are not zero.
 
@@ -277,13 +282,6 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     >>> tp.count_nonzero(tp.tensor([[0, 1], [2, 3]]), dim=0)
     tensor([1, 2])
     """
-    check_tensor(input, "count_nonzero")
-    return _count_nonzero(input, normalize_dims(dim, len(input._shape), "count_nonzero"))
-
-
-@composite(method=False)
-def _count_nonzero(input: Tensor, dim: Shape) -> Tensor:
-    """Return :func:`count_nonzero` for canonical arguments."""
     return sum(input != 0, dim)
 
 
@@ -344,7 +342,27 @@ def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
     return _extreme("amin", input, dim, keepdim)
 
 
-@composite(outputs="min, max")
+def _canonical_aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+    check_tensor(input, "aminmax")
+    ndim = len(input._shape)
+    if dim is None:
+        if 0 in input._shape:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                f"identity; got shape {list(input._shape)}"
+            )
+        dims = tuple(range(ndim))
+    elif isinstance(dim, tuple):  # canonical already
+        dims = normalize_dims(dim, ndim, "aminmax", empty_is_all=False)
+    else:
+        dims = normalize_dims(normalize_dim(dim, ndim, "aminmax"), ndim)
+    refuse_complex(input, "aminmax")
+    check_not_empty(input, dims, "aminmax")
+    check_flag(keepdim, "aminmax")
+    return input, dims, keepdim
+
+
+@composite(rule=_canonical_aminmax, outputs=results.aminmax)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> results.aminmax:
     """Return the smallest and the largest element over one dimension, or over all of them.
 
@@ -358,27 +376,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     >>> tp.aminmax(tp.tensor([1, -3, 5])).min
     tensor(-3)
     """
-    check_tensor(input, "aminmax")
-    ndim = len(input._shape)
-    if dim is None:
-        if 0 in input._shape:
-            raise RuntimeError(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-                f"identity; got shape {list(input._shape)}"
-            )
-        dims = tuple(range(ndim))
-    else:
-        dims = normalize_dims(normalize_dim(dim, ndim, "aminmax"), ndim)
-    refuse_complex(input, "aminmax")
-    check_not_empty(input, dims, "aminmax")
-    check_flag(keepdim, "aminmax")
-    return results.aminmax(*_aminmax(input, dims, keepdim))
-
-
-@composite(method=False, outputs="min, max")
-def _aminmax(input: Tensor, dim: Shape, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return :func:`aminmax` for canonical arguments."""
-    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+    dims: Any = dim
+    return results.aminmax(amin(input, dims, keepdim), amax(input, dims, keepdim))
 
 
 def _position(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Spec:

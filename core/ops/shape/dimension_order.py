@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-@primitive("input, dims", view=True)
+@primitive("input, dims", view=True, layout=True)
 def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Spec:
     """Return a view of `input` with its dimensions in another order.
 
@@ -61,7 +61,7 @@ def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Sp
     return Spec((input, found), tuple([input._shape[dim] for dim in found]), input.dtype)
 
 
-@composite(view=True, inplace=True, aliases=("swapaxes", "swapdims"))
+@composite(view=True, layout=True, inplace=True, aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view of `input` with two dimensions exchanged.
 
@@ -84,7 +84,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 swapaxes = swapdims = transpose
 
 
-@composite(view=True, inplace=True)
+@composite(view=True, layout=True, inplace=True)
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a vector or number stays as it is.
 

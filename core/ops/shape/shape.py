@@ -73,7 +73,7 @@ def viewable(input: Any, shape: Shape) -> bool:
 # --- one shape as another -----------------------------------------------------------------------
 
 
-@primitive("input, shape", view=True, method=False)
+@primitive("input, shape", view=True, layout=True, method=False)
 def view(input: Tensor, shape: Shape) -> Spec:
     """Return the memory of `input` in another shape of as many elements.
 
@@ -117,7 +117,7 @@ def view_in(input: Any, shape: Shape) -> Any:
     return show(_VIEW, input, (target,), target)
 
 
-@composite(view=True)
+@composite(view=True, layout=True, reads_layout=True)
 def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> Tensor:
     """Return `input` in another shape: a view where strides allow it, else a copy. -1 is inferred.
 
@@ -139,8 +139,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
     >>> tp.arange(6).reshape(2, -1).shape
     Size([2, 3])
     """
-    if not isinstance(input, TensorBase):
-        check_tensor(input, "reshape")
+    check_tensor(input, "reshape")
     target = infer_size(
         as_shape(sizes if shape is None else (shape,), "reshape"),
         math.prod(input._shape),
@@ -275,7 +274,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 # --- sizes of 1 ---------------------------------------------------------------------------------
 
 
-@composite(view=True, inplace=True)
+@composite(view=True, layout=True, inplace=True)
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Return a view of `input` without its dimensions of size 1, or without those among `dim`.
 
@@ -302,7 +301,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return shown_as(input, kept)
 
 
-@composite(view=True, inplace=True)
+@composite(view=True, layout=True, inplace=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view of `input` with a new dimension of size 1 at `dim`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import int32, int64, result_dtype
-from ...operators import composite, handle
+from ...operators import Delegated, composite, handle
 from ...queries import is_tensor
 from ..reductions.reductions import refuse_complex
 from ..rules import cast, check_tensor
@@ -20,32 +20,8 @@ _WHERE = handle("where")
 _ZEROS = handle("zeros")
 
 
-@composite(method=False)
-def _positions(sorted_sequence: Tensor, input: Tensor, right: bool) -> Tensor:
-    """Return where `input` goes in rows of `sorted_sequence`, both of one dtype; int64.
-
-    The sequence has one dimension, or the input's own but for the last.
-    """
-    size = sorted_sequence._shape[-1]
-    single = len(sorted_sequence._shape) == 1
-    flat = input.reshape(-1) if single else input
-    low = _ZEROS.call(flat._shape, dtype=int64, device=input.device)
-    if size == 0 or 0 in flat._shape:
-        return low.reshape(input._shape)
-    high = low + size
-    # Halve the open interval of each element until all are settled; a settled one stays as it is.
-    for _ in range(size.bit_length()):
-        middle = (low + high) // 2
-        here = sorted_sequence.gather(-1, middle.clamp(max=size - 1))
-        # Negated, so that NaN goes behind everything.
-        beyond = ~(here > flat) if right else ~(here >= flat)
-        beyond = beyond & (low < high)
-        low = _WHERE.call(beyond, middle + 1, low)
-        high = _WHERE.call(beyond, high, middle)
-    return low.reshape(input._shape)
-
-
-def _search(name: str, sequence: Tensor, values: Any, right: bool, out_int32: bool) -> Tensor:
+def _values(name: str, sequence: Tensor, values: Any) -> tuple[Tensor, Tensor]:
+    """Return the sequence and what to look for, a number maybe, of one dtype."""
     if not is_tensor(values):
         if not isinstance(values, (bool, int, float)):
             raise TypeError(f"{name}(): expected Tensor or Number, got {type(values).__name__}")
@@ -54,43 +30,18 @@ def _search(name: str, sequence: Tensor, values: Any, right: bool, out_int32: bo
     for tensor in (sequence, values):
         refuse_complex(tensor, name)
     dtype = result_dtype((sequence, values))
-    found = _positions(cast(sequence.detach(), dtype), cast(values.detach(), dtype), bool(right))
-    return cast(found, int32) if out_int32 else found
+    return cast(sequence, dtype), cast(values, dtype)
 
 
-@composite(method=False)
-def searchsorted(
-    sorted_sequence: Tensor,
+def _canonical_searchsorted(
+    sorted_sequence: Any,
     input: Any,
     *,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: Tensor | None = None,
-) -> Tensor:
-    """Return where each of `input` would have to be inserted to keep the rows sorted.
-
-    Parameters
-    ----------
-    sorted_sequence : Tensor
-        Sorted along the last dimension: one sequence, or one for each row of `input`.
-    input : Tensor or number
-        What to look for; NaN goes behind everything.
-    out_int32 : bool
-        Return int32 instead of int64.
-    right : bool
-        Insert behind equal elements rather than before them.
-    side : {"left", "right"}, optional
-        Another way to say it.
-    sorter : Tensor, optional
-        Indices that sort an unsorted `sorted_sequence`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.searchsorted(tp.tensor([1, 3, 5]), tp.tensor([3, 6]))
-    tensor([1, 3])
-    """
+    sorter: Any = None,
+) -> Any:
     check_tensor(sorted_sequence, "searchsorted", "sorted_sequence")
     if side is not None:
         if side not in ("left", "right"):
@@ -134,7 +85,62 @@ def searchsorted(
                 f"{sorter.dtype}"
             )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    return _search("searchsorted", sorted_sequence, input, right, out_int32)
+    sequence, values = _values("searchsorted", sorted_sequence, input)
+    if out_int32:
+        return Delegated(cast(searchsorted(sequence, values, right=right), int32))
+    return sequence, values, bool(right)
+
+
+@composite("sorted_sequence, input, right", rule=_canonical_searchsorted, method=False)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Return where each of `input` would have to be inserted to keep the rows sorted.
+
+    Parameters
+    ----------
+    sorted_sequence : Tensor
+        Sorted along the last dimension: one sequence, or one for each row of `input`.
+    input : Tensor or number
+        What to look for; NaN goes behind everything.
+    out_int32 : bool
+        Return int32 instead of int64.
+    right : bool
+        Insert behind equal elements rather than before them.
+    side : {"left", "right"}, optional
+        Another way to say it.
+    sorter : Tensor, optional
+        Indices that sort an unsorted `sorted_sequence`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.searchsorted(tp.tensor([1, 3, 5]), tp.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    size = sorted_sequence._shape[-1]
+    single = len(sorted_sequence._shape) == 1
+    flat = input.reshape(-1) if single else input
+    low = _ZEROS.call(flat._shape, dtype=int64, device=input.device)
+    if size == 0 or 0 in flat._shape:
+        return low.reshape(input._shape)
+    high = low + size
+    # Halve the open interval of each element until all are settled; a settled one stays as it is.
+    for _ in range(size.bit_length()):
+        middle = (low + high) // 2
+        here = sorted_sequence.gather(-1, middle.clamp(max=size - 1))
+        # Negated, so that NaN goes behind everything.
+        beyond = ~(here > flat) if right else ~(here >= flat)
+        beyond = beyond & (low < high)
+        low = _WHERE.call(beyond, middle + 1, low)
+        high = _WHERE.call(beyond, high, middle)
+    return low.reshape(input._shape)
 
 
 @composite(method=False)
@@ -166,4 +172,5 @@ def bucketize(
             "bucketize(): boundaries tensor must be 1 dimension, but got "
             f"dim({len(boundaries._shape)})"
         )
-    return _search("bucketize", boundaries, input, right, out_int32)
+    sequence, values = _values("bucketize", boundaries, input)
+    return searchsorted(sequence, values, out_int32=out_int32, right=bool(right))

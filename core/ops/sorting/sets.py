@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import BOOL, bool_, int64, promote_types, result_dtype
-from ...operators import composite, handle
+from ...operators import Delegated, composite, handle
 from ...shapes import normalize_dim
 from ...tensor_base import TensorBase
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
-from .searching import _positions
-from .sorting import _nonzero, _order
+from .searching import searchsorted
+from .sorting import argsort, nonzero
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -27,13 +27,13 @@ _ZEROS = handle("zeros")
 
 
 @composite(method=False)
-def _row_order(input: Tensor) -> Tensor:
+def lexsort(input: Tensor) -> Tensor:
     """Return the indices that sort the rows of a matrix, by the first element first."""
     rows, columns = input._shape
     order = _ARANGE.call(rows, device=input.device)
     for column in range(columns - 1, -1, -1):
         keys = input.select(1, column).gather(0, order)
-        order = order.gather(0, _order(keys, 0, False))
+        order = order.gather(0, argsort(keys, 0))
     return order
 
 
@@ -108,10 +108,10 @@ def unique(
     check_tensor(input, "unique")
     refuse_complex(input, "unique")
     rows, along = _as_rows(input, dim, "unique")
-    order = _order(rows, 0, False) if dim is None else _row_order(rows.detach())
+    order = argsort(rows, 0) if dim is None else lexsort(rows.detach())
     ordered = rows.index_select(0, order)
     starts = _starts(ordered.detach())
-    heads = _nonzero(starts).reshape(-1)
+    heads = nonzero(starts).reshape(-1)
     # Of equal elements the first one stands for all.
     values = input.reshape(-1) if dim is None else input
     found = [values.index_select(along, order.index_select(0, heads))]
@@ -157,7 +157,7 @@ def unique_consecutive(
     check_tensor(input, "unique_consecutive")
     rows, along = _as_rows(input, dim, "unique_consecutive")
     starts = _starts(rows.detach())
-    heads = _nonzero(starts).reshape(-1)
+    heads = nonzero(starts).reshape(-1)
     found = [(rows if dim is None else input).index_select(along, heads)]
     if return_inverse:
         run = starts.cumsum(0) - 1
@@ -167,7 +167,35 @@ def unique_consecutive(
     return tuple(found) if len(found) > 1 else found[0]
 
 
-@composite(method=False)
+def _canonical_isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Any:
+    tensors: list[Any] = [
+        value for value in (elements, test_elements) if isinstance(value, TensorBase)
+    ]
+    if not tensors:
+        raise TypeError("isin(): at least one of elements and test_elements must be Tensor")
+    device = tensors[0].device
+    for tensor in tensors:
+        if tensor.dtype.category == BOOL:
+            raise RuntimeError(
+                "isin(): bool tensors are not supported; convert them with .to(tp.uint8)"
+            )
+    if invert:
+        return Delegated(~isin(elements, test_elements))
+    if not isinstance(test_elements, TensorBase):
+        return Delegated(elements == test_elements)
+    if not isinstance(elements, TensorBase):
+        dtype = result_dtype((test_elements, elements))
+        elements = _FULL.call((), elements, dtype=dtype, device=device)
+    tests: Any = test_elements if len(test_elements._shape) == 1 else test_elements.reshape(-1)  # type: ignore[attr-defined]
+    if tests._shape[0] == 0:
+        return Delegated(_ZEROS.call(elements._shape, dtype=bool_, device=device))
+    dtype = promote_types(elements._kind.dtype, tests._kind.dtype)
+    return cast(elements, dtype), cast(tests, dtype)
+
+
+@composite("elements, test_elements", rule=_canonical_isin, method=False)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
@@ -188,38 +216,6 @@ def isin(
     >>> tp.isin(tp.tensor([1, 2, 3]), tp.tensor([2, 4]))
     tensor([False,  True, False])
     """
-    tensors: list[Any] = [
-        value for value in (elements, test_elements) if isinstance(value, TensorBase)
-    ]
-    if not tensors:
-        raise TypeError("isin(): at least one of elements and test_elements must be Tensor")
-    device = tensors[0].device
-    for tensor in tensors:
-        if tensor.dtype.category == BOOL:
-            raise RuntimeError(
-                "isin(): bool tensors are not supported; convert them with .to(tp.uint8)"
-            )
-    if not isinstance(test_elements, TensorBase):
-        found = elements == test_elements
-        return ~found if invert else found
-    if not isinstance(elements, TensorBase):
-        dtype = result_dtype((test_elements, elements))
-        elements = _FULL.call((), elements, dtype=dtype, device=device)
-    searched: Any = elements
-    tests: Any = test_elements
-    tests = tests.detach().reshape(-1)
-    dtype = promote_types(searched.dtype, tests.dtype)
-    searched, tests = cast(searched.detach(), dtype), cast(tests, dtype)
-    if tests._shape[0] == 0:
-        found = _ZEROS.call(searched._shape, dtype=bool_, device=device)
-    else:
-        found = _among(searched, tests)
-    return ~found if invert else found
-
-
-@composite(method=False)
-def _among(elements: Tensor, tests: Tensor) -> Tensor:
-    """Return for each element whether it is among 1-d `tests` of its dtype, of which there are some."""
-    tests = tests.gather(0, _order(tests, 0, False))
-    place = _positions(tests, elements, False).clamp(max=tests._shape[0] - 1)
-    return tests.index_select(0, place.reshape(-1)).reshape(elements._shape) == elements
+    ordered = test_elements.gather(0, argsort(test_elements, 0))
+    place = searchsorted(ordered, elements).clamp(max=ordered._shape[0] - 1)
+    return ordered.index_select(0, place.reshape(-1)).reshape(elements._shape) == elements

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import FLOATING, INTEGER, int64
-from ...operators import Spec, composite, handle, primitive
+from ...operators import Delegated, Spec, composite, handle, primitive
 from ...shapes import as_shape, normalize_dim
 from .. import results
 from ..reductions.extremes import pick
@@ -32,17 +32,11 @@ def _refuse_complex(input: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}(): complex numbers have no order, got {input.dtype}")
 
 
-@primitive("input, dim, descending", method=False)
-def _order(input: Tensor, dim: int, descending: bool) -> Spec:
-    """Return the indices that sort `input` along `dim`, stably; NaN is the largest."""
-    return Spec((input, dim, descending), input._shape, int64)
-
-
-@composite()
+@primitive("input, dim, descending")
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False
-) -> Tensor:
-    """Return the indices that sort the elements along `dim`.
+) -> Spec:
+    """Return the indices that sort the elements along `dim`; NaN counts as the largest.
 
     Parameters
     ----------
@@ -62,10 +56,26 @@ def argsort(
     tensor([1, 2, 0])
     """
     _refuse_complex(input, "argsort")
-    return _order(input, normalize_dim(dim, len(input._shape), "argsort"), bool(descending))
+    dim = normalize_dim(dim, len(input._shape), "argsort")
+    return Spec((input, dim, bool(descending)), input._shape, int64)
 
 
-@composite(outputs="values, indices")
+def _sorted(input: Tensor, dim: int, descending: bool) -> results.sort:
+    order = argsort(input, dim, descending)
+    return results.sort(input.gather(dim, order), order)
+
+
+def _canonical_sort(
+    input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = False
+) -> Any:
+    _refuse_complex(input, "sort")
+    dim = normalize_dim(dim, len(input._shape), "sort")
+    if not input._shape:
+        return Delegated(_sorted(input, dim, bool(descending)))
+    return input, dim, bool(descending)
+
+
+@composite("input, dim, descending", rule=_canonical_sort, outputs=results.sort)
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = False
 ) -> results.sort:
@@ -95,19 +105,7 @@ def sort(
     >>> values
     tensor([1, 2, 3])
     """
-    _refuse_complex(input, "sort")
-    dim = normalize_dim(dim, len(input._shape), "sort")
-    if not input._shape:
-        order = _order(input, dim, bool(descending))
-        return results.sort(input.gather(dim, order), order)
-    return results.sort(*_sort(input, dim, bool(descending)))
-
-
-@composite(method=False, outputs="values, indices")
-def _sort(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
-    """Return :func:`sort` for canonical arguments, of which `input` has at least one dimension."""
-    order = _order(input, dim, descending)
-    return input.gather(dim, order), order
+    return _sorted(input, dim, descending)
 
 
 @composite()
@@ -124,14 +122,24 @@ def msort(input: Tensor) -> Tensor:
     return sort(input, 0)[0]
 
 
-@primitive("input, k, dim, largest", method=False)
-def _top_places(input: Tensor, k: int, dim: int, largest: bool) -> Spec:
-    """Return where the `k` largest or smallest elements along `dim` are, best first."""
-    shape = tuple([k if d == dim else size for d, size in enumerate(input._shape)])
-    return Spec((input, k, dim, largest), shape, int64)
+def _canonical_topk(
+    input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Any:
+    _refuse_complex(input, "topk")
+    dim = normalize_dim(dim, len(input._shape), "topk")
+    size = input._shape[dim] if input._shape else 1
+    if not 0 <= k <= size:
+        raise RuntimeError(
+            f"topk(): selected index k out of range: k is {k}, dimension {dim} has size {size}"
+        )
+    if not input._shape:
+        if k == 0:
+            raise RuntimeError("topk(): k must be 1 for a 0-d tensor, got 0")
+        return Delegated(results.topk(*_sorted(input, dim, bool(largest))))
+    return input, int(k), dim, bool(largest)
 
 
-@composite(outputs="values, indices")
+@composite("input, k, dim, largest", rule=_canonical_topk, outputs=results.topk)
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> results.topk:
@@ -165,26 +173,8 @@ def topk(
     >>> tp.topk(tp.tensor([1, 4, 3, 2]), 2).values
     tensor([4, 3])
     """
-    _refuse_complex(input, "topk")
-    dim = normalize_dim(dim, len(input._shape), "topk")
-    size = input._shape[dim] if input._shape else 1
-    if not 0 <= k <= size:
-        raise RuntimeError(
-            f"topk(): selected index k out of range: k is {k}, dimension {dim} has size {size}"
-        )
-    if not input._shape and k == 0:
-        raise RuntimeError("topk(): k must be 1 for a 0-d tensor, got 0")
-    if not input._shape:
-        places = _top_places(input, int(k), dim, bool(largest))
-        return results.topk(input.gather(dim, places), places)
-    return results.topk(*_topk(input, int(k), dim, bool(largest)))
-
-
-@composite(method=False, outputs="values, indices")
-def _topk(input: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
-    """Return :func:`topk` for canonical arguments, of which `input` has at least one dimension."""
-    places = _top_places(input, k, dim, largest)
-    return input.gather(dim, places), places
+    indices = argsort(input, dim, largest).narrow(dim, 0, k)
+    return results.topk(input.gather(dim, indices), indices)
 
 
 def _prepare(name: str, input: Tensor, dim: int) -> int:
@@ -196,7 +186,20 @@ def _prepare(name: str, input: Tensor, dim: int) -> int:
     return dim
 
 
-@composite(outputs="values, indices")
+def _canonical_kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    dim = _prepare("kthvalue", input, dim)
+    size = input._shape[dim] if input._shape else 1
+    if not 1 <= k <= size:
+        raise RuntimeError(
+            f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size "
+            f"{size}"
+        )
+    if not input._shape:
+        return Delegated(results.kthvalue(*_sorted(input, dim, False)))
+    return input, int(k), dim, bool(keepdim)
+
+
+@composite(rule=_canonical_kthvalue, outputs=results.kthvalue)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> results.kthvalue:
     """Return the `k`-th smallest element along `dim`, counted from 1, and where it is.
 
@@ -210,27 +213,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> res
     >>> tp.kthvalue(tp.tensor([5, 3, 4]), 2).values
     tensor(4)
     """
-    dim = _prepare("kthvalue", input, dim)
-    size = input._shape[dim] if input._shape else 1
-    if not 1 <= k <= size:
-        raise RuntimeError(
-            f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size "
-            f"{size}"
-        )
-    if not input._shape:
-        return results.kthvalue(*pick(input, dim, _order(input, dim, False), keepdim))
-    return results.kthvalue(*_kth_along(input, int(k), dim, bool(keepdim)))
+    return results.kthvalue(*pick(input, dim, argsort(input, dim).narrow(dim, k - 1, 1), keepdim))
 
 
-@composite(method=False, outputs="values, indices")
-def _kth_along(input: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return :func:`kthvalue` for canonical arguments, of which `input` has at least one dimension."""
-    return pick(input, dim, _order(input, dim, False).narrow(dim, k - 1, 1), keepdim)
-
-
-def _median_places(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+def _median_indices(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     """Return where the lower median along `dim` is; the dimension stays."""
-    order = _order(input, dim, False)
+    order = argsort(input, dim)
     size = input._shape[dim]
     middle = (size - 1) // 2
     if input.dtype.category != FLOATING:
@@ -244,38 +232,41 @@ def _median_places(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     return order.gather(dim, place)
 
 
-def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
-    ignore_nan = name == "nanmedian"
+def _canonical_median(name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
     if dim is not None:
         dim = _prepare(name, input, dim)
         if not input._shape:
-            return pick(input, dim, _order(input, dim, False), keepdim)
-        return _median_along(input, dim, bool(keepdim), ignore_nan)
+            found = _sorted(input, dim, False)
+            return Delegated((results.median if name == "median" else results.nanmedian)(*found))
+        return input, dim, bool(keepdim)
     check_tensor(input, name)
     refuse_complex(input, name)
     if 0 in input._shape:
         if input.dtype.category != FLOATING:
             raise RuntimeError(f"{name}(): expected an element, got shape {list(input._shape)}")
-        return input.sum() / 0 if not input.numel() else input
-    return _median_of_all(input, ignore_nan)
-
-
-@composite(method=False, outputs="values, indices")
-def _median_along(
-    input: Tensor, dim: int, keepdim: bool, ignore_nan: bool
-) -> tuple[Tensor, Tensor]:
-    """Return the lower medians along canonical `dim` and their places; `input` has a dimension."""
-    return pick(input, dim, _median_places(input.detach(), dim, ignore_nan), keepdim)
+        return Delegated(input.sum() / 0)
+    return Delegated(median_all(input, name == "nanmedian"))
 
 
 @composite(method=False)
-def _median_of_all(input: Tensor, ignore_nan: bool) -> Tensor:
-    """Return the lower median of all elements; equal ones share its gradient."""
+def median_all(input: Tensor, ignore_nan: bool) -> Tensor:
+    """Return the lower median of all elements; equal ones share its gradient.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.median_all(tp.tensor([4, 1, 3, 2]), False)
+    tensor(2)
+    """
     flat = input.reshape(-1)
-    return flat.gather(0, _median_places(flat, 0, ignore_nan)).reshape(())
+    return flat.gather(0, _median_indices(flat, 0, ignore_nan)).reshape(())
 
 
-@composite(outputs="values, indices")
+def _canonical_median_of(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _canonical_median("median", input, dim, keepdim)
+
+
+@composite(rule=_canonical_median_of, outputs=results.median)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the median of all elements, or the medians along `dim` and where they are.
 
@@ -292,11 +283,16 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     >>> tp.median(tp.tensor([4, 1, 3, 2]))
     tensor(2)
     """
-    found = _median("median", input, dim, keepdim)
-    return results.median(*found) if isinstance(found, tuple) else found
+    assert dim is not None
+    indices = _median_indices(input.detach(), dim, False)
+    return results.median(*pick(input, dim, indices, keepdim))
 
 
-@composite(outputs="values, indices")
+def _canonical_nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _canonical_median("nanmedian", input, dim, keepdim)
+
+
+@composite(rule=_canonical_nanmedian, outputs=results.nanmedian)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the median of the elements that are not NaN; else like :func:`median`.
 
@@ -306,11 +302,19 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     >>> tp.nanmedian(tp.tensor([4.0, float("nan"), 3.0]))
     tensor(3.)
     """
-    found = _median("nanmedian", input, dim, keepdim)
-    return results.nanmedian(*found) if isinstance(found, tuple) else found
+    assert dim is not None
+    indices = _median_indices(input.detach(), dim, True)
+    return results.nanmedian(*pick(input, dim, indices, keepdim))
 
 
-@composite(outputs="values, indices")
+def _canonical_mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    dim = _prepare("mode", input, dim)
+    if not input._shape:
+        return Delegated(results.mode(*_sorted(input, dim, False)))
+    return input, dim, bool(keepdim)
+
+
+@composite(rule=_canonical_mode, outputs=results.mode)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     """Return the most frequent element along `dim`, the smallest of several, and where it is last.
 
@@ -326,18 +330,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     values=tensor(2),
     indices=tensor(2))
     """
-    dim = _prepare("mode", input, dim)
-    if not input._shape:
-        return results.mode(*pick(input, dim, _order(input, dim, False), keepdim))
-    return results.mode(*_mode_along(input, dim, bool(keepdim)))
-
-
-@composite(method=False, outputs="values, indices")
-def _mode_along(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Return :func:`mode` for canonical arguments, of which `input` has at least one dimension."""
     from ..cumulative import _running_maximum
 
-    order = _order(input, dim, False)
+    order = argsort(input, dim)
     size = input._shape[dim]
     ordered = input.detach().gather(dim, order)
     shape = [1] * len(input._shape)
@@ -350,16 +345,10 @@ def _mode_along(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]
     lengths = places - _running_maximum(run_starts, dim)
     # The first of the greatest is the end of the first of the longest runs.
     last = order.gather(dim, argmax(lengths, dim, True))
-    return pick(input, dim, last, keepdim)
+    return results.mode(*pick(input, dim, last, keepdim))
 
 
-@primitive("input", method=False)
-def _nonzero(input: Tensor) -> Spec:
-    """Return the indices of the elements that are not zero, one row for each."""
-    return Spec((input,), None, int64)
-
-
-@composite()
+@primitive("input")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of the elements that are not zero, in the order of the elements.
 
@@ -384,9 +373,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     check_tensor(input, "nonzero")
     if not as_tuple:
-        return _nonzero(input)
+        return Spec((input,), None, int64)
     # A 0-d tensor counts as having one dimension here, as in torch.
-    return _nonzero(input if input._shape else input.reshape(1)).unbind(1)
+    return Delegated(nonzero(input if input._shape else input.reshape(1)).unbind(1))
 
 
 @composite()
@@ -401,7 +390,7 @@ def argwhere(input: Tensor) -> Tensor:
             [2]])
     """
     check_tensor(input, "argwhere")
-    return _nonzero(input)
+    return nonzero(input)
 
 
 @composite()
@@ -421,7 +410,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     check_tensor(input, "nonzero_static")
     if size < 0:
         raise RuntimeError(f"nonzero_static(): size must be non-negative, got {size}")
-    rows = _nonzero(input)
+    rows = nonzero(input)
     found = rows.narrow(0, 0, min(size, rows._shape[0]))
     missing = size - found._shape[0]
     fill = _FULL.call((missing, len(input._shape)), fill_value, dtype=int64, device=input.device)

@@ -12,7 +12,7 @@ from ...tensor_base import TensorBase
 from .. import results
 from ..reductions.reductions import aminmax, sum
 from ..rules import cast, check_tensor
-from ..sorting.searching import _positions
+from ..sorting.searching import searchsorted
 
 if TYPE_CHECKING:
     from ...dtypes import DType
@@ -123,7 +123,7 @@ def _counts(
     cell: Any = 0
     inside: Any = True
     for value, edge, size in zip(values, edges, shape, strict=True):
-        place = _positions(edge, value, True) - 1
+        place = searchsorted(edge, value, right=True) - 1
         place = _WHERE.call(value == edge.select(0, size), size - 1, place)
         inside = (place >= 0) & (place < size) & inside
         cell = cell * size + place

@@ -59,25 +59,29 @@ def reciprocal(value: float) -> float:
     return 1 / value if value else math.inf
 
 
-@composite(method=False)
-def _var(input: Tensor, dim: Shape, correction: float, keepdim: bool) -> Tensor:
-    """Return the variance for canonical arguments."""
-    wide = cast(input, float32) if input.dtype in _HALVES else input
-    distance = wide - mean(wide, dim, True)
-    squares = (distance * distance.conj()).real if input.is_complex() else distance * distance
-    scale = degrees_of_freedom(input._shape, dim, correction)
-    total = sum(squares, dim, keepdim)
-    return cast(total / scale, input.dtype.to_real())
+def _canonical_var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> tuple[Tensor, Shape, float, bool]:
+    return _canonical("var", input, dim, unbiased, keepdim, correction)
 
 
-@composite(method=False)
-def _std(input: Tensor, dim: Shape, correction: float, keepdim: bool) -> Tensor:
-    """Return the standard deviation for canonical arguments."""
-    wide = cast(input, float32) if input.dtype in _HALVES else input
-    return cast(_var(wide, dim, correction, keepdim).sqrt(), input.dtype.to_real())
+def _canonical_std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> tuple[Tensor, Shape, float, bool]:
+    return _canonical("std", input, dim, unbiased, keepdim, correction)
 
 
-@composite()
+@composite("input, dim, correction, keepdim", rule=_canonical_var)
 def var(
     input: Tensor,
     dim: Dims = None,
@@ -108,10 +112,16 @@ def var(
     >>> tp.var(tp.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor(1.6667)
     """
-    return _var(*_canonical("var", input, dim, unbiased, keepdim, correction))
+    dims: Any = dim
+    wide = cast(input, float32) if input.dtype in _HALVES else input
+    distance = wide - mean(wide, dims, True)
+    squares = (distance * distance.conj()).real if input.is_complex() else distance * distance
+    scale = degrees_of_freedom(input._shape, dims, correction or 0)  # type: ignore[arg-type]
+    total = sum(squares, dims, keepdim)
+    return cast(total / scale, input.dtype.to_real())
 
 
-@composite()
+@composite("input, dim, correction, keepdim", rule=_canonical_std)
 def std(
     input: Tensor,
     dim: Dims = None,
@@ -130,7 +140,9 @@ def std(
     >>> tp.std(tp.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor(1.2910)
     """
-    return _std(*_canonical("std", input, dim, unbiased, keepdim, correction))
+    wide = cast(input, float32) if input.dtype in _HALVES else input
+    found = var(wide, dim, keepdim=keepdim, correction=correction).sqrt()
+    return cast(found, input.dtype.to_real())
 
 
 @composite(outputs="var, mean", method=False)
@@ -150,8 +162,8 @@ def var_mean(
     >>> tp.var_mean(tp.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    arguments = _canonical("var_mean", input, dim, unbiased, keepdim, correction)
-    return _var(*arguments), mean(input, arguments[1], keepdim)
+    input, dims, by, keepdim = _canonical("var_mean", input, dim, unbiased, keepdim, correction)
+    return var(input, dims, keepdim=keepdim, correction=by), mean(input, dims, keepdim)
 
 
 @composite(outputs="std, mean", method=False)
@@ -171,8 +183,8 @@ def std_mean(
     >>> tp.std_mean(tp.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    arguments = _canonical("std_mean", input, dim, unbiased, keepdim, correction)
-    return _std(*arguments), mean(input, arguments[1], keepdim)
+    input, dims, by, keepdim = _canonical("std_mean", input, dim, unbiased, keepdim, correction)
+    return std(input, dims, keepdim=keepdim, correction=by), mean(input, dims, keepdim)
 
 
 # --- covariance -------------------------------------------------------------------------------

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from . import convolution, unfold
 
-DERIVATIVES = convolution.DERIVATIVES
+DERIVATIVES = [*unfold.DERIVATIVES, *convolution.DERIVATIVES]
+VMAP_RULES = [*unfold.VMAP_RULES, *convolution.VMAP_RULES]

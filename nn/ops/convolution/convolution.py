@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
 from tensorplug.core.shapes import Shape
@@ -213,3 +214,5 @@ DERIVATIVES = [
         ),
     ),
 ]
+
+VMAP_RULES = [first_dim_is_batch("convolution")]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tensorplug.autograd import derivative
+from tensorplug.autograd.vmap_rules import first_dim_is_batch
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import zeros
 from tensorplug.core.ops.copying import copied
@@ -130,3 +132,23 @@ def unpad(input: Any, padding: Shape, size: Shape) -> Any:
         return input
     inside = [slice(a, a + s) for a, s in zip(padding, size, strict=True)]
     return basic_index(input, tuple([slice(0, n) for n in input._shape[:2]] + inside))
+
+
+def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
+    return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)
+
+
+DERIVATIVES = [
+    derivative(
+        "unfold_windows",
+        input=lambda g, input_shape, kernel, stride, dilation: _fold(
+            g, input_shape, kernel, stride, dilation
+        ),
+    ),
+    derivative(
+        "fold_windows",
+        windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
+    ),
+]
+
+VMAP_RULES = [first_dim_is_batch("fold_windows", "unfold_windows")]

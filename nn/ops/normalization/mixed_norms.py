@@ -59,7 +59,7 @@ def batch_normalize_mixed_gradient(
 
 @composite(method=False, mixed=True)
 def channel_norm_mixed(inputs: Sequence[Tensor], eps: float) -> Tensor:
-    """Return :func:`~tensorplug.nn.ops.normalization.scaling.channel_norm` of half-precision images by float32 numbers.
+    """Return :func:`~.scaling.channel_norm` of half-precision images by float32 numbers.
 
     The result is of the images' dtype.
     """

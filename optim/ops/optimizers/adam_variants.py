@@ -8,7 +8,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum, where
 
-from ...amounts import Amount, add, add_quotient, correction, root
+from ...scalars import Scalar, add, add_quotient, correction, root
 
 
 @composite(name="optim.adamax_step", method=False, writes="params, exp_avgs, exp_infs")
@@ -50,8 +50,8 @@ def adamax_update(
     gradient: Tensor,
     average: Tensor,
     largest: Tensor,
-    step: Amount,
-    lr: Amount,
+    step: Scalar,
+    lr: Scalar,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -112,7 +112,7 @@ def nadam_step(
         )  # fmt: skip
 
 
-def nadam_momentum(step: Amount, beta1: float, momentum_decay: float) -> Any:
+def nadam_momentum(step: Scalar, beta1: float, momentum_decay: float) -> Any:
     """Return the momentum of a step, which grows towards `beta1`."""
     return beta1 * (1.0 - 0.5 * 0.96 ** (step * momentum_decay))
 
@@ -122,9 +122,9 @@ def nadam_update(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    product: Amount,
-    step: Amount,
-    lr: Amount,
+    product: Scalar,
+    step: Scalar,
+    lr: Scalar,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -188,8 +188,8 @@ def radam_update(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    step: Amount,
-    lr: Amount,
+    step: Scalar,
+    lr: Scalar,
     beta1: float,
     beta2: float,
     weight_decay: float,
@@ -224,7 +224,7 @@ def _with_moments(
     gradient: Tensor,
     average: Tensor,
     square: Tensor,
-    lr: Amount,
+    lr: Scalar,
     beta1: float,
     beta2: float,
     weight_decay: float,

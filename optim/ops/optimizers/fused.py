@@ -45,7 +45,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum
 
-from ...amounts import Amount, add, add_quotient
+from ...scalars import Scalar, add, add_quotient
 from ...state import number
 from .adam_variants import adamax_step, nadam_step, radam_step
 from .own_rates import adadelta_step, adafactor_step, asgd_step, rprop_step
@@ -300,7 +300,7 @@ def rmsprop_update(
     square: Tensor,
     mean: Tensor | None,
     buffer: Tensor | None,
-    lr: Amount,
+    lr: Scalar,
     alpha: float,
     eps: float,
     weight_decay: float,

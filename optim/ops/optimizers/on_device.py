@@ -26,7 +26,7 @@ from tensorplug.core.dtypes import float32
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import maximum, where
 
-from ...amounts import correction, root
+from ...scalars import correction, root
 from .fused import sgd_update
 
 

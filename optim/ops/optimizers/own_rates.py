@@ -9,7 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import ones_like
 
-from ...amounts import Amount, add
+from ...scalars import Scalar, add
 
 
 @composite(name="optim.adadelta_step", method=False, writes="params, square_avgs, acc_deltas")
@@ -44,7 +44,7 @@ def adadelta_update(
     gradient: Tensor,
     square: Tensor,
     accumulated: Tensor,
-    lr: Amount,
+    lr: Scalar,
     rho: float,
     eps: float,
     weight_decay: float,
@@ -172,8 +172,8 @@ def asgd_update(
     parameter: Tensor,
     gradient: Tensor,
     average: Tensor,
-    eta: Amount,
-    mu: Amount,
+    eta: Scalar,
+    mu: Scalar,
     lambd: float,
     weight_decay: float,
     maximize: bool,

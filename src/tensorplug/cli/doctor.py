@@ -6,11 +6,19 @@ import argparse
 import os
 import platform
 import sys
+import warnings
 from importlib import metadata
 from typing import Any
 
 import tensorplug
-from tensorplug.core.plugins import API_VERSION, PluginRecord, discovery, manager
+from tensorplug.core.errors import PluginWarning
+from tensorplug.core.plugins import (
+    API_VERSION,
+    PluginRecord,
+    discovery,
+    manager,
+    quarantined_kernels,
+)
 from tensorplug.core.plugins.discovery import EXTENSION, Found, Quarantined
 
 from . import devices
@@ -36,7 +44,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def report() -> dict[str, Any]:
     """Return all that the command prints, as plain values; loads every plugin."""
-    discovery.load_all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)  # the report says it
+        discovery.load_all()
     broken = discovery.quarantined()
     return {
         "versions": _versions(),
@@ -51,6 +61,14 @@ def report() -> dict[str, Any]:
                 "traceback": entry.traceback,
             }
             for entry in broken
+        ],
+        "kernels": [
+            {"plugin": entry.plugin, "reason": f"not used: {entry.error}", "wrong": True}
+            for entry in quarantined_kernels()
+        ]
+        + [
+            {"plugin": entry.plugin, "reason": str(entry), "wrong": entry.misspelt}
+            for entry in manager.waiting_kernels()
         ],
         "slow": [
             {
@@ -72,7 +90,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(found)
-    return 1 if found["quarantined"] else 0
+    return 1 if found["quarantined"] or any(entry["wrong"] for entry in found["kernels"]) else 0
 
 
 def _versions() -> dict[str, str]:
@@ -167,8 +185,18 @@ def _print(found: dict[str, Any]) -> None:
         if entry["traceback"]:
             print("    " + entry["traceback"].rstrip().replace("\n", "\n    "))
         print()
+    if found["kernels"]:
+        heading("kernels that are not used")
+        table(
+            ("plugin", "why"),
+            [(entry["plugin"], entry["reason"]) for entry in found["kernels"]],
+        )
     for entry in found["slow"]:
         heading(f"slow to load: {entry['plugin']}")
         print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     count = len(found["quarantined"])
-    print(f"{count} plugins in quarantine" if count else "nothing is wrong with the plugins")
+    wrong = sum(entry["wrong"] for entry in found["kernels"])
+    if count or wrong:
+        print(f"{count} plugins in quarantine, {wrong} kernels that nothing uses")
+    else:
+        print("nothing is wrong with the plugins")

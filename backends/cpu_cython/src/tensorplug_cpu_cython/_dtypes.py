@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from tensorplug.plugin import ALL_DTYPES, DType, dtype_named
-from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 #: In the order of `tp_type` in c/types.h.
 NUMBERED = tuple(
@@ -39,14 +36,3 @@ NATIVES: dict[DType, np.dtype[Any]] = {
 
 #: Above cpu_numpy's kernels, and below what somebody wants above these.
 PRIORITY = 100
-
-
-@functools.cache
-def _shared() -> dict[str, Callable[..., Any]]:
-    table = all_kernels(ArrayNamespace(np, "cpu", NATIVES))
-    return {kernel.op: kernel.function for kernel in table if kernel.dtypes is None}
-
-
-def shared_kernel(op: str) -> Callable[..., Any]:
-    """Return NumPy's kernel for an op, for what a compiled one declines, such as empty arrays."""
-    return lambda *arguments: _shared()[op](*arguments)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tensorplug.plugin import Kernel, KernelTable, RuntimeExtension, hookimpl
+from tensorplug.plugin import DeferredKernels, Kernel, KernelTable, RuntimeExtension, hookimpl
 
 from . import machine
 from ._dtypes import PRIORITY
@@ -45,6 +45,45 @@ FAMILIES = (
 )
 
 
+def _table(families: Iterable[Any]) -> KernelTable:
+    table = KernelTable("cpu", PRIORITY)
+    for family in families:
+        family.build(table)
+    return table
+
+
+def _of_networks() -> KernelTable:
+    from .families import (
+        activations,
+        convolutions,
+        dropout,
+        embedding,
+        losses,
+        normalization,
+        pooling,
+        recurrent,
+    )
+
+    return _table(
+        (
+            activations,
+            convolutions,
+            dropout,
+            embedding,
+            losses,
+            normalization,
+            pooling,
+            recurrent,
+        )
+    )
+
+
+def _of_optimizers() -> KernelTable:
+    from .families import optimizers
+
+    return _table((optimizers,))
+
+
 class CompiledRuntime(RuntimeExtension):
     """The threads of the compiled kernels, and the memory of their results."""
 
@@ -76,12 +115,13 @@ class CythonPlugin:
     name = "cpu_cython"
 
     @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
+    def tensorplug_kernels(self) -> Iterable[Kernel | DeferredKernels]:
         """Return the kernels."""
-        table = KernelTable("cpu", PRIORITY)
-        for family in FAMILIES:
-            family.build(table)
-        return table
+        return [
+            *_table(FAMILIES),
+            DeferredKernels("nn", _of_networks),
+            DeferredKernels("optim", _of_optimizers),
+        ]
 
     @hookimpl
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:

@@ -7,7 +7,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]
 
 has_bf16: bool
-fallbacks: dict[str, Callable[[Any], Callable[..., Array]]]
+fallbacks: dict[str, Callable[..., Any]]
 
 def implementations() -> list[str | None]: ...
 def convolution(

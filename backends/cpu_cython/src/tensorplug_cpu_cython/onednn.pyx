@@ -240,7 +240,7 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
     y = new_images(x.dtype, np.PyArray_DIM(x, 0), np.PyArray_DIM(w, 0), where, layout)
     if convolve(TP_CONVOLUTION, x, w, y, bias, stride, padding, dilation, groups):
         return y
-    return fallbacks["convolution"](x.dtype)(input, weight, bias, stride, padding, dilation, groups)
+    return fallbacks["convolution"](input, weight, bias, stride, padding, dilation, groups)
 
 
 def convolution_input(gradient, weight, tuple size, tuple stride, tuple padding, tuple dilation, groups):
@@ -250,7 +250,7 @@ def convolution_input(gradient, weight, tuple size, tuple stride, tuple padding,
     x = new_images(g.dtype, np.PyArray_DIM(g, 0), np.PyArray_DIM(w, 1) * <Py_ssize_t> groups, size, layout)
     if convolve(TP_CONVOLUTION_INPUT, x, w, g, None, stride, padding, dilation, groups):
         return x
-    return fallbacks["convolution_input"](g.dtype)(gradient, weight, size, stride, padding, dilation, groups)
+    return fallbacks["convolution_input"](gradient, weight, size, stride, padding, dilation, groups)
 
 
 def convolution_weight(input, gradient, tuple kernel, tuple stride, tuple padding, tuple dilation, groups):
@@ -260,4 +260,4 @@ def convolution_weight(input, gradient, tuple kernel, tuple stride, tuple paddin
     w = new_images(x.dtype, np.PyArray_DIM(g, 1), np.PyArray_DIM(x, 1) // <Py_ssize_t> groups, kernel, ROWS)
     if convolve(TP_CONVOLUTION_WEIGHT, x, w, g, None, stride, padding, dilation, groups):
         return w
-    return fallbacks["convolution_weight"](x.dtype)(input, gradient, kernel, stride, padding, dilation, groups)
+    return fallbacks["convolution_weight"](input, gradient, kernel, stride, padding, dilation, groups)

@@ -89,12 +89,6 @@ def order(input, int dim, bint descending, fallback):
     return fallback(input, dim, descending) if found is None else found[1]
 
 
-def top_places(input, Py_ssize_t k, int dim, bint largest, fallback):
-    """Return where the best along `dim` are, best first."""
-    found = run(input, dim, k, True, largest, False)
-    return fallback(input, k, dim, largest) if found is None else found[1]
-
-
 def sort(input, int dim, bint descending):
     """Return the sorted values and where they stood; the input has at least one dimension."""
     return run(input, dim, 0, False, descending, True)

@@ -6,12 +6,31 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
+from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import indexing, linalg, ordering, repairs, special
-from .muting import attributed
+from .kernels import arithmetic, cumulative, indexing, linalg, shape, sorting, special
+from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
+
+
+def _of_networks() -> Iterable[Kernel]:
+    from .kernels import convolution, embedding, linear, losses, normalization, pooling
+
+    table = KernelTable("cpu")
+    namespace = ArrayNamespace(np, "cpu", NATIVES)
+    for family in (convolution, linear, pooling, normalization, losses):
+        family.build(namespace, table)
+    embedding.build(table)
+    return table
+
+
+def _of_optimizers() -> Iterable[Kernel]:
+    from .kernels import optimizers
+
+    table = KernelTable("cpu")
+    optimizers.build(table)
+    return table
 
 
 class NumpyPlugin:
@@ -25,16 +44,18 @@ class NumpyPlugin:
         return [NumpyRuntime()]
 
     @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
+    def tensorplug_kernels(self) -> Iterable[Kernel | DeferredKernels]:
         """Return the kernels."""
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
-        indexing.build(table)
-        repairs.build(table)
-        linalg.build(table)
-        ordering.build(table)
+        for family in (arithmetic, cumulative, indexing, linalg, shape, sorting):
+            family.build(table)
         special.build(namespace, table)
-        return attributed(table.settled())
+        return [
+            *attributed(table.settled()),
+            DeferredKernels("nn", _of_networks),
+            DeferredKernels("optim", _of_optimizers),
+        ]
 
 
 plugin = NumpyPlugin()

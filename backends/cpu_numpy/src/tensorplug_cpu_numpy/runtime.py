@@ -19,7 +19,7 @@ from tensorplug.plugin import (
     wrap_integer,
 )
 
-from .muting import muted
+from .numpy_warnings import silenced
 
 NATIVES: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
@@ -121,7 +121,7 @@ class NumpyRuntime(DeviceRuntime):
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Mute NumPy's floating-point warnings."""
-        return muted()
+        return silenced()
 
     def set_num_threads(self, number: int) -> None:
         """Limit the threads of the BLAS that NumPy and SciPy call."""

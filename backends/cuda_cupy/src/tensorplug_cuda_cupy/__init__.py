@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._plugin import amp, networks, optimizers, plugin
+from ._plugin import plugin
 
-__all__ = ["amp", "networks", "optimizers", "plugin"]
+__all__ = ["plugin"]

@@ -1,17 +1,41 @@
-"""The plugin objects that the entry points name."""
+"""The plugin object that the entry point names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
 
-from tensorplug.plugin import DeviceRuntime, Kernel, KernelTable, hookimpl
+from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
 
-from .runtime import CudaRuntime
+from .runtime.runtime import CudaRuntime
+
+
+def _of_networks() -> KernelTable:
+    from .tables import network_kernels
+
+    return network_kernels()
+
+
+def _of_optimizers() -> KernelTable:
+    from .kernels.optimizers import adafactor, counted, fused
+
+    table = KernelTable("cuda")
+    fused.build(table)
+    counted.build(table)
+    adafactor.build(table)
+    return table
+
+
+def _of_amp() -> KernelTable:
+    from .kernels import amp
+
+    table = KernelTable("cuda")
+    amp.build(table)
+    return table
 
 
 class CudaPlugin:
-    """Registers the runtime, and the kernels of core's ops where a device can be used."""
+    """Registers the runtime and the kernels; those of core's ops where a device can be used."""
 
     name = "cuda_cupy"
 
@@ -26,61 +50,18 @@ class CudaPlugin:
         return [self.runtime]
 
     @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
-        """Return the kernels."""
+    def tensorplug_kernels(self) -> Iterable[Kernel | DeferredKernels]:
+        """Return the kernels; those of extensions' ops import CuPy when they run."""
+        deferred = [
+            DeferredKernels("nn", _of_networks),
+            DeferredKernels("optim", _of_optimizers),
+            DeferredKernels("amp", _of_amp),
+        ]
         if self.runtime.unavailable_reason() is not None:
-            return []
+            return deferred
         from .tables import core_kernels
 
-        return core_kernels(self.runtime)
-
-
-class CudaNetworksPlugin:
-    """Registers the kernels of nn's ops; it is loaded when nn is, as the ops have to be there first."""
-
-    name = "cuda_cupy_networks"
-
-    @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
-        """Return the kernels; they import CuPy when they run."""
-        from .tables import network_kernels
-
-        return network_kernels()
-
-
-class CudaOptimizersPlugin:
-    """Registers the kernels of optimizers' ops; loaded when optim is, as the ops have to be there first."""
-
-    name = "cuda_cupy_optimizers"
-
-    @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
-        """Return the kernels; they import CuPy when they run."""
-        from .kernels import adafactor, more_optimizers, optimizers
-
-        table = KernelTable("cuda")
-        optimizers.build(table)
-        more_optimizers.build(table)
-        adafactor.build(table)
-        return table
-
-
-class CudaAmpPlugin:
-    """Registers the kernels of the gradient scaler's ops; loaded when amp is, for the same reason."""
-
-    name = "cuda_cupy_amp"
-
-    @hookimpl
-    def tensorplug_kernels(self) -> Iterable[Kernel]:
-        """Return the kernels; they import CuPy when they run."""
-        from .kernels import amp
-
-        table = KernelTable("cuda")
-        amp.build(table)
-        return table
+        return [*core_kernels(self.runtime), *deferred]
 
 
 plugin = CudaPlugin()
-networks = CudaNetworksPlugin()
-optimizers = CudaOptimizersPlugin()
-amp = CudaAmpPlugin()

@@ -10,26 +10,26 @@ from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 from ._cupy import cp
 from .dtypes import NATIVES
 from .kernels import (
-    activations,
+    activation,
     attention,
-    batchnorm,
     convolution,
+    cumulative,
+    dropout,
     embedding,
-    gemm,
+    indexing,
+    linear,
     losses,
-    networks,
+    matmul,
     pointwise,
     pooling,
-    positions,
     random,
-    recurrent,
-    rownorm,
-    scans,
-    softmaxes,
+    rnn,
+    softmax,
+    sorting,
     special,
-    unit_vectors,
-    views,
+    strided,
 )
+from .kernels.normalization import batch_norm, layer_norm, normalize, standardize
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
 LEFT_OUT = frozenset({"_nextafter"})
@@ -62,14 +62,15 @@ def core_kernels(runtime: DeviceRuntime) -> list[Kernel]:
     namespace = ArrayNamespace(_arrays(), "cuda", NATIVES, checks_bounds=False)
     table = KernelTable("cuda")
     table.kernels += [kernel for kernel in all_kernels(namespace) if kernel.op not in LEFT_OUT]
-    gemm.build(table)
+    matmul.build(table)
     pointwise.build(namespace, table)
-    positions.build(table, host["scatter_reduce"])
+    indexing.build(table, host["scatter_reduce"])
     random.build(table)
-    scans.build(namespace, table)
-    softmaxes.build(table)
+    cumulative.build(namespace, table)
+    softmax.build(table)
+    sorting.build(table)
     special.build(namespace, table, host["bessel"])
-    views.build(table)
+    strided.build(table)
     table.kernels += list(host_kernels(runtime, ON_THE_HOST))
     return table.settled()
 
@@ -78,20 +79,21 @@ def network_kernels() -> KernelTable:
     """Return the kernels of nn's ops; they import CuPy when they run."""
     table = KernelTable("cuda")
     for family in (
-        activations,
+        activation,
         attention,
-        batchnorm,
+        batch_norm,
         convolution,
+        dropout,
         embedding,
+        layer_norm,
+        linear,
         losses,
-        networks,
+        normalize,
         pooling,
-        recurrent,
-        rownorm,
-        unit_vectors,
+        rnn,
+        standardize,
     ):
         family.build(table)
-    random.build_dropout(table)
     return table
 
 

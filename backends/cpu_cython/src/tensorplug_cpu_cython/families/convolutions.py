@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from tensorplug.plugin import DType, KernelTable, dtype_named, kernel_below
+from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import depthwise, pointwise
-from .._dtypes import NATIVES
+from ..below import below
 from ..library import onednn
 
 _CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
@@ -28,7 +27,7 @@ def build(table: KernelTable) -> None:
         table.add("linear", linear, dtypes=dtypes)
         table.add("linear_activation", _activated(linear), dtypes=dtypes)
     for name in _CONVOLUTIONS:
-        onednn.fallbacks[name] = _below(name)
+        onednn.fallbacks[name] = below(name)
         table.add(name, getattr(convolutions, name), dtypes=single)
         if onednn.has_bf16:
             table.add(name, getattr(onednn, name), dtypes=half)
@@ -59,23 +58,12 @@ def _activated(linear: Any) -> Any:
     return linear_activation
 
 
-def _below(name: str) -> Any:
-    """Return what finds, by NumPy's dtype, the kernel for the calls that oneDNN does not serve."""
-    dtypes: dict[Any, DType] = {native: dtype for dtype, native in NATIVES.items()}
-
-    @cache
-    def find(native: Any) -> Any:
-        return kernel_below(name, "cpu", dtypes[native], "cpu_cython_networks")
-
-    return find
-
-
 def _by_channel(name: str) -> Any:
     """Return a kernel that convolves each channel by itself, and leaves all else to the one below."""
-    compiled, below = getattr(depthwise, name), _below(name)
+    compiled, lower = getattr(depthwise, name), below(name)
 
     def convolve(*arguments: Any) -> Any:
         found = compiled(*arguments)
-        return below(arguments[0].dtype)(*arguments) if found is None else found
+        return lower(*arguments) if found is None else found
 
     return convolve

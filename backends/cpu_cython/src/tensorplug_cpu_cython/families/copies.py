@@ -7,22 +7,23 @@ from typing import Any
 from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number
 
 from .. import copies
-from .._dtypes import NATIVES, shared_kernel
+from .._dtypes import NATIVES
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("cat", copies.cat, dtypes=ALL_DTYPES)
-    table.add("_stack", copies.stack, dtypes=ALL_DTYPES)
-    table.add("_roll", copies.roll, dtypes=ALL_DTYPES)
-    arange = shared_kernel("arange_new")
+    table.add("stack", copies.stack, dtypes=ALL_DTYPES)
+    table.add("roll", copies.roll, dtypes=ALL_DTYPES)
+    arange = below("arange_new")
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _tril(input: Any, diagonal: int) -> Any:
+    def tril(input: Any, diagonal: int) -> Any:
         return copies.triangle(input, diagonal, False)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _triu(input: Any, diagonal: int) -> Any:
+    def triu(input: Any, diagonal: int) -> Any:
         return copies.triangle(input, diagonal, True)
 
     @table.kernel(dtypes=ALL_DTYPES)

@@ -9,13 +9,13 @@ import numpy as np
 from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape
 
 from .. import indices as kernels
-from .._dtypes import shared_kernel
+from ..below import below
 from .places import SUMMED
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    shared = {op: shared_kernel(op) for op in ("index", "index_put")}
+    shared = {op: below(op) for op in ("index", "index_put")}
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index(input: Any, indices: list[Any]) -> Any:

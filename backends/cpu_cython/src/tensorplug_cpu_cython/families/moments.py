@@ -17,12 +17,12 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
 
     @table.kernel(dtypes=FLOATS)
-    def _var(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+    def var(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
         found = moments.reduce(input, moments.VARIANCE, tuple(dim), correction, keepdim)
         return _variance(input, dim, correction, keepdim) if found is None else found
 
     @table.kernel(dtypes=FLOATS)
-    def _std(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
+    def std(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
         found = moments.reduce(input, moments.DEVIATION, tuple(dim), correction, keepdim)
         if found is None:
             found = np.sqrt(_variance(input, dim, correction, keepdim))

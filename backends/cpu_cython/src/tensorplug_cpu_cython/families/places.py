@@ -9,7 +9,8 @@ import numpy as np
 from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape, dtype_named
 
 from .. import places
-from .._dtypes import NUMBERED, shared_kernel
+from .._dtypes import NUMBERED
+from ..below import below
 
 _WAYS = {
     "sum": places.ADD,
@@ -22,9 +23,7 @@ SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    shared = {
-        op: shared_kernel(op) for op in ("gather", "scatter", "_scatter_add", "scatter_reduce")
-    }
+    shared = {op: below(op) for op in ("gather", "scatter", "_scatter_add", "scatter_reduce")}
 
     @table.kernel(dtypes=ALL_DTYPES)
     def gather(input: Any, dim: int, index: Any) -> Any:

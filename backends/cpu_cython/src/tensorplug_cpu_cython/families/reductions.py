@@ -5,7 +5,8 @@ from __future__ import annotations
 from tensorplug.plugin import KernelTable
 
 from .. import reductions
-from .._dtypes import FLOATS, NUMBERED, shared_kernel
+from .._dtypes import FLOATS, NUMBERED
+from ..below import below
 
 _KINDS = {
     "sum": (reductions.SUM, False),
@@ -22,27 +23,25 @@ def build(table: KernelTable) -> None:
         dtypes = [NUMBERED[number] for number in reductions.types_of(kind)]
         if is_mean:
             dtypes = [dtype for dtype in dtypes if dtype.is_floating_point]
-        kernel = reductions.Reduction(kind, shared_kernel(op), is_mean)
+        kernel = reductions.Reduction(kind, below(op), is_mean)
         table.add(op, kernel.call, dtypes=dtypes)
     dtypes = [NUMBERED[number] for number in reductions.places_types()]
     for kind, op in enumerate(("argmax", "argmin")):
-        table.add(op, reductions.Place(kind, shared_kernel(op)).call, dtypes=dtypes)
-        along = "_max_along" if op == "argmax" else "_min_along"
-        table.add(along, reductions.Extreme(kind, shared_kernel(op)).call, dtypes=dtypes)
-    least = reductions.Reduction(reductions.MIN, shared_kernel("amin"))
-    most = reductions.Reduction(reductions.MAX, shared_kernel("amax"))
+        table.add(op, reductions.Place(kind, below(op)).call, dtypes=dtypes)
+        along = "max" if op == "argmax" else "min"
+        table.add(along, reductions.Extreme(kind, below(op)).call, dtypes=dtypes)
+    least = reductions.Reduction(reductions.MIN, below("amin"))
+    most = reductions.Reduction(reductions.MAX, below("amax"))
     dtypes = [NUMBERED[number] for number in reductions.types_of(reductions.MIN)]
-    table.add("_aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
+    table.add("aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
     for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
-        kernel = reductions.Reduction(kind, shared_kernel(op), of_truth=True)
+        kernel = reductions.Reduction(kind, below(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)
     table.add(
-        "_count_nonzero",
+        "count_nonzero",
         reductions.Reduction(reductions.FILLED, of_truth=True).count,
         dtypes=NUMBERED,
     )
-    table.add(
-        "_nansum", reductions.Reduction(reductions.NANSUM, shared_kernel("sum")).call, dtypes=FLOATS
-    )
+    table.add("nansum", reductions.Reduction(reductions.NANSUM, below("sum")).call, dtypes=FLOATS)
     wide = [dtype for dtype in FLOATS if dtype.itemsize > 2]
-    table.add("_nanmean", reductions.NanMean(shared_kernel("sum")).call, dtypes=wide)
+    table.add("nanmean", reductions.NanMean(below("sum")).call, dtypes=wide)

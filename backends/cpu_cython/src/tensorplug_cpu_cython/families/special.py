@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-import numpy as np
+from tensorplug.plugin import KernelTable
 
-from tensorplug.plugin import DType, KernelTable, kernel_below
-
-from .._dtypes import FLOATS, NATIVES
+from .._dtypes import FLOATS
+from ..below import below
 from ..fused import Fused
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     loops = {name: Fused(name).call for name in ("i0", "i0e", "i1", "i1e")}
-    dtypes: dict[np.dtype[Any], DType] = {NATIVES[dtype]: dtype for dtype in FLOATS}
     trigamma = Fused("trigamma").call
 
-    @cache
-    def below(native: np.dtype[Any]) -> Any:
-        return kernel_below("bessel", "cpu", dtypes[native], "cpu_cython")
+    bessel_below = below("bessel")
 
     @table.kernel(dtypes=FLOATS)
     def bessel(input: Any, function: str) -> Any:
         loop = loops.get(function)
-        return below(input.dtype)(input, function) if loop is None else loop((input,))
+        return bessel_below(input, function) if loop is None else loop((input,))
 
     @table.kernel("_trigamma", dtypes=FLOATS)
     def trigamma_of(input: Any) -> Any:

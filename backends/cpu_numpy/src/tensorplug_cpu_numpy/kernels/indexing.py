@@ -1,4 +1,4 @@
-"""Views and accumulation by ways of NumPy's and SciPy's own that are faster than the shared ones."""
+"""Accumulation by ways of NumPy's and SciPy's own that are faster than the shared ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable, Shape
+from tensorplug.plugin import KernelTable
 
 _PRIORITY = 10
-_new = np.ndarray.__new__
 # Fewer elements than this are added one by one sooner than a sparse matrix is built.
 _FEW = 4096
 
@@ -19,28 +18,7 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("expand", expand, priority=_PRIORITY)
     table.add("index_put", index_put, out=True, priority=_PRIORITY)
-
-
-def expand(input: Array, shape: Shape) -> Array:
-    """Return a view with dimensions of size 1 repeated, which may be written to.
-
-    The core refuses to write where elements share memory; one row of the view is another matter.
-    ``numpy.broadcast_to`` takes several times as long.
-    """
-    if not input.size:
-        return np.empty(shape, input.dtype)  # without elements there is nothing to share
-    if not input.flags.c_contiguous:
-        view = np.broadcast_to(input, shape)
-        view.flags.writeable = input.flags.writeable
-        return view
-    own = input.shape
-    lead = len(shape) - len(own)
-    strides = [0] * lead
-    for size, stride, target in zip(own, input.strides, shape[lead:], strict=True):
-        strides.append(stride if size == target else 0)
-    return _new(np.ndarray, shape, input.dtype, input, 0, tuple(strides))
 
 
 def index_put(

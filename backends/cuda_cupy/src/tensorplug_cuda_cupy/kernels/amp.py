@@ -11,7 +11,7 @@ from tensorplug.plugin import FLOATS, KernelTable, dtype_named
 from .. import sources
 from .._cupy import cp
 from ..dtypes import name_of
-from .optimizers import batches
+from .optimizers.fused import batches
 
 
 def build(table: KernelTable) -> None:

@@ -10,8 +10,8 @@ from tensorplug.plugin import KernelTable
 
 from .._cupy import cp
 from ..dtypes import HALVES
-from . import cudnn_attention
-from .gemm import matmul
+from ..libraries import cudnn_attention
+from .matmul import matmul
 
 _MOST = -3.0e4  # added to a score it makes the weight zero, and is a number in both half precisions
 

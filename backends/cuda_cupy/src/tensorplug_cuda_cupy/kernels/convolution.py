@@ -10,9 +10,9 @@ from tensorplug.plugin import FLOATS, KernelTable, Shape
 
 from .._cupy import cp
 from ..dtypes import HALVES, NATIVES
-from .cudnn_graphs import Options, convolve
-from .gemm import matmul
+from ..libraries.cudnn import Options, convolve
 from .layouts import dense, empty_like
+from .matmul import matmul
 
 _HALF_TYPES = tuple([NATIVES[dtype] for dtype in HALVES])
 

@@ -31,7 +31,7 @@ def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
         width *= weight.itemsize // bits.itemsize
         absent = _bits_of_nan(weight.dtype)
         sources.launch(
-            "rows", "rows_of", bits.name, sources.blocks_for(math.prod(indices.shape) * width),
+            "embedding_rows", "rows_of", bits.name, sources.blocks_for(math.prod(indices.shape) * width),
             (table, chosen.astype(np.int64, copy=False), output, np.int64(indices.size), np.int64(width),
              np.int64(rows), np.uint64(absent)),
         )  # fmt: skip

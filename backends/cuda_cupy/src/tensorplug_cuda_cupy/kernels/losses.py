@@ -72,12 +72,12 @@ def _reduced(
         function, blocks, extents = kernel
         arguments = (_dense(input), _dense(target), _dense(weight), losses, weights, *extents)
         ignored = np.int64(ignore_index)
-        sources.launch("cross_entropy", function, name, blocks, (*arguments, ignored))
+        sources.launch("losses", function, name, blocks, (*arguments, ignored))
     if reduction == "none":
         return losses.astype(input.dtype, copy=False)
     result = cp.empty((), input.dtype)
     options = (np.int64(count), np.int32(reduction == "mean"))
-    sources.launch("cross_entropy", "sum_losses", name, 1, (losses, weights, result, *options))
+    sources.launch("losses", "sum_losses", name, 1, (losses, weights, result, *options))
     return result
 
 
@@ -94,7 +94,7 @@ def nll_loss_backward(
         options = _shares(g, input, target, weight, ignore_index, reduction)
         arguments = (*options, output, *_extents(input), np.int64(ignore_index))
         blocks = sources.blocks_for(target.size)
-        sources.launch("cross_entropy", "nll_gradient", name_of(input), blocks, arguments)
+        sources.launch("losses", "nll_gradient", name_of(input), blocks, arguments)
     return output
 
 
@@ -115,7 +115,7 @@ def cross_entropy_backward(
             *extents,
             np.int64(ignore_index),
         )
-        sources.launch("cross_entropy", kernel, name_of(input), blocks, arguments)
+        sources.launch("losses", kernel, name_of(input), blocks, arguments)
     return output
 
 
@@ -128,6 +128,6 @@ def _shares(
         whole = cp.empty((), _computed(input))
         sizes = (np.int64(target.size), np.int64(input.shape[1]), np.int64(ignore_index))
         arguments = (chosen, factors, whole, *sizes)
-        sources.launch("cross_entropy", "sum_weights", name_of(input), 1, arguments)
+        sources.launch("losses", "sum_weights", name_of(input), 1, arguments)
     gradient = cp.ascontiguousarray(cp.broadcast_to(g, target.shape) if each else g)
     return [gradient, np.int32(each), chosen, factors, whole]

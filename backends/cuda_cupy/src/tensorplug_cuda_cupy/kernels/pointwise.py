@@ -58,9 +58,9 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     table.add("sign", sign, dtypes=FLOATS, priority=1)
     table.add("choose", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
     table.add("fill_new", fill_new, dtypes=_BFLOAT16, priority=1)
-    table.add("_tril", tril, priority=1)
-    table.add("_triu", triu, priority=1)
-    for op in ("frexp_parts", "any", "all", "_nonzero"):
+    table.add("tril", tril, priority=1)
+    table.add("triu", triu, priority=1)
+    for op in ("frexp_parts", "any", "all", "nonzero"):
         shared = next(k.function for k in table.kernels if k.op == op and k.dtypes is None)
         table.add(op, namespace.through_float32(shared), dtypes=_BFLOAT16, priority=1)
 

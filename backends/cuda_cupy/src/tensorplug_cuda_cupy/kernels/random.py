@@ -1,4 +1,4 @@
-"""Random bits, and dropout by them: the same numbers as on the CPU."""
+"""Random bits: the same numbers as on the CPU."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import FLOATS, KernelTable, Shape
+from tensorplug.plugin import KernelTable, Shape
 
-from .. import replays, sources
+from .. import sources
 from .._cupy import cp
-from ..dtypes import name_of
+from ..runtime import generator_state
 
 _WORD = (1 << 64) - 1
 
@@ -21,19 +21,13 @@ def build(table: KernelTable) -> None:
     table.add("philox_bits", philox_bits, priority=1)
 
 
-def build_dropout(table: KernelTable) -> None:
-    """Add the kernels of nn's ops to `table`."""
-    for function in (native_dropout, native_dropout_backward):
-        table.add(function.__name__, function, dtypes=FLOATS)
-
-
-def _stream(words: int, seed: int, offset: int) -> tuple[Any, ...]:
+def stream_arguments(words: int, seed: int, offset: int) -> tuple[Any, ...]:
     """Return the arguments that say where in a generator's stream a kernel begins."""
     return (
         np.uint64(seed & _WORD),
         np.uint64(offset & _WORD),
         np.uint64(offset >> 64 & _WORD),
-        replays.shift_of(words),
+        generator_state.shift_of(words),
     )
 
 
@@ -43,49 +37,6 @@ def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
     count = math.prod(shape)
     if count:
         blocks = sources.blocks_for(-(-count // 4))
-        arguments = (output, np.int64(count), *_stream(count, seed, offset))
-        sources.launch("philox", "philox_bits", "", blocks, arguments)
-    return output
-
-
-def _scale(p: float, dtype: Any) -> np.float64:
-    """Return what the rest is multiplied by, as exactly as the dtype has it."""
-    scale = 1 / (1 - p) if p < 1 else 0.0
-    return np.float64(np.array(scale, dtype) if dtype.itemsize == 2 else scale)
-
-
-def native_dropout(input: Any, p: float, seed: int, offset: int) -> tuple[Any, Any]:
-    """Return the input with elements zeroed, and which were kept."""
-    array = cp.ascontiguousarray(input).reshape(input.shape)
-    output, kept = cp.empty(array.shape, array.dtype), cp.empty(array.shape, bool)
-    if array.size:
-        # A word's upper 24 bits make a float32 that is compared with p as float32.
-        least = np.uint32(math.ceil(float(np.float32(p)) * 16777216.0))
-        stream = _stream(array.size, seed, offset)
-        arguments = (
-            array,
-            output,
-            kept,
-            np.int64(array.size),
-            *stream,
-            least,
-            _scale(p, array.dtype),
-        )
-        blocks = sources.blocks_for(-(-array.size // 4))
-        sources.launch("dropout", "dropout", name_of(array), blocks, arguments)
-    return output, kept
-
-
-def native_dropout_backward(g: Any, kept: Any, p: float) -> Any:
-    """Return `g` scaled where the element was kept, and zero elsewhere."""
-    shape = cp.broadcast_shapes(g.shape, kept.shape) if g.shape != kept.shape else g.shape
-    gradient, mask = [
-        cp.ascontiguousarray(array if array.shape == shape else cp.broadcast_to(array, shape))
-        for array in (g, kept)
-    ]
-    output = cp.empty(shape, g.dtype)
-    if output.size:
-        arguments = (gradient, mask, output, np.int64(output.size), _scale(p, g.dtype))
-        blocks = sources.blocks_for(output.size)
-        sources.launch("dropout", "native_dropout_backward", name_of(gradient), blocks, arguments)
+        arguments = (output, np.int64(count), *stream_arguments(count, seed, offset))
+        sources.launch("random", "philox_bits", "", blocks, arguments)
     return output

@@ -20,7 +20,7 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
     "amp": ("batches",),
     "dropout": ("philox",),
     "optimizers": ("batches",),
-    "philox": ("philox",),
+    "random": ("philox",),
 }
 THREADS = 256  # of each block; the sources know it, too
 _MOST_BLOCKS = 1 << 16

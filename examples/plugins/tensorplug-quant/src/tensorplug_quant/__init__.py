@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.plugin import Kernel, Op, hookimpl
 
-from .derivatives import DERIVATIVES
+from .derivatives import DERIVATIVES, TANGENTS, VMAP_RULES
 from .kernels import table
 from .modules import Int8Linear, quantize, quantize_weight
 from .ops import _matmul_int8, linear_int8
@@ -32,8 +32,18 @@ class QuantPlugin:
 
     @hookimpl
     def tensorplug_derivatives(self) -> Iterable[Any]:
-        """Return the derivatives, forward rules and rules for vmap."""
+        """Return the derivatives."""
         return DERIVATIVES
+
+    @hookimpl
+    def tensorplug_tangents(self) -> Iterable[Any]:
+        """Return the forward rules."""
+        return TANGENTS
+
+    @hookimpl
+    def tensorplug_vmap_rules(self) -> Iterable[Any]:
+        """Return the rules for vmap."""
+        return VMAP_RULES
 
     @hookimpl
     def tensorplug_records(self) -> Iterable[Any]:

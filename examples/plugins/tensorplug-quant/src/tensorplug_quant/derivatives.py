@@ -33,6 +33,8 @@ DERIVATIVES = [
         input=lambda g, weight: _matmul_int8(g, weight.t()),
         weight=None,
     ),
-    linear("quant._matmul_int8", "input"),
-    vmap_rule("quant._matmul_int8", _batched),
 ]
+
+TANGENTS = [linear("quant._matmul_int8", "input")]
+
+VMAP_RULES = [vmap_rule("quant._matmul_int8", _batched)]

@@ -115,10 +115,16 @@ class NewOpPlugin:
                 "new_op.row_sums",
                 input=lambda g, input_shape: g.unsqueeze(-1).expand(input_shape),
             ),
-            linear("new_op.row_sums", "input"),
-            vmap_rule("new_op.row_sums", row_sums_of_batch),
             derivative("square", priority=10, input=square_gradient),
         ]
+
+    @hookimpl
+    def tensorplug_tangents(self) -> Iterable[Any]:
+        return [linear("new_op.row_sums", "input")]
+
+    @hookimpl
+    def tensorplug_vmap_rules(self) -> Iterable[Any]:
+        return [vmap_rule("new_op.row_sums", row_sums_of_batch)]
 
 
 plugin = NewOpPlugin()

@@ -487,7 +487,7 @@ def index_put(
     return result
 
 
-@table.kernel("_nonzero", dtypes=DTYPES)
+@table.kernel("nonzero", dtypes=DTYPES)
 def nonzero(input: VaultArray) -> VaultArray:
     everywhere = itertools.product(*[range(size) for size in input.shape])
     found = [where for where, value in zip(everywhere, input.values(), strict=True) if value]

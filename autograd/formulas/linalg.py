@@ -1,0 +1,299 @@
+"""Derivatives of factorizations and of solutions of equations.
+
+For Cholesky, QR and LU: Murray, "Differentiation of the Cholesky decomposition" (2016); Walter and
+Lehmann, "Algorithmic differentiation of linear algebra functions" (2010); de Hoog, Anderssen and
+Lukas,
+"Differentiation of matrix functionals using triangular factorization" (2011), all carried over to
+complex matrices.
+
+Derivatives of eigenvalues, singular values and functions of matrices.
+
+Boeddeker et al., "On the computation of complex-valued gradients with application to statistically
+optimum beamforming" (2017) for eigenvectors; Townsend, "Differentiating the singular value
+decomposition" (2016) and Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import finfo
+from tensorplug.core.ops.linalg.functions import _matrix_exp, permutation_sign
+from tensorplug.core.ops.linalg.lu import (
+    linalg_lu_factor_ex,
+    permutation_matrix,
+    unit_lower,
+    upper_of,
+)
+from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
+from tensorplug.core.ops.linalg.solvers import _solve, matrix_inverse
+from tensorplug.core.ops.linalg.spectra import linalg_pinv
+from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
+
+from ..derivatives import derivative, not_differentiable
+from ..vmap_rules import shared_rule
+
+
+def halve_diagonal(X: Any) -> Any:
+    """Return the lower triangle with its diagonal halved."""
+    return (X.tril() + X.tril(-1)) * 0.5
+
+
+def _cholesky(g_L: Any, L: Any) -> Any:
+    phi = halve_diagonal(adjoint(L) @ g_L)
+    phi = (phi + adjoint(phi)) * 0.5
+    right = solve_triangular_side(L, phi, False, left=False)
+    return solve_triangular_side(adjoint(L), right, True)
+
+
+def _qr(g_Q: Any, g_R: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
+    m, n = A._shape[-2:]
+    if mode == "r":
+        raise RuntimeError(
+            "linalg.qr: the derivative of the QR decomposition is not implemented when mode='r', "
+            "which "
+            "computes no Q; use mode='reduced'"
+        )
+    if mode == "complete" and m > n:
+        raise RuntimeError(
+            "linalg.qr: the QR decomposition is not differentiable when mode='complete' and "
+            f"nrows > ncols, got {m} rows and {n} columns; use mode='reduced'"
+        )
+    if m >= n:
+        return _square_qr(g_Q, g_R, Q, R)
+    # A = [X Y] with X square, R = [U V]: Q U = X, and V = Q^H Y.
+    Y = A.narrow(-1, m, n - m)
+    g_U, g_V = g_R.narrow(-1, 0, m), g_R.narrow(-1, m, n - m)
+    g_X = _square_qr(g_Q + Y @ adjoint(g_V), g_U, Q, R.narrow(-1, 0, m))
+    return concatenate([g_X, Q @ g_V], -1)
+
+
+def _square_qr(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
+    M = (g_R @ adjoint(R) - adjoint(Q) @ g_Q).triu()
+    symmetric = adjoint(halve_diagonal(adjoint(M)))
+    symmetric = symmetric + adjoint(symmetric)
+    return solve_triangular_side(adjoint(R), g_Q + Q @ symmetric, False, left=False)
+
+
+def _lu(g_LU: Any, LU: Any, pivots: Any) -> Any:
+    m, n = LU._shape[-2:]
+    k = min(m, n)
+    P = permutation_matrix(LU, pivots)
+    L, U = unit_lower(LU), upper_of(LU)
+    g_L, g_U = g_LU.narrow(-1, 0, k).tril(-1), g_LU.narrow(-2, 0, k).triu()
+    if m < n:
+        # A = P L [U V], and V = L^-1 P^T of the last columns.
+        V, g_V = U.narrow(-1, k, n - k), g_U.narrow(-1, k, n - k)
+        rest = solve_triangular_side(adjoint(L), g_V, True, unitriangular=True)
+        g_L = g_L - (rest @ adjoint(V)).tril(-1)
+        first = _square_lu(g_L, g_U.narrow(-1, 0, k), L, U.narrow(-1, 0, k))
+        return P @ concatenate([first, rest], -1)
+    if m > n:
+        # A = P [L; M] U, and M is the last rows of P^T A times U^-1.
+        M, g_M = L.narrow(-2, k, m - k), g_L.narrow(-2, k, m - k)
+        rest = solve_triangular_side(adjoint(U), g_M, False, left=False)
+        g_U = g_U - (adjoint(M) @ rest).triu()
+        first = _square_lu(g_L.narrow(-2, 0, k), g_U, L.narrow(-2, 0, k), U)
+        return P @ concatenate([first, rest], -2)
+    return P @ _square_lu(g_L, g_U, L, U)
+
+
+def _square_lu(g_L: Any, g_U: Any, L: Any, U: Any) -> Any:
+    inner = (adjoint(L) @ g_L).tril(-1) + (g_U @ adjoint(U)).triu()
+    right = solve_triangular_side(adjoint(U), inner, False, left=False)
+    return solve_triangular_side(adjoint(L), right, True, unitriangular=True)
+
+
+def _triangular_input(g: Any, A: Any, result: Any, upper: bool, unitriangular: bool) -> Any:
+    g_B = solve_triangular_side(adjoint(A), g, not upper, unitriangular=unitriangular)
+    g_A = -(g_B @ adjoint(result))
+    offset = 1 if unitriangular else 0
+    return g_A.triu(offset) if upper else g_A.tril(-offset)
+
+
+def _least_squares_input(g_solution: Any, A: Any, B: Any) -> Any:
+    P = linalg_pinv(A)
+    return pseudoinverse_gradient(g_solution @ adjoint(B), A, P)
+
+
+def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
+    """Return the gradient of A from that of its pseudoinverse, where A's rank is constant.
+
+    Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+    whose variables separate" (1973).
+    """
+    P, Ph, gh = result, adjoint(result), adjoint(g)
+    from_columns = gh @ (P @ Ph)
+    from_rows = (Ph @ P) @ gh
+    return (
+        (from_columns - A @ (P @ from_columns)) + (from_rows - (from_rows @ P) @ A) - Ph @ (g @ Ph)
+    )
+
+
+def _quotient(numerator: Any, differences: Any) -> Any:
+    """Return the quotients, 0 where the numerator is: equal eigenvalues do not matter there."""
+    nothing = numerator == 0
+    return numerator / where(nothing, 1.0, differences)
+
+
+def _off_diagonal(X: Any) -> Any:
+    return X - X.diagonal(0, -2, -1).diag_embed()
+
+
+def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    V = eigenvectors
+    mixed = _off_diagonal(adjoint(V) @ g_eigenvectors)
+    inner = _quotient(mixed, row(eigenvalues) - column(eigenvalues))
+    return V @ ((inner + g_eigenvalues.to(V.dtype).diag_embed()) @ adjoint(V))
+
+
+def _eig(
+    g_eigenvalues: Any, g_eigenvectors: Any, A_dtype: Any, eigenvalues: Any, eigenvectors: Any
+) -> Any:
+    V = eigenvectors
+    Vh = adjoint(V)
+    mixed = Vh @ g_eigenvectors
+    # The eigenvectors keep norm 1.
+    mixed = mixed - (Vh @ V) * row(mixed.diagonal(0, -2, -1).real)
+    differences = conjugate(row(eigenvalues) - column(eigenvalues))
+    inner = _quotient(_off_diagonal(mixed), differences) + g_eigenvalues.diag_embed()
+    result = _solve(Vh, inner @ Vh)[0]
+    return result if A_dtype.is_complex else result.real
+
+
+def _svd(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
+    m, n, k = U._shape[-2], Vh._shape[-1], S._shape[-1]
+    # Of full matrices, only the first k vectors are determined.
+    U, g_U = U.narrow(-1, 0, k), g_U.narrow(-1, 0, k)
+    Vh, g_Vh = Vh.narrow(-2, 0, k), g_Vh.narrow(-2, 0, k)
+    of_u = _skew(adjoint(U) @ g_U)
+    of_v = _skew(Vh @ adjoint(g_Vh))
+    squares = S * S
+    differences = row(squares) - column(squares)
+    inner = _quotient(_off_diagonal(of_u), differences) * row(S)
+    inner = inner + column(S) * _quotient(_off_diagonal(of_v), differences)
+    inner = inner + g_S.to(U.dtype).diag_embed()
+    if U.dtype.is_complex:
+        # A common phase of both vectors leaves A as it is, that of one does not.
+        phases = _quotient(of_u.diagonal(0, -2, -1), 2 * S)
+        inner = inner + phases.diag_embed()
+    result = U @ inner
+    if m > k:
+        scaled = _quotient(g_U, row(S))
+        result = result + scaled - U @ (adjoint(U) @ scaled)
+    result = result @ Vh
+    if n > k:
+        scaled = _quotient(g_Vh, column(S))
+        result = result + U @ (scaled - (scaled @ adjoint(Vh)) @ Vh)
+    return result
+
+
+def _skew(X: Any) -> Any:
+    return X - adjoint(X)
+
+
+def _determinant(g: Any, A: Any) -> Any:
+    """Return g times the conjugate cofactors, through a nonsingular matrix that is next to `A`."""
+    LU, pivots, _ = linalg_lu_factor_ex(A)
+    diagonal = LU.diagonal(0, -2, -1)
+    nudge = where(diagonal == 0, finfo(A.dtype).eps, 0.0).to(A.dtype)
+    LU = LU + nudge.diag_embed()
+    value = (diagonal + nudge).prod(-1) * permutation_sign(pivots, LU)
+    scale = g * conjugate(value)
+    n = A._shape[-1]
+    right = scale.reshape((*scale._shape, 1)).expand((*scale._shape, n)).diag_embed()
+    return _lu_solve("linalg.det", LU, pivots, right, True, True)
+
+
+def _log_determinant(g_sign: Any, g_logabsdet: Any, A: Any, sign: Any) -> Any:
+    scale = g_logabsdet
+    if A.dtype.is_complex:
+        scale = scale - 1j * (conjugate(g_sign) * sign).imag
+    inverse = matrix_inverse(A)[0]
+    return adjoint(inverse) * scale.reshape((*scale._shape, 1, 1))
+
+
+def _exponential(g: Any, A: Any) -> Any:
+    """Return the adjoint of the exponential's derivative, a block of a larger exponential.
+
+    Najfeld and Havel, "Derivatives of the matrix exponential and their computation" (1995).
+    """
+    n = A._shape[-1]
+    Ah = adjoint(A)
+    above = concatenate([Ah, g], -1)
+    below = concatenate([Ah * 0, Ah], -1)
+    return _matrix_exp(concatenate([above, below], -2)).narrow(-2, 0, n).narrow(-1, n, n)
+
+
+DERIVATIVES = [
+    derivative("cholesky_factor", A=_cholesky),
+    derivative("qr_factor", A=_qr),
+    derivative("lu_factor", A=_lu),
+    derivative(
+        "solve",
+        A=lambda g_result, A, result: -(_solve(adjoint(A), g_result)[0] @ adjoint(result)),
+        B=lambda g_result, A: _solve(adjoint(A), g_result)[0],
+    ),
+    derivative(
+        "matrix_inverse",
+        A=lambda g_inverse, inverse: -(adjoint(inverse) @ (g_inverse @ adjoint(inverse))),
+    ),
+    derivative(
+        "solve_triangular",
+        A=_triangular_input,
+        B=lambda g, A, upper, unitriangular: solve_triangular_side(
+            adjoint(A), g, not upper, unitriangular=unitriangular
+        ),
+    ),
+    derivative(
+        "least_squares",
+        A=_least_squares_input,
+        B=lambda g_solution, A: adjoint(linalg_pinv(A)) @ g_solution,
+    ),
+    *not_differentiable("householder_qr", "ldl_factor", "ldl_solve", "pivots_to_permutation"),
+    derivative("eigh", A=_eigh),
+    derivative("eig", A=_eig),
+    derivative("singular_decomposition", A=_svd),
+    derivative(
+        "pseudoinverse",
+        A=pseudoinverse_gradient,
+        bound=None,
+    ),
+    derivative("determinant", A=_determinant),
+    derivative("log_determinant", A=_log_determinant),
+    derivative("matrix_exponential", A=_exponential),
+]
+
+
+VMAP_RULES = [
+    shared_rule("qr_factor", "qr_factor"),
+    shared_rule(
+        "as_is",
+        "cholesky_factor",
+        "householder_qr",
+        "matrix_exponential",
+        "lu_factor",
+        "ldl_factor",
+        "eigh",
+        "eig",
+        "singular_decomposition",
+    ),
+    shared_rule("leading", "solve", "solve_triangular"),
+    # These look whether all went well, which needs a number.
+    shared_rule(
+        "whole_as_is",
+        "cholesky",
+        "inverse",
+        "linalg_cholesky",
+        "linalg_cholesky_ex",
+        "linalg_inv",
+        "linalg_inv_ex",
+        "linalg_ldl_factor",
+        "linalg_ldl_factor_ex",
+        "linalg_lu_factor",
+        "linalg_lu_factor_ex",
+        "lu",
+    ),
+    shared_rule("linalg_solve", "linalg_solve", "linalg_solve_ex"),
+    shared_rule("whole_loop", "linalg_lstsq", "linalg_tensorsolve"),
+]

@@ -1,0 +1,48 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin.array_kernels import ArrayNamespace
+
+Array = np.ndarray[Any, Any]
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    halves = (dtype_named("float16"), dtype_named("bfloat16"))
+    table.add("nll_loss", nll_loss)
+    table.add("nll_loss", namespace.through_float32(nll_loss), dtypes=halves)
+
+
+def nll_loss(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str
+) -> Array:
+    """Return the negative log-likelihood of target classes."""
+    ignored = target == ignore_index
+    some = bool(ignored.any())
+    chosen = np.where(ignored, 0, target) if some else target
+    classes = input.shape[1]
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= classes):
+        wrong = chosen[(chosen < 0) | (chosen >= classes)].reshape(-1)[0]
+        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes")
+    if input.ndim == 2:
+        picked = input[np.arange(len(chosen)), chosen]
+    else:
+        picked = np.take_along_axis(input, chosen[:, None], 1)[:, 0]
+    if weight is None:
+        losses, weights = -picked, np.ones(picked.shape, input.dtype)
+    else:
+        weights = weight[chosen]
+        losses = -picked * weights
+    if some:
+        losses[ignored] = 0
+        weights[ignored] = 0
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    return np.asarray(total if reduction == "sum" else total / weights.sum())

@@ -1,0 +1,1 @@
+"""NVIDIA's libraries of kernels: cuBLAS, cuBLASLt and cuDNN."""

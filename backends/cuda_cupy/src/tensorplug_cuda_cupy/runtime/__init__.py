@@ -1,0 +1,1 @@
+"""The device's runtime: memory, streams, captures and graphs."""

@@ -1,0 +1,27 @@
+"""Kernels of functions of representation and of whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import FLOATS
+
+from ..tables import KernelTable
+from .namespace import ArrayNamespace
+
+_UNIVERSAL = {
+    "copysign": "copysign",
+    "gcd": "gcd",
+}
+
+
+def build(namespace: ArrayNamespace, table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    xp = namespace.xp
+    for op, name in _UNIVERSAL.items():
+        table.add(op, getattr(xp, name), out=True)
+    table.add("_nextafter", xp.nextafter, dtypes=FLOATS)
+
+    @table.kernel()
+    def frexp_parts(input: Any) -> Any:
+        return xp.frexp(input)

@@ -1,0 +1,57 @@
+"""Records of linear layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorplug.core.dtypes import DType
+
+from ..records import Sample
+from ._networks import gelu, layer_record
+from .reductions import INEXACT
+
+
+# --- linear maps, tables, normalisation -----------------------------------------------------------
+def _linear_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3), make(4, 3), make(4))
+    yield Sample(make(5, 3), make(4, 3))
+    yield Sample(make(2, 5, 3), make(4, 3), make(4))
+    yield Sample(make(2, 3), make(3))
+    yield Sample(make(0, 3), make(4, 3), make(4))
+
+
+def _linear(a: Any, w: Any, b: Any = None) -> Any:
+    result = np.einsum("...i,i->..." if w.ndim == 1 else "...i,oi->...o", a, w)
+    return result if b is None else result + b
+
+
+def _linear_activation_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for name in _ACTIVATIONS:
+        yield Sample(make(5, 3), make(4, 3), make(4), name)
+    yield Sample(make(3), make(4, 3), None, "relu")
+    yield Sample(make(2, 5, 3), make(4, 3), make(4), "gelu")
+    yield Sample(make(2, 3), make(3), make(), "tanh")
+    yield Sample(make(0, 3), make(4, 3), make(4), "sigmoid")
+
+
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda a: np.maximum(a, 0),
+    "tanh": np.tanh,
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "gelu": lambda a: gelu(a, "none"),
+    "gelu_tanh": lambda a: gelu(a, "tanh"),
+    "silu": lambda a: a / (1 + np.exp(-a)),
+}
+
+
+def _linear_activation(a: Any, w: Any, b: Any, activation: str) -> Any:
+    return _ACTIVATIONS[activation](_linear(a, w, b))
+
+
+RECORDS = [
+    layer_record("linear", _linear_samples, _linear, dtypes=INEXACT),
+    layer_record("linear_activation", _linear_activation_samples, _linear_activation),
+]

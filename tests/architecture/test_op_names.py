@@ -1,0 +1,121 @@
+"""No op is known by its name, outside of its family and of what registers something for it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tensorplug.core import operators, plugins
+
+ROOT = Path(__file__).parents[2]
+
+#: Where ops are declared, and where plugins register kernels, formulas and samples for them.
+FAMILIES = (
+    "core/ops",
+    "autograd/formulas",
+    "plugin/array_kernels",
+    "plugin/standard",
+    "testing/samples",
+)
+
+REFERENCES = "references to ops, by handle()"
+WORDS = "words of another meaning"
+
+#: By file: the names that may stand in strings (None for any), and why.
+ALLOWED: dict[str, tuple[set[str] | None, str]] = {
+    "autograd/arithmetic.py": ({"add", "fill_new", "sum", "view"}, REFERENCES),
+    "autograd/backward_ranges.py": ({"range"}, WORDS),
+    "autograd/batching/calls.py": ({"copy"}, REFERENCES),
+    "autograd/batching/rules.py": ({"arange", "clone", "stack"}, REFERENCES),
+    "autograd/batching/tensors.py": ({"basic_index"}, REFERENCES),
+    "autograd/batching/whole_rules.py": ({"clone", "stack"}, REFERENCES),
+    "autograd/engine.py": ({"add", "clone"}, REFERENCES),
+    "autograd/forward.py": ({"as_strided", "copy", "view"}, REFERENCES),
+    "autograd/graph.py": ({"all", "any"}, WORDS),
+    "autograd/layer.py": ({"clone"}, REFERENCES),
+    "autograd/modes.py": ({"mode"}, WORDS),
+    "autograd/profiler.py": ({"range"}, WORDS),
+    "autograd/profiler_events.py": ({"cat", "range"}, WORDS),
+    "autograd/tangents.py": ({"linear", "t"}, WORDS),
+    "autograd/views.py": ({"as_strided", "clone"}, REFERENCES),
+    "core/conversions.py": ({"cast"}, REFERENCES),
+    "core/creation.py": ({"as_strided"}, REFERENCES),
+    "core/devices.py": ({"index"}, WORDS),
+    "core/exchange.py": ({"cast", "copy", "to_device"}, REFERENCES),
+    "core/indexing.py": (None, "subscripts of tensors: references to the ops that they come to"),
+    "core/meta.py": (None, "how the meta device shows each view"),
+    "core/printing.py": ({"full", "threshold"}, WORDS),
+    "core/profiling.py": ({"copy", "range"}, WORDS),
+    "core/python_operators.py": (None, "Python's operators, by the op of each"),
+    "core/resolution.py": ({"cast"}, REFERENCES),
+    "core/runtime.py": ({"complex", "empty"}, WORDS),
+    "core/tensor.py": (None, REFERENCES),
+    "core/tensor_operators.py": (None, "Python's operators, by the op of each"),
+    "core/writing.py": ({"cast", "clone", "copy"}, REFERENCES),
+    "plugin/__init__.py": ({"linear"}, WORDS),
+    "testing/cases.py": ({"contiguous"}, WORDS),
+    "testing/comparison.py": ({"equal"}, WORDS),
+    "testing/conformance/plugin.py": (
+        {"gradient", "philox_bits"},
+        "what a device needs to be tested",
+    ),
+    "testing/device_cases.py": (None, "the cases of a device, by what they call"),
+    "testing/pages.py": ({"all", "complex", "sort", "view"}, WORDS),
+}
+
+
+def strings_of(path: Path) -> set[str]:
+    """Return the strings of a file, without docstrings and ``__slots__``."""
+    tree = ast.parse(path.read_text("utf-8"))
+    skipped = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):  # docstrings
+            skipped.add(node.value)
+        slots = isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "__slots__" for target in node.targets
+        )
+        if slots or isinstance(node, ast.arg | ast.AnnAssign):
+            skipped.update(ast.walk(node.value if slots else node.annotation or node))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped
+    }
+
+
+@pytest.fixture(scope="module")
+def names():
+    plugins.load_device("extension")
+    return {op.name for op in operators.all_ops()}
+
+
+def files():
+    for layer in ("core", "autograd", "plugin", "testing"):
+        for path in sorted((ROOT / layer).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            if not name.startswith(FAMILIES):
+                yield name
+
+
+def test_no_op_is_known_by_its_name(names):
+    assert {"copy", "cast", "philox_bits", "convolution", "squeeze"} <= names
+    found = {}
+    for name in files():
+        allowed, _ = ALLOWED.get(name, (set(), ""))
+        if allowed is not None and (strange := (strings_of(ROOT / name) & names) - allowed):
+            found[name] = sorted(strange)
+    assert not found, "give the op an attribute instead, see Op"
+
+
+def test_what_is_allowed_is_needed(names):
+    for name, (allowed, reason) in ALLOWED.items():
+        assert reason
+        used = strings_of(ROOT / name) & names
+        assert used, name
+        assert allowed is None or allowed <= used, (name, allowed - used)
+
+
+def test_a_name_is_found(tmp_path, names):
+    path = tmp_path / "offender.py"
+    path.write_text('"""squeeze"""\n\n\ndef f(op):\n    return op.name == "squeeze"\n', "utf-8")
+    assert strings_of(path) & names == {"squeeze"}
