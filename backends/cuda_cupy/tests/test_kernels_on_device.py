@@ -98,12 +98,12 @@ def adaptive(size, wanted):
 
 def batch_norm(*shape):
     def both(inputs, statistics, gradients):
-        back = ops.batch_normalize_gradient(*gradients, *inputs[:2], *statistics)
-        return *ops.batch_normalize(inputs, 1e-3), *back
+        back = ops.native_batch_norm_backward(*gradients, *inputs[:2], *statistics)
+        return *ops.native_batch_norm(*inputs, 1e-3), *back
 
     def arguments():
         inputs = [randoms(*shape) + 3, randoms(shape[1], seed=1), randoms(shape[1], seed=2)]
-        statistics = ops.batch_normalize(inputs, 1e-3)[1:]
+        statistics = ops.native_batch_norm(*inputs, 1e-3)[1:]
         return (
             inputs,
             statistics,
@@ -113,44 +113,49 @@ def batch_norm(*shape):
     return both, arguments
 
 
-def channel_norm(affine, *shape):
+def batch_norm_inference(affine, *shape):
     def arguments():
         numbers = [randoms(shape[1], seed=n) for n in range(1, 5)]
         numbers[1] = numbers[1].abs() + 0.5
-        return [randoms(*shape), *numbers[: 4 if affine else 2]], 1e-3
+        affine_numbers = numbers[2:] if affine else [None, None]
+        return randoms(*shape), *numbers[:2], *affine_numbers, 1e-3
 
-    return ops.channel_norm, arguments
+    return ops.batch_norm_inference, arguments
 
 
-def row_norm(shape, length, weights, repeat, centred):
-    def all_four(g, x, weight, bias):
-        whole = (length, repeat, 1e-3, centred)
+def layer_norm(shape, last, name):
+    def all_of_them(g, x, weight, bias):
+        function, backward = getattr(ops, name), getattr(ops, f"{name}_backward")
+        biased = (function(x, last, weight, bias, 1e-3),) if name == "layer_norm" else ()
         return (
-            ops.row_norm(x, length, 1e-3, centred),
-            ops.row_norm_gradient(g, x, length, 1e-3, centred),
-            ops.affine_row_norm([x, weight], *whole),
-            ops.affine_row_norm([x, weight, bias], *whole),
-            *ops.affine_row_norm_gradient(g, x, weight, *whole),
+            function(x, last, eps=1e-3),
+            function(x, last, weight, eps=1e-3),
+            *biased,
+            *backward(g, x, last, weight, 1e-3),
+            backward(g, x, last, None, 1e-3)[0],
         )
 
     def arguments():
         x, g = randoms(*shape) + 1, randoms(*shape, seed=1) / 8
-        return g, x, randoms(*weights, seed=2), randoms(*weights, seed=3)
+        return g, x, randoms(*last, seed=2), randoms(*last, seed=3)
 
-    return all_four, arguments
+    return all_of_them, arguments
 
 
-def standardized(shape, dim):
-    def both(x, g, g_mean, g_rstd, output, rstd):
-        back = ops.standardize_gradient(g, g_mean, g_rstd, output, rstd, dim)
-        return *ops.standardize(x, dim, 1e-5), back
+def group_norm(shape, groups):
+    def all_of_them(g, x, weight, bias):
+        return (
+            ops.group_norm(x, groups, eps=1e-3),
+            ops.group_norm(x, groups, weight, bias, 1e-3),
+            *ops.group_norm_backward(g, x, groups, weight, 1e-3),
+            ops.group_norm_backward(g, x, groups, None, 1e-3)[0],
+        )
 
     def arguments():
-        x = randoms(*shape)
-        output, mean, rstd = ops.standardize(x, dim, 1e-5)
-        return x, *[randoms(*t.shape, seed=4) for t in (output, mean, rstd)], output, rstd
+        x, g = randoms(*shape) + 1, randoms(*shape, seed=1) / 8
+        return g, x, randoms(shape[1], seed=2), randoms(shape[1], seed=3)
 
-    return both, arguments
+    return all_of_them, arguments
 
 
 def soft(shape, dim):
@@ -170,7 +175,7 @@ def soft(shape, dim):
 
 def unit(shape, dim, eps):
     def both(x, g):
-        return ops.unit_vectors(x, dim, eps), ops.unit_vectors_gradient(g, x, dim, eps)
+        return ops.normalize(x, 2, dim, eps), ops.normalize_backward(g, x, dim, eps)
 
     return both, lambda: (randoms(*shape), randoms(*shape, seed=1))
 
@@ -253,17 +258,16 @@ CASES = {
     **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
     **{f"softmax_{i}": soft(*case) for i, case in enumerate(
         [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},
-    **{f"standardize_{i}": standardized(*case) for i, case in enumerate(
-        [((4, 700), (1,)), ((3, 4, 5, 6), (0, 2, 3)), ((2, 3, 4, 5), (1, 3)), ((3, 4), (0, 1))])},
     **{f"batch_norm_{i}": batch_norm(*shape) for i, shape in enumerate(
         [(60, 9), (3, 5, 7), (4, 3, 16, 15), (2, 70, 3, 3)])},
-    **{f"channel_norm_{i}_{affine}": channel_norm(affine, *shape) for affine in (False, True)
+    **{f"batch_norm_inference_{i}_{affine}": batch_norm_inference(affine, *shape) for affine in (False, True)
        for i, shape in enumerate([(6, 9), (4, 3, 16, 5), (2, 70, 3, 3)])},
-    **{f"row_norm_{i}_{centred}": row_norm(*case, centred) for centred in (False, True)
+    **{f"{name}_{i}": layer_norm(*case, name) for name in ("layer_norm", "rms_norm")
        for i, case in enumerate(
-           [((5, 37), 37, (37,), 1), ((200, 3, 4, 6), 24, (4, 6), 1), ((900,), 900, (900,), 1),
-            ((3, 6, 5, 2), 20, (6,), 10), ((3, 4, 7), 7, (4,), 7)])},
-    **{f"unit_vectors_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
+           [((5, 37), (37,)), ((200, 3, 4, 6), (4, 6)), ((900,), (900,)), ((0, 3), (3,))])},
+    **{f"group_norm_{i}": group_norm(*case) for i, case in enumerate(
+        [((3, 6, 5, 2), 3), ((3, 4, 7), 4), ((2, 6, 40), 1)])},
+    **{f"normalize_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
         [((5, 370), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1)])},
     **{f"max_pool_{i}": max_pool(*case) for i, case in enumerate(WINDOWS)},
     **{f"avg_pool_{i}_{include}_{divisor}": avg_pool(include, divisor, *case)

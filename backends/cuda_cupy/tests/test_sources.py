@@ -17,7 +17,6 @@ SOURCES += [
         "losses",
         "dropout",
         "embedding",
-        "normalization_standardize",
         "optimizers",
         "normalization_layer",
         "softmax",
