@@ -1,7 +1,7 @@
 cdef class Formula:
     cdef public object argument, function
     cdef public int position
-    cdef public tuple slots
+    cdef public tuple positions, slots
     cdef public dict programs
     cdef public bint keyed, untraceable
 

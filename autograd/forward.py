@@ -319,7 +319,8 @@ def _by_differentiation(
         pulled: list[Any] = []
         pushed: list[Any] = []
         for formula in op.rule.formulas:
-            tangent = given[formula.position]
+            places = formula.positions
+            tangent = given[places[0]] if len(places) == 1 else [given[place] for place in places]
             if not _any(tangent):
                 continue
             arguments = []
