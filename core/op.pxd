@@ -11,7 +11,7 @@ cdef class Op:
     cdef public object index, function, call, canonical, rule, inplace_body, inplace, method, defaults
     cdef public object named, scaled, _signature
     cdef public bint declared, elementwise, mixed, pointwise, random, view, overridden
-    cdef public tuple parameters, names, outputs, updates, writes, aliases
+    cdef public tuple parameters, names, outputs, updates, writes, aliases, masks
     cdef public int arity, leading, optional
 
     cpdef tuple bind(self, tuple args, dict kwargs)

@@ -91,6 +91,7 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    masks: str = "",
     view: bool = False,
     inplace: bool = False,
     method: bool = True,
@@ -106,6 +107,8 @@ def primitive(
         The op's name; by default the function's.
     pointwise, view : bool
         See :class:`Op`.
+    masks : str
+        Of a pointwise op: the arguments that are of bool, whatever the others are.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -127,6 +130,8 @@ def primitive(
             method,
             aliases,
         )
+        if masks:
+            made.op.masks = _positions(made.op, masks)
         return made
 
     return declare

@@ -445,9 +445,7 @@ PRIMITIVES: dict[str, Rule] = {
     **dict.fromkeys(("sum", "mean", "prod", "any", "all", "amax", "amin"), over_dims),
     **dict.fromkeys(("flip", "fft_c2c"), over_dims),
     **dict.fromkeys(("argmax", "argmin"), extreme_place),
-    **dict.fromkeys(
-        ("cumsum", "cumprod", "logcumsumexp", "_running_maximum", "argsort"), along_dim(1)
-    ),
+    **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp", "argsort"), along_dim(1)),
     **dict.fromkeys(("scatter", "scatter_reduce"), scatter),
     "view": view,
     "permute": permute,

@@ -9,7 +9,7 @@ from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
-from ..derivatives import derivative, not_differentiable
+from ..derivatives import derivative
 from .reductions import products_before
 
 _CAT = handle("cat")
@@ -77,10 +77,9 @@ def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("_cummax", input=_extreme),
-    derivative("_cummin", input=_extreme),
+    derivative("cummax", input=_extreme),
+    derivative("cummin", input=_extreme),
     derivative("cumsum", input=_reversed_cumsum),
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
-    *not_differentiable("_running_maximum"),
 ]

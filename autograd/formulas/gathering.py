@@ -6,8 +6,8 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.indexing.gather import (
-    gather_backward,
     gather,
+    gather_backward,
     scatter,
     scatter_add,
     scatter_reduce,

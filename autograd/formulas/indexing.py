@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorplug.core.ops.indexing.index_select import index_select
 from tensorplug.core.ops.indexing.indexing import (
-    index_backward,
     basic_index,
     index,
+    index_backward,
     index_put,
     place,
     zeros_like_gradient,

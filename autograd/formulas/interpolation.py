@@ -7,7 +7,7 @@ from typing import Any
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.clamp import _clamp_gradient, maximum
 from tensorplug.core.ops.comparison import gt, le, lt
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 
 from ..derivatives import derivative
 from .numeric import fitted
@@ -35,13 +35,13 @@ def _divisor(
 def _clamp_min(
     g: Any, input: Any, min: Any, max: Any, min_shape: tuple[int, ...], min_dtype: Any
 ) -> Any:
-    return fitted(choose(bitwise_and(lt(input, min), le(min, max)), g, 0), min_shape, min_dtype)
+    return fitted(where(bitwise_and(lt(input, min), le(min, max)), g, 0), min_shape, min_dtype)
 
 
 def _clamp_max(
     g: Any, input: Any, min: Any, max: Any, max_shape: tuple[int, ...], max_dtype: Any
 ) -> Any:
-    return fitted(choose(gt(maximum(input, min), max), g, 0), max_shape, max_dtype)
+    return fitted(where(gt(maximum(input, min), max), g, 0), max_shape, max_dtype)
 
 
 DERIVATIVES = [

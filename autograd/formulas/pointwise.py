@@ -18,7 +18,7 @@ from tensorplug.core.ops.comparison import eq, ge, gt, le, lt
 from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 from tensorplug.core.tensor import Tensor
 
 from ..derivatives import derivative
@@ -37,7 +37,7 @@ def conjugate(value: Any) -> Any:
 def _power_input(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor):
         slope = g * conjugate(exponent * power(input, exponent - 1))
-        return choose(eq(exponent, 0), 0, slope)
+        return where(eq(exponent, 0), 0, slope)
     return g * conjugate(exponent * power(input, exponent - 1)) if exponent else zero(g)
 
 
@@ -47,17 +47,17 @@ def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
         at_zero = eq(input, 0)
         if not exponent.is_complex():
             at_zero = bitwise_and(at_zero, ge(exponent, 0))
-        return choose(at_zero, 0, g * conjugate(result * log(input)))
+        return where(at_zero, 0, g * conjugate(result * log(input)))
     if input == 0:
         slope = g * conjugate(result * -math.inf)
-        return zero(g) if exponent.is_complex() else choose(ge(exponent, 0), 0, slope)
+        return zero(g) if exponent.is_complex() else where(ge(exponent, 0), 0, slope)
     if isinstance(input, complex) or exponent.is_complex():
         return g * conjugate(result * cmath.log(input))
     return g * conjugate(result * (math.log(input) if input > 0 else math.nan))
 
 
 def _half_of_ties(g: Any, mine: Any, other: Any, beyond: Any) -> Any:
-    return choose(beyond(other, mine), 0, choose(eq(mine, other), g * 0.5, g))
+    return where(beyond(other, mine), 0, where(eq(mine, other), g * 0.5, g))
 
 
 DERIVATIVES = [
@@ -65,20 +65,20 @@ DERIVATIVES = [
     derivative("add", input=lambda g: g, other=lambda g: g),
     derivative("ceil", input=zero),
     derivative(
-        "choose",
+        "where",
         condition=None,
-        input=lambda g, condition: choose(condition, g, 0),
-        other=lambda g, condition: choose(condition, 0, g),
+        input=lambda g, condition: where(condition, g, 0),
+        other=lambda g, condition: where(condition, 0, g),
     ),
     derivative(
         "clamp_max",
-        input=lambda g, input, max: choose(le(input, max), g, 0),
-        max=lambda g, input, max: choose(gt(input, max), g, 0),
+        input=lambda g, input, max: where(le(input, max), g, 0),
+        max=lambda g, input, max: where(gt(input, max), g, 0),
     ),
     derivative(
         "clamp_min",
-        input=lambda g, input, min: choose(ge(input, min), g, 0),
-        min=lambda g, input, min: choose(lt(input, min), g, 0),
+        input=lambda g, input, min: where(ge(input, min), g, 0),
+        min=lambda g, input, min: where(lt(input, min), g, 0),
     ),
     derivative("conj_physical", input=lambda g: g.conj()),
     derivative("floor", input=zero),

@@ -79,7 +79,7 @@ TANGENTS = [
     tangent("sqrt", input=lambda t, result: t / (result * 2)),
     tangent("tan", input=lambda t, result: t * (result * result + 1)),
     tangent("tanh", input=lambda t, result: t * (1 - result * result)),
-    *holomorphic("choose", "power"),
+    *holomorphic("where", "power"),
     # products
     tangent("matmul", input=lambda t, other: t @ other, other=lambda t, input: input @ t),
     # reductions

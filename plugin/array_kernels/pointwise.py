@@ -106,7 +106,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return xp.frexp(input)
 
     @table.kernel()
-    def choose(condition: Any, input: Any, other: Any) -> Any:
+    def where(condition: Any, input: Any, other: Any) -> Any:
         return xp.where(condition, input, other)
 
 

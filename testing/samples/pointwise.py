@@ -341,7 +341,6 @@ RECORDS = [
         atol=_STEPS_ABSOLUTE,
     ),
     OpRecord("ceil", unary(), _whole(np.ceil), dtypes=REAL, errors=refuses(bool_, COMPLEXES[1])),
-    OpRecord("choose", _where_samples, np.where, torch="where"),
     OpRecord("clamp", _bounds_samples, _clamp, dtypes=REAL, errors=_clamp_errors),
     OpRecord("clamp_max", binary(numbers=(2,)), np.minimum, dtypes=REAL),
     OpRecord("clamp_min", binary(numbers=(2,)), np.maximum, dtypes=REAL),
