@@ -65,7 +65,7 @@ def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[
 
 def _outputs_of_known(op: Op, known: Known, arrays: Any) -> Any:
     """Return the tensors of what a kernel with several outputs returned in a call like one before."""
-    kinds = known.outputs
+    kinds: Any = known.outputs
     if not kinds:  # the first call like this
         outputs = _wrapped(op, known.kind, arrays)
         known.outputs = tuple([output._kind for output in outputs])

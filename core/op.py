@@ -153,9 +153,9 @@ class Op:
 
     __slots__ = (
         "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
-        "function", "index", "inplace", "inplace_body", "leading", "masks", "method", "mixed", "name", "named",
-        "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise", "random",
-        "rule", "scaled", "sort", "updates", "view", "writes",
+        "function", "index", "inplace", "inplace_body", "leading", "masks", "method", "mixed", "name",
+        "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
+        "random", "rule", "scaled", "sort", "updates", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
-from tensorplug.core.ops.norms import _vector_norm
+from tensorplug.core.ops.linalg.norms import linalg_vector_norm
 
 from .normalization import _all_but_channels, _along_channels, standardize
 
@@ -221,7 +221,7 @@ def unit_vectors(input: Tensor, dim: int, eps: float) -> Tensor:
         Above zero.
     """
     (x,) = _wide(input)
-    return (x / _vector_norm(x, 2, (dim,), True).clamp_min(eps)).to(input.dtype)
+    return (x / linalg_vector_norm(x, 2, (dim,), True).clamp_min(eps)).to(input.dtype)
 
 
 @composite(method=False)
@@ -233,7 +233,7 @@ def unit_vectors_gradient(g: Tensor, input: Tensor, dim: int, eps: float) -> Ten
     With the length l and the result y: (g - y <g, y>) / l, or g / eps where the length is below `eps`.
     """
     p, x = _wide(g, input)
-    length = _vector_norm(x, 2, (dim,), True)
+    length = linalg_vector_norm(x, 2, (dim,), True)
     below = length < eps
     length = length.clamp_min(eps)
     output = x / length
