@@ -129,6 +129,8 @@ class Op:
         The names of the declared function's parameters.
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
+    masks : tuple of int
+        The places of a pointwise op's arguments that are of bool, whatever the others are.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
@@ -165,7 +167,7 @@ class Op:
     __slots__ = (
         "_signature", "aliases", "arity", "cacheable", "call", "canonical", "declared",
         "defaults", "elementwise", "function", "index", "inplace", "inplace_body", "inplace_of",
-        "layout", "leading", "method", "mixed", "name", "named", "names", "optional", "outputs",
+        "layout", "leading", "masks", "method", "mixed", "name", "named", "names", "optional", "outputs",
         "overridden", "owner", "parameters", "pointwise", "random", "reads_layout",
         "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates", "view", "writes",
     )  # fmt: skip
@@ -188,6 +190,7 @@ class Op:
         self.optional = 0
         self.arity = 0
         self.pointwise = False
+        self.masks: tuple[int, ...] = ()
         self.elementwise = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)

@@ -97,6 +97,7 @@ def primitive(
     name: str | None = None,
     pointwise: bool = False,
     elementwise: bool = False,
+    masks: str = "",
     view: bool = False,
     layout: bool = False,
     reads_layout: bool = False,
@@ -116,6 +117,8 @@ def primitive(
         The op's name; by default the function's.
     pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
+    masks : str
+        Of a pointwise op: the arguments that are of bool, whatever the others are.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -143,6 +146,8 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        if masks:
+            op.masks = _positions(op, masks)
         return made
 
     return declare
