@@ -32,7 +32,7 @@ from .kernels import (
 from .kernels.normalization import batch_norm, layer_norm, normalize
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
-LEFT_OUT = frozenset({"_nextafter"})
+LEFT_OUT = frozenset({"nextafter"})
 
 #: What runs on the host: factorizations and spectra, whose sizes are mostly small and whose errors need
 #: LAPACK's info on the host anyway.
