@@ -29,10 +29,10 @@ from .kernels import (
     special,
     strided,
 )
-from .kernels.normalization import batch_norm, layer_norm, normalize, standardize
+from .kernels.normalization import batch_norm, layer_norm, normalize
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
-LEFT_OUT = frozenset({"_nextafter"})
+LEFT_OUT = frozenset({"nextafter"})
 
 #: What runs on the host: factorizations and spectra, whose sizes are mostly small and whose errors need
 #: LAPACK's info on the host anyway.
@@ -91,7 +91,6 @@ def network_kernels() -> KernelTable:
         normalize,
         pooling,
         rnn,
-        standardize,
     ):
         family.build(table)
     return table

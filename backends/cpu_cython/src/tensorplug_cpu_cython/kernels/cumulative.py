@@ -12,7 +12,6 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("cumsum", cumulative.cumsum, dtypes=(*FLOATS, dtype_named("int64")))
     table.add("cumprod", cumulative.cumprod, dtypes=(*FLOATS, dtype_named("int64")))
-    table.add("_running_maximum", cumulative.running_maximum, dtypes=NUMBERED)
-    table.add("_cummax", cumulative.cummax, dtypes=NUMBERED)
-    table.add("_cummin", cumulative.cummin, dtypes=NUMBERED)
+    table.add("cummax", cumulative.cummax, dtypes=NUMBERED)
+    table.add("cummin", cumulative.cummin, dtypes=NUMBERED)
     table.add("logcumsumexp", cumulative.logcumsumexp, dtypes=FLOATS)

@@ -10,4 +10,4 @@ from .._dtypes import NUMBERED
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("choose", pointwise.choose, dtypes=NUMBERED)
+    table.add("where", pointwise.choose, dtypes=NUMBERED)

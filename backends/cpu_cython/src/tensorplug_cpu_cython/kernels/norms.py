@@ -16,7 +16,7 @@ from .statistics import wide
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("_vector_norm", statistics.Norm(_norm).call, dtypes=FLOATS)
+    table.add("linalg_vector_norm", statistics.Norm(_norm).call, dtypes=FLOATS)
 
 
 # For empty arrays, dimensions that are kept between reduced ones, and other orders.

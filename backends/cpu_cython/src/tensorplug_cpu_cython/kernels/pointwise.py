@@ -15,9 +15,6 @@ from . import activation
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activation.NAMES})
 
-# Ops that are called otherwise than their loops.
-_OPS = {"nextafter": "_nextafter"}
-
 _DIVISIONS = frozenset({"floor_divide", "fmod", "remainder"})
 
 
@@ -34,5 +31,5 @@ def build(table: KernelTable) -> None:
                 divide = pointwise.Division(name, getattr(np, name))
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
-            table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=name not in _OPS)
-    table.add("_relu_gradient", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
+            table.add(name, kernel.call, dtypes=dtypes, out=True)
+    table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
