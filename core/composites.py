@@ -96,6 +96,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         ):
             return run_overridden(op, args, kwargs)
         parts.append(tensor._kind)
+        if op.canonical is not None:  # its rule has seen the shapes
+            parts.append(tensor._shape)
     key = (*parts, *key_of(args[1:], kwargs))
     try:
         known = memory.known.get(key)

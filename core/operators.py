@@ -477,6 +477,8 @@ def _spellings(name: str) -> Iterator[str]:
     for package in ("tensorplug.", "torch.", "tp."):
         name = name.removeprefix(package)
     yield name
+    name = name.removesuffix("_")  # of a method that writes into its tensor
+    yield name
     path, _, last = name.rpartition(".")
     if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
         yield f"{path}_{last}"

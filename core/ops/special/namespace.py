@@ -6,6 +6,7 @@ The functions live by topic in :mod:`.error_functions`, :mod:`.gamma`, :mod:`.be
 
 from __future__ import annotations
 
+from ...operators import defined_by
 from ..elementary.activation import sigmoid as expit
 from ..elementary.exponential import exp2, expm1, log1p
 from ..elementary.rounding import round
@@ -113,3 +114,13 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+for _name, _op in {
+    "expit": expit,
+    "gammainc": gammainc,
+    "gammaincc": gammaincc,
+    "gammaln": gammaln,
+    "multigammaln": multigammaln,
+    "psi": psi,
+}.items():
+    defined_by(_op, name=f"special.{_name}")(_op)
