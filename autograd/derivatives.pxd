@@ -10,7 +10,7 @@ cdef class Plan:
     cdef public tuple formulas, gradients, latest, saves
     cdef public list programs
     cdef public int only
-    cdef public bint partial
+    cdef public bint checked, partial
     cdef public Rule rule
 
 

@@ -134,7 +134,9 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "latest", "only", "partial", "programs", "rule", "saves")
+    __slots__ = (
+        "checked", "formulas", "gradients", "latest", "only", "partial", "programs", "rule", "saves",
+    )  # fmt: skip
 
     def __init__(self, rule: Rule, mask: int) -> None:
         sources = rule.sources
@@ -143,6 +145,8 @@ class Plan:
         )
         wanted = {place for f in formulas for place in f.positions if mask >> place & 1}
         self.rule = rule
+        # Whether the formulas have been held to what they promise, see formula_contracts.
+        self.checked = False
         # By formula, where the calls are all alike: its program as soon as it was traced, see Recording.
         self.programs: list[Any] | None = None
         # The kind and the program of the engine's latest use, where there is one formula.

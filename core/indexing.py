@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 BASIC_INDEX = operators.handle("basic_index")
-CHOSEN = operators.handle("_chosen")
 COPY = operators.handle("copy")
 INDEX = operators.handle("index")
 INDEX_PUT = operators.handle("index_put")
 MASKED_FILL = operators.handle("masked_fill")
+MASKED_SELECT = operators.handle("masked_select")
 
 _ALL = slice(None)
 
@@ -74,7 +74,7 @@ def get_item(input: Any, key: Any) -> Tensor:
         and key._kind.device is input._kind.device
         and not current.interposed
     ):
-        return CHOSEN.call(input, key)
+        return MASKED_SELECT.call(input, key)
     result, indices = _parse(input, key)
     if indices:
         return INDEX.call(result, indices)

@@ -6,10 +6,10 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.gather import _gathered_sum
+from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
-from ..derivatives import derivative, not_differentiable
+from ..derivatives import derivative
 from ..tangents import linear
 from ..vmap_rules import shared_rule
 from .reductions import products_before
@@ -75,16 +75,15 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
 
 
 def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 DERIVATIVES = [
-    derivative("_cummax", input=_extreme),
-    derivative("_cummin", input=_extreme),
+    derivative("cummax", input=_extreme),
+    derivative("cummin", input=_extreme),
     derivative("cumsum", input=_reversed_cumsum),
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
-    *not_differentiable("_running_maximum"),
 ]
 
 
@@ -94,5 +93,5 @@ TANGENTS = [
 
 
 VMAP_RULES = [
-    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp", "_running_maximum"),
+    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp"),
 ]

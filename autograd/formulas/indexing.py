@@ -6,17 +6,17 @@ from typing import Any
 
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.indexing.gather import (
-    _gathered_sum,
     gather,
+    gather_backward,
     scatter,
     scatter_add,
     scatter_reduce,
 )
-from tensorplug.core.ops.indexing.index_select import _slices
+from tensorplug.core.ops.indexing.index_select import index_select
 from tensorplug.core.ops.indexing.indexing import (
-    _indexed_sum,
     basic_index,
     index,
+    index_backward,
     index_put,
     place,
     zeros_like_gradient,
@@ -137,18 +137,22 @@ def _reduced_src(
 
 @on_tensors
 def _spread(g: Any, input_shape: tuple[int, ...], indices: list[Any]) -> Any:
-    return _indexed_sum(g, input_shape, indices)
+    return index_backward(g, input_shape, indices)
 
 
 @on_tensors
 def _spread_slices(g: Any, input_shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    return _indexed_sum(g, input_shape, [*[None] * dim, index])
+    return index_backward(g, input_shape, [*[None] * dim, index])
 
 
 @on_tensors
-def _kept(g: Any, dim: int, index: Any, accumulate: bool) -> Any:
+def _kept(g: Any, dim: int, index: Any) -> Any:
     """Return the gradient of what slices were written into."""
-    return g if accumulate else index_put(g, [*[None] * dim, index], zeros_like_gradient(g, ()))
+    return index_put(g, [*[None] * dim, index], zeros_like_gradient(g, ()))
+
+
+def _selected(g: Any, dim: int, index: Any) -> Any:
+    return index_select(g, dim, index)
 
 
 # Keys differ from call to call (a loop over time steps): noting a program for each would cost more.
@@ -165,19 +169,19 @@ def _placed(g: Any, key: tuple[Any, ...]) -> Any:
 DERIVATIVES = [
     derivative(
         "gather",
-        input=lambda g, input_shape, dim, index: _gathered_sum(g, input_shape, dim, index),
+        input=lambda g, input_shape, dim, index: gather_backward(g, input_shape, dim, index),
     ),
-    derivative("_gathered_sum", g=lambda g, dim, index: gather(g, dim, index)),
+    derivative("gather_backward", g=lambda g, dim, index: gather(g, dim, index)),
     derivative("scatter", input=_scatter_input, src=_scatter_src),
     derivative(
-        "_scatter_add",
+        "scatter_add",
         input=lambda g: g,
         src=lambda g, dim, index: gather(g, dim, index),
     ),
     derivative("scatter_reduce", input=_reduced_input, src=_reduced_src),
     derivative("basic_index", input=_place),
     derivative("index", input=_spread),
-    derivative("_indexed_sum", g=on_tensors(lambda g, indices: index(g, indices))),
+    derivative("index_backward", g=on_tensors(lambda g, indices: index(g, indices))),
     derivative(
         "index_put",
         input=lambda g, indices, accumulate: (
@@ -185,8 +189,9 @@ DERIVATIVES = [
         ),
         values=lambda g, indices, values_shape: sum_to_shape(index(g, indices), values_shape),
     ),
-    derivative("_slices", input=_spread_slices),
-    derivative("_put_slices", input=_kept, source=lambda g, dim, index: _slices(g, dim, index)),
+    derivative("index_select", input=_spread_slices),
+    derivative("index_add", input=lambda g: g, source=_selected),
+    derivative("index_copy", input=_kept, source=_selected),
     derivative("place", input=_placed),
 ]
 
@@ -196,8 +201,9 @@ TANGENTS = [
     linear("gather", "input"),
     linear("index", "input"),
     linear("place", "input"),
-    linear("_slices", "input"),
-    linear("_put_slices", "input", "source"),
+    linear("index_select", "input"),
+    linear("index_add", "input", "source"),
+    linear("index_copy", "input", "source"),
     linear("index_put", "input", "values"),
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core.operators import handle
 from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.gather import _gathered_sum
+from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
@@ -57,7 +57,7 @@ def _nansum(g: Any, input: Any, input_shape: Shape, dim: Shape, keepdim: bool) -
 def _chosen(g_values: Any, indices: Any, input_shape: Shape, dim: int, keepdim: bool) -> Any:
     if not keepdim and input_shape:
         g_values, indices = g_values.unsqueeze(dim), indices.unsqueeze(dim)
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 def _mean(g: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.copying import cast
-from tensorplug.core.ops.indexing.gather import _gathered_sum
+from tensorplug.core.ops.indexing.gather import gather_backward
 
 from ..derivatives import derivative, not_differentiable
 from ..vmap_rules import shared_rule
@@ -19,7 +19,7 @@ def _shared(g: Any, input: Any, result: Any) -> Any:
 
 
 def _chosen(g_values: Any, input_shape: Any, dim: int, indices: Any) -> Any:
-    return _gathered_sum(g_values, input_shape, dim, indices)
+    return gather_backward(g_values, input_shape, dim, indices)
 
 
 DERIVATIVES = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
-from ..operators import Spec, composite, handle, in_place, primitive
+from ..operators import Delegated, composite, handle, in_place, primitive
 from ..shapes import broadcast_shapes
 from ..tensor_base import TensorBase
 from ..writing import inplace
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "choose",
     "fill",
     "fill_",
     "masked_fill",
@@ -37,22 +36,7 @@ _NE = handle("ne")
 _NONZERO = handle("nonzero")
 
 
-@primitive("condition, input, other", pointwise=True, method=False)
-def choose(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Spec:
-    """Return `input` where the condition is true, else `other`; what ``where`` calls.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.choose(tp.tensor([True, False]), 1, 2)
-    tensor([1, 2])
-    """
-    return elementwise(
-        "where", input, other, condition=condition, compute=result_dtype((input, other))
-    )
-
-
-@composite(method=False)
+@primitive("condition, input, other", pointwise=True, masks="condition", method=False)
 def where(
     condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None
 ) -> Any:
@@ -79,7 +63,7 @@ def where(
     """
     check_tensor(condition, "where", "condition")
     if input is None and other is None:
-        return _NONZERO.call(condition, as_tuple=True)
+        return Delegated(_NONZERO.call(condition, as_tuple=True))
     if input is None or other is None:
         raise TypeError("where(): give both values, or none for the places of the true elements")
     if condition.dtype.category != BOOL:
@@ -89,7 +73,9 @@ def where(
                 f"{condition.dtype.name}; compare it with something, for example != 0"
             )
         condition = _NE.call(condition, 0)
-    return choose(condition, input, other)
+    return elementwise(
+        "where", input, other, condition=condition, compute=result_dtype((input, other))
+    )
 
 
 @composite(inplace=True)
@@ -122,7 +108,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
         raise RuntimeError(
             f"masked_fill(): only supports boolean masks, but got mask with dtype {mask.dtype.name}"
         )
-    return choose(mask, _filling("masked_fill", input, value), input)
+    return where(mask, _filling("masked_fill", input, value), input)
 
 
 def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Number:
@@ -214,7 +200,15 @@ def _mask(input: Any, mask: Any, name: str) -> None:
         raise RuntimeError(f"{name}: expected BoolTensor for mask, got dtype {mask.dtype.name}")
 
 
-@composite()
+def _canonical_masked_select(input: Any, mask: Any) -> Any:
+    _mask(input, mask, "masked_select")
+    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
+        return input, mask
+    shape = broadcast_shapes(input._shape, mask._shape) or (1,)
+    return Delegated(index_op(expand(input, shape), [expand(mask, shape)]))
+
+
+@composite(rule=_canonical_masked_select)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of `input` where a mask, broadcast with it, is True, in one dimension.
 
@@ -225,16 +219,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     >>> tp.masked_select(a, a > 1)
     tensor([2, 3])
     """
-    _mask(input, mask, "masked_select")
-    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
-        return _chosen(input, mask)
-    shape = broadcast_shapes(input._shape, mask._shape) or (1,)
-    return index_op(expand(input, shape), [expand(mask, shape)])
-
-
-@composite(method=False)
-def _chosen(input: Tensor, mask: Tensor) -> Tensor:
-    """Return :func:`masked_select` for a mask of the input's shape."""
     return index_op(input, [mask])
 
 

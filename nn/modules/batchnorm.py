@@ -27,6 +27,8 @@ class _Norm(Module):
     """Parameters and running statistics, one number per channel."""
 
     _version = 2
+    #: The numbers of dimensions that the input may have.
+    _input_dims: ClassVar[tuple[int, ...]]
     weight: Parameter | None
     bias: Parameter | None
     running_mean: Tensor | None
@@ -84,7 +86,9 @@ class _Norm(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        raise NotImplementedError
+        if input.ndim not in self._input_dims:
+            expected = " or ".join(f"{count}D" for count in self._input_dims)
+            raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
         """Return the options."""
@@ -132,24 +136,14 @@ class _BatchNorm(_Norm):
                 factor = 1.0 / float(self.num_batches_tracked.item())
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         tracked = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if tracked else None,
-            self.running_var if tracked else None,
-            self.weight,
-            self.bias,
-            by_batch,
-            factor,
-            self.eps,
-        )
+        mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
     """Normalisation over the batch of (N, C) or (N, C, L); see :class:`BatchNorm2d`."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim not in (2, 3):
-            raise ValueError(f"expected 2D or 3D input (got {input.ndim}D input)")
+    _input_dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -189,22 +183,16 @@ class BatchNorm2d(_BatchNorm):
     (Size([2, 3, 4, 4]), tensor(1))
     """
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim != 4:
-            raise ValueError(f"expected 4D input (got {input.ndim}D input)")
+    _input_dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Normalisation over the batch of (N, C, D, H, W); see :class:`BatchNorm2d`."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim != 5:
-            raise ValueError(f"expected 5D input (got {input.ndim}D input)")
+    _input_dims = (5,)
 
 
 class _InstanceNorm(_Norm):
-    dimensions: ClassVar[int]
-
     def __init__(
         self,
         num_features: int,
@@ -221,17 +209,10 @@ class _InstanceNorm(_Norm):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
         )
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        count = self.dimensions
-        if input.ndim not in (count + 1, count + 2):
-            raise ValueError(
-                f"expected {count + 1}D or {count + 2}D input (got {input.ndim}D input)"
-            )
-
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` standardised per sample and channel."""
         self._check_input_dim(input)
-        unbatched = input.ndim == self.dimensions + 1
+        unbatched = input.ndim == self._input_dims[0]
         channels = input.shape[0 if unbatched else 1]
         if channels != self.num_features and self.affine:
             raise ValueError(
@@ -254,7 +235,7 @@ class _InstanceNorm(_Norm):
 class InstanceNorm1d(_InstanceNorm):
     """Normalisation over the positions of (N, C, L) or (C, L); see :class:`InstanceNorm2d`."""
 
-    dimensions = 1
+    _input_dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -268,10 +249,10 @@ class InstanceNorm2d(_InstanceNorm):
     Ulyanov, Vedaldi and Lempitsky, "Instance normalization", 2016.
     """
 
-    dimensions = 2
+    _input_dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Normalisation over the positions of (N, C, D, H, W) or (C, D, H, W)."""
 
-    dimensions = 3
+    _input_dims = (4, 5)

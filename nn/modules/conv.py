@@ -12,6 +12,7 @@ from tensorplug.core.ops import empty
 from .. import functional as F, init
 from ..module import Module
 from ..parameter import Parameter
+from ._sizes import Ints, as_tuple
 
 __all__ = [
     "Conv1d",
@@ -21,12 +22,6 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
 ]
-
-Ints = int | Sequence[int]
-
-
-def _tuple(value: Ints, count: int) -> tuple[int, ...]:
-    return (value,) * count if isinstance(value, int) else tuple(value)
 
 
 class _ConvNd(Module):
@@ -62,8 +57,8 @@ class _ConvNd(Module):
         count = self.dimensions
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = _tuple(kernel_size, count)
-        self.stride = _tuple(stride, count)
+        self.kernel_size = as_tuple(kernel_size, count)
+        self.stride = as_tuple(stride, count)
         self.padding: tuple[int, ...] | str
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
@@ -74,10 +69,10 @@ class _ConvNd(Module):
                 raise ValueError("padding='same' is not supported for strided convolutions")
             self.padding = padding
         else:
-            self.padding = _tuple(padding, count)
-        self.dilation = _tuple(dilation, count)
+            self.padding = as_tuple(padding, count)
+        self.dilation = as_tuple(dilation, count)
         self.transposed = transposed
-        self.output_padding = _tuple(output_padding, count)
+        self.output_padding = as_tuple(output_padding, count)
         self.groups = groups
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
@@ -126,14 +121,14 @@ class _ConvNd(Module):
             f"kernel_size={self.kernel_size}",
             f"stride={self.stride}",
         ]
-        if self.padding != (0,) * count:
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,) * count:
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0,) * count:
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
+        for name, default in {
+            "padding": (0,) * count,
+            "dilation": (1,) * count,
+            "output_padding": (0,) * count,
+            "groups": 1,
+        }.items():
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
         if self.bias is None:
             parts.append("bias=False")
         if self.padding_mode != "zeros":
@@ -157,20 +152,9 @@ class _Conv(_ConvNd):
         dtype: DType | None = None,
     ) -> None:
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            False,
-            0,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, padding, dilation,
+            False, 0, groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the convolution of `input`."""
@@ -263,20 +247,9 @@ class _ConvTranspose(_ConvNd):
                 f"{padding_mode!r}"
             )
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            True,
-            output_padding,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, padding, dilation,
+            True, output_padding, groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Ints:
         """Return what has to be added behind to reach `output_size`."""
@@ -312,10 +285,8 @@ class _ConvTranspose(_ConvNd):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """Return the transposed convolution of `input`; `output_size` settles what the stride leaves open."""
         extra = self._output_padding(input, output_size)
-        function: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[
-            self.dimensions - 1
-        ]
-        return function(
+        functions: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
+        return functions[self.dimensions - 1](
             input,
             self.weight,
             self.bias,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, cast
 
 from tensorplug.core import Device, DType, Tensor
@@ -12,6 +11,7 @@ from tensorplug.core.dtypes import int64
 
 from ..module import Module
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from ._sizes import Ints
 from .batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -38,8 +38,6 @@ __all__ = [
     "LazyInstanceNorm3d",
     "LazyLinear",
 ]
-
-Ints = int | Sequence[int]
 
 
 class LazyModuleMixin:
@@ -286,13 +284,24 @@ class _LazyNorm(LazyModuleMixin):
     _size_name = "num_features"
     num_features: int
 
-    def _leave_open(self, affine: bool, tracked: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(0, eps, momentum, False, False)
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.affine = affine
-        self.track_running_stats = tracked
+        self.track_running_stats = track_running_stats
         self.weight: Any = UninitializedParameter(**made) if affine else None
         self.bias: Any = UninitializedParameter(**made) if affine and bias else None
-        if tracked:
+        if track_running_stats:
             self.running_mean: Any = UninitializedBuffer(**made)
             self.running_var: Any = UninitializedBuffer(**made)
             self.num_batches_tracked: Any = tensor(0, dtype=int64, device=device)
@@ -311,69 +320,37 @@ class _LazyNorm(LazyModuleMixin):
         self.reset_parameters()
 
 
-class _LazyBatchNorm(_LazyNorm):
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Device | str | None = None,
-        dtype: DType | None = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(0, eps, momentum, False, False)
-        self._leave_open(affine, track_running_stats, bias, device, dtype)
-
-
-class _LazyInstanceNorm(_LazyNorm):
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Device | str | None = None,
-        dtype: DType | None = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(0, eps, momentum, False, False)
-        self._leave_open(affine, track_running_stats, bias, device, dtype)
-
-
-class LazyBatchNorm1d(_LazyBatchNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     """A :class:`BatchNorm1d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyBatchNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """A :class:`BatchNorm2d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     """A :class:`BatchNorm3d` whose `num_features` is that of the first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     """A :class:`InstanceNorm1d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
     """A :class:`InstanceNorm2d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     """A :class:`InstanceNorm3d` whose `num_features` is that of the first input."""
 
     cls_to_become = InstanceNorm3d

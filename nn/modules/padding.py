@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 
 from .. import functional as F
 from ..module import Module
+from ._sizes import as_tuple
 
 __all__ = [
     "CircularPad1d",
@@ -38,8 +39,7 @@ class _Pad(Module):
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
-        count = 2 * self.dimensions
-        self.padding = (padding,) * count if isinstance(padding, int) else tuple(padding)
+        self.padding = as_tuple(padding, 2 * self.dimensions)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` padded."""
@@ -71,6 +71,14 @@ class _ZeroPad(_ConstantPad):
     def extra_repr(self) -> str:
         """Return the options."""
         return f"{self.padding}"
+
+
+class _ReflectionPad(_Pad):
+    mode = "reflect"
+
+
+class _ReplicationPad(_Pad):
+    mode = "replicate"
 
 
 class _CircularPad(_Pad):
@@ -138,46 +146,40 @@ class ZeroPad3d(_ZeroPad):
     dimensions = 3
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPad):
     """The elements mirrored at the ends of the last dimension."""
 
     dimensions = 1
-    mode = "reflect"
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPad):
     """The elements mirrored around the last two dimensions."""
 
     dimensions = 2
-    mode = "reflect"
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPad):
     """The elements mirrored around the last three dimensions."""
 
     dimensions = 3
-    mode = "reflect"
 
 
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPad):
     """The edge repeated at the ends of the last dimension."""
 
     dimensions = 1
-    mode = "replicate"
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPad):
     """The edge repeated around the last two dimensions."""
 
     dimensions = 2
-    mode = "replicate"
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPad):
     """The edge repeated around the last three dimensions."""
 
     dimensions = 3
-    mode = "replicate"
 
 
 class CircularPad1d(_CircularPad):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tensorplug.core import Tensor
 
 from .. import functional as F
 from ..module import Module
+from ._sizes import Ints, as_tuple
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -33,11 +34,32 @@ __all__ = [
     "MaxUnpool3d",
 ]
 
-Ints = int | Sequence[int]
 
+class _Pool(Module):
+    """Pooling over the last `dimensions` dimensions."""
 
-class _MaxPool(Module):
     dimensions: ClassVar[int]
+    #: The functions for one dimension, two and three.
+    _functions: ClassVar[tuple[Callable[..., Any] | None, ...]]
+    #: The options that the functions take after the input, in their order.
+    _arguments: ClassVar[tuple[str, ...]]
+    #: The options that are printed.
+    _printed: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
+
+    def _pooled(self, input: Tensor) -> Any:
+        function = self._functions[self.dimensions - 1]
+        assert function is not None
+        return function(input, *[getattr(self, name) for name in self._arguments])
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._printed)
+
+
+class _MaxPool(_Pool):
+    _functions = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+    _arguments = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+    _printed = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
     def __init__(
         self,
@@ -58,23 +80,7 @@ class _MaxPool(Module):
 
     def forward(self, input: Tensor) -> Any:
         """Return the maxima, and with `return_indices` their places."""
-        function: Any = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self.dimensions - 1]
-        return function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+        return self._pooled(input)
 
 
 class MaxPool1d(_MaxPool):
@@ -117,31 +123,23 @@ class MaxPool3d(_MaxPool):
     dimensions = 3
 
 
-class _MaxUnpool(Module):
-    dimensions: ClassVar[int]
+class _MaxUnpool(_Pool):
+    _functions = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
         count = self.dimensions
         step = stride if stride is not None else kernel_size
-        self.kernel_size = _tuple(kernel_size, count)
-        self.stride = _tuple(step, count)
-        self.padding = _tuple(padding, count)
+        self.kernel_size = as_tuple(kernel_size, count)
+        self.stride = as_tuple(step, count)
+        self.padding = as_tuple(padding, count)
 
     def forward(
         self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
         """Return the maxima where they were, and zeros elsewhere."""
-        function = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.dimensions - 1]
+        function: Any = self._functions[self.dimensions - 1]
         return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-def _tuple(value: Ints, count: int) -> tuple[int, ...]:
-    return (value,) * count if isinstance(value, int) else tuple(value)
 
 
 class MaxUnpool1d(_MaxUnpool):
@@ -162,8 +160,12 @@ class MaxUnpool3d(_MaxUnpool):
     dimensions = 3
 
 
-class AvgPool1d(Module):
+class AvgPool1d(_Pool):
     """The mean of each window of one dimension; see :class:`AvgPool2d`."""
+
+    dimensions = 1
+    _functions = (F.avg_pool1d,)
+    _arguments = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
 
     def __init__(
         self,
@@ -174,30 +176,20 @@ class AvgPool1d(Module):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = _tuple(kernel_size, 1)
-        self.stride = _tuple(stride if stride is not None else kernel_size, 1)
-        self.padding = _tuple(padding, 1)
+        self.kernel_size = as_tuple(kernel_size, 1)
+        self.stride = as_tuple(stride if stride is not None else kernel_size, 1)
+        self.padding = as_tuple(padding, 1)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the means."""
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return self._pooled(input)
 
 
-class _AvgPool(Module):
-    dimensions: ClassVar[int]
+class _AvgPool(_Pool):
+    _functions = (None, F.avg_pool2d, F.avg_pool3d)
+    _arguments = (*AvgPool1d._arguments, "divisor_override")
 
     def __init__(
         self,
@@ -218,20 +210,7 @@ class _AvgPool(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the means."""
-        function = F.avg_pool2d if self.dimensions == 2 else F.avg_pool3d
-        return function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return self._pooled(input)
 
 
 class AvgPool2d(_AvgPool):
@@ -246,8 +225,10 @@ class AvgPool3d(_AvgPool):
     dimensions = 3
 
 
-class _LPPool(Module):
-    dimensions: ClassVar[int]
+class _LPPool(_Pool):
+    _functions = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)
+    _arguments = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    _printed = _arguments
 
     def __init__(
         self,
@@ -264,15 +245,7 @@ class _LPPool(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the norms."""
-        function = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self.dimensions - 1]
-        return function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
+        return self._pooled(input)
 
 
 class LPPool1d(_LPPool):
@@ -293,25 +266,21 @@ class LPPool3d(_LPPool):
     dimensions = 3
 
 
-class _AdaptivePool(Module):
-    dimensions: ClassVar[int]
+class _AdaptivePool(_Pool):
+    _arguments: ClassVar[tuple[str, ...]] = ("output_size",)
+    _printed = ("output_size",)
 
     def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
         super().__init__()
         self.output_size: Any = output_size
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"output_size={self.output_size}"
-
 
 class _AdaptiveAvgPool(_AdaptivePool):
+    _functions = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)
+
     def forward(self, input: Tensor) -> Tensor:
         """Return the means."""
-        function = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[
-            self.dimensions - 1
-        ]
-        return function(input, self.output_size)
+        return self._pooled(input)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
@@ -345,6 +314,9 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
+    _functions = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
+    _arguments = ("output_size", "return_indices")
+
     def __init__(
         self, output_size: int | Sequence[int | None] | None, return_indices: bool = False
     ) -> None:
@@ -353,10 +325,7 @@ class _AdaptiveMaxPool(_AdaptivePool):
 
     def forward(self, input: Tensor) -> Any:
         """Return the maxima, and with `return_indices` their places."""
-        function: Any = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)[
-            self.dimensions - 1
-        ]
-        return function(input, self.output_size, self.return_indices)
+        return self._pooled(input)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
@@ -396,10 +365,10 @@ class _FractionalMaxPool(Module):
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        self.kernel_size = _tuple(kernel_size, count)
+        self.kernel_size = as_tuple(kernel_size, count)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else _tuple(output_size, count)
+        self.output_size = None if output_size is None else as_tuple(output_size, count)
         self.output_ratio: tuple[float, ...] | None = None
         if output_ratio is not None:
             ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count

@@ -190,7 +190,7 @@ def _add_gather_kernels(namespace: ArrayNamespace, table: KernelTable) -> None:
         return result
 
     halves = (float16, bfloat16)
-    for op, function in (("_scatter_add", scatter_add), ("scatter_reduce", scatter_reduce)):
+    for op, function in (("scatter_add", scatter_add), ("scatter_reduce", scatter_reduce)):
         table.add(op, function, out=True)
         table.add(op, namespace.through_float32(function), dtypes=halves)
     table.add("scatter", scatter, out=True)

@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.cli import conformance, main, output
-from tensorplug.plugin import DeviceRuntime, hookimpl
+from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
 
 
 def printed(capsys, *arguments, status=0):
@@ -62,6 +62,24 @@ class TestDoctor:
         text = printed(capsys, "doctor").out
         for part in ("versions", "plugins", "devices", "threads", "cpu_numpy", "nothing is wrong"):
             assert part in text
+
+    @pytest.mark.filterwarnings("ignore:plugin misspelt")
+    def test_a_misspelt_op(self, capsys):
+        class Misspelt:
+            name = "misspelt"
+
+            @hookimpl
+            def tensorplug_kernels(self):
+                return [Kernel("sofmax", "cpu", abs), Kernel("acme.smooth", "cpu", abs)]
+
+        tp.plugins.register(Misspelt())
+        try:
+            text = printed(capsys, "doctor", status=1).out
+            assert "did you mean softmax" in text
+            assert "'acme.smooth', which no plugin registers" in text
+            assert "0 plugins in quarantine, 1 kernels that nothing uses" in text
+        finally:
+            tp.plugins.unregister("misspelt")
 
 
 class TestDevices:

@@ -152,7 +152,7 @@ def test_a_place_that_does_not_exist(kernels, size, wrong):
     for op, arguments in (
         ("gather", (array, 0, index)),
         ("scatter", (array, 0, index, array.copy(), None)),
-        ("_scatter_add", (array, 0, index, array.copy())),
+        ("scatter_add", (array, 0, index, array.copy())),
         ("scatter_reduce", (array, 0, index, array.copy(), "amax", True)),
     ):
         before = array.copy()

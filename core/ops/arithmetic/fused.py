@@ -9,7 +9,7 @@ from ...operators import composite, handle, in_place
 from ...tensor_base import TensorBase
 from ...writing import inplace
 from ..comparison import lt
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor
 from .division import true_divide
 from .pointwise import abs, add, mul, sub
@@ -93,8 +93,8 @@ def _lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
             return add(input, mul(difference, weight))
         return sub(end, mul(difference, 1 - weight))
     near = lt(abs(weight), 0.5)
-    reach = choose(near, weight, sub(weight, 1))
-    return add(choose(near, input, end), mul(difference, reach))
+    reach = where(near, weight, sub(weight, 1))
+    return add(where(near, input, end), mul(difference, reach))
 
 
 @in_place(lerp)

@@ -186,7 +186,13 @@ def scatter(
 _LEGACY = {None: None, "add": "sum", "multiply": "prod"}
 
 
-@composite(inplace=True)
+def _canonical_scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    dim, index = _positions(input, dim, index, "scatter_add")
+    check_tensor(src, "scatter_add", "src")
+    return input, dim, index, _source(input, dim, index, src, "scatter_add")
+
+
+@composite(rule=_canonical_scatter_add, inplace=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of `input` with values added at the positions along a dimension that `index` tells.
 
@@ -201,21 +207,13 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> tp.scatter_add(tp.zeros(3), 0, tp.tensor([0, 0, 2]), tp.tensor([1.0, 2.0, 3.0]))
     tensor([3., 0., 3.])
     """
-    dim, index = _positions(input, dim, index, "scatter_add")
-    check_tensor(src, "scatter_add", "src")
-    return _scatter_add(input, dim, index, _source(input, dim, index, src, "scatter_add"))
-
-
-@composite(method=False)
-def _scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return :func:`scatter_add` for canonical arguments."""
     return scatter_reduce(input, dim, index, src, "sum")
 
 
 @composite(method=False)
-def _gathered_sum(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
+def gather_backward(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
     """Return zeros of `shape` with `g` added where `index` tells: the gradient of :func:`gather`."""
-    return _scatter_add(zeros_like_gradient(g, shape), dim, index, g)
+    return scatter_add(zeros_like_gradient(g, shape), dim, index, g)
 
 
 @primitive("input, dim, index, src, reduce, include_self", inplace=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import operators
 from ...dtypes import Number
-from ...operators import composite, in_place
+from ...operators import Delegated, composite, in_place
 from ...shapes import normalize_dim
 from ...tensor_base import TensorBase
 from ...writing import check_out, inplace
@@ -39,7 +39,19 @@ def _key(input: Any, dim: int, vector: Any) -> list[Any]:
     return [*[None] * dim, _WHERE.call(vector < 0, outside, vector)]
 
 
-@composite()
+def _canonical_index_select(input: Any, dim: int, index: Any) -> Any:
+    dim, vector = _at_dim(input, dim, index, "index_select")
+    if input._shape:
+        return input, dim, vector
+    if vector._shape != (1,):
+        raise RuntimeError(
+            "index_select(): Index to scalar can have only 1 value, got "
+            f"{vector._shape[0]} value(s)"
+        )
+    return Delegated(reshape(index_select(shown_as(input, (1,)), 0, vector), ()))
+
+
+@composite(rule=_canonical_index_select)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return a copy of the slices of `input` at positions along a dimension.
 
@@ -59,33 +71,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([[2],
             [4]])
     """
-    dim, vector = _at_dim(input, dim, index, "index_select")
-    if not input._shape:
-        if vector._shape != (1,):
-            raise RuntimeError(
-                "index_select(): Index to scalar can have only 1 value, got "
-                f"{vector._shape[0]} value(s)"
-            )
-        return reshape(_slices(shown_as(input, (1,)), 0, vector), ())
-    return _slices(input, dim, vector)
-
-
-_index = index  # the ops below have an argument of that name
-
-
-@composite(method=False)
-def _slices(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return :func:`index_select` for canonical arguments."""
     return _index(input, _key(input, dim, index))
 
 
-@composite(method=False)
-def _put_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-    """Return a copy of `input` with slices written, or added, at positions along a dimension.
-
-    What :func:`index_copy` and :func:`index_add` call with canonical arguments.
-    """
-    return index_put(input, _key(input, dim, index), source, accumulate)
+_index = index  # the ops have an argument of that name
 
 
 def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[int, Any, Any]:
@@ -120,13 +109,8 @@ def _sliceable(input: Any) -> Any:
     return input if input._shape else shown_as(input, (1,))
 
 
-def _put(input: Any, dim: int, vector: Any, values: Any, accumulate: bool) -> Any:
-    written = _put_slices(_sliceable(input), dim, vector, values, accumulate)
-    return written if input._shape else reshape(written, ())
-
-
 @composite(method=False, writes="input")
-def _write_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> None:
+def index_write(input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> None:
     """Write slices to, or add them at, positions along a dimension of `input`.
 
     What the in-place variants of :func:`index_copy` and :func:`index_add` call with canonical arguments.
@@ -138,11 +122,20 @@ def _write_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, accumu
 def _put_in_place(name: str, input: Any, dim: int, vector: Any, values: Any, add: bool) -> Any:
     target = _sliceable(input)
     check_out(name, target, input._kind.dtype, input._kind)
-    _write_slices(target, dim, vector, values, add)
+    index_write(target, dim, vector, values, add)
     return input
 
 
-@composite(inplace=True)
+def _canonical_index_add(
+    input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1
+) -> Any:
+    dim, vector, values = _added(input, dim, index, source, alpha)
+    if input._shape:
+        return input, dim, vector, values
+    return Delegated(reshape(index_add(shown_as(input, (1,)), dim, vector, values), ()))
+
+
+@composite("input, dim, index, source", rule=_canonical_index_add, inplace=True)
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1
 ) -> Tensor:
@@ -167,7 +160,7 @@ def index_add(
     >>> tp.zeros(3).index_add(0, tp.tensor([0, 0, 2]), tp.tensor([1.0, 2.0, 3.0]))
     tensor([3., 0., 3.])
     """
-    return _put(input, *_added(input, dim, index, source, alpha), True)
+    return index_put(input, _key(input, dim, index), source, True)
 
 
 @in_place(index_add)
@@ -211,7 +204,14 @@ def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any, An
     return dim, vector, source
 
 
-@composite(inplace=True)
+def _canonical_index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    dim, vector, values = _copied(input, dim, index, source)
+    if input._shape:
+        return input, dim, vector, values
+    return Delegated(reshape(index_copy(shown_as(input, (1,)), dim, vector, values), ()))
+
+
+@composite(rule=_canonical_index_copy, inplace=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of `input` with the slices of `source` written to positions along a dimension.
 
@@ -221,7 +221,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> tp.zeros(3).index_copy(0, tp.tensor([2, 0]), tp.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    return _put(input, *_copied(input, dim, index, source), False)
+    return index_put(input, _key(input, dim, index), source)
 
 
 @in_place(index_copy)

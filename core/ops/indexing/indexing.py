@@ -92,7 +92,7 @@ def part(input: Any, dim: int, start: int, stop: int) -> Any:
     )
 
 
-@composite()
+@composite(view=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return the view of `input` at one position along a dimension, which disappears.
 
@@ -131,7 +131,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return at(input, dim, position + size if position < 0 else position)
 
 
-@composite()
+@composite(view=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """Return the view of `length` positions of `input` along a dimension, from `start` on.
 
@@ -353,7 +353,7 @@ def zeros_like_gradient(g: Any, shape: Shape) -> Any:
 
 
 @composite(method=False)
-def _indexed_sum(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
+def index_backward(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
     """Return zeros of `shape` with `g` added at index tensors: the gradient of :func:`index`."""
     return index_put(zeros_like_gradient(g, shape), indices, g, True)
 

@@ -51,7 +51,7 @@ def _indexed_errors(make: Any) -> Iterator[ErrorSample]:
 
 RECORDS = [
     OpRecord(
-        "_gathered_sum",
+        "gather_backward",
         _gathered_samples,
         lambda g, shape, dim, index: _spread(g, shape, _gather(_numbered(shape), dim, index)),
         _NUMBERS,
@@ -60,7 +60,7 @@ RECORDS = [
         torch="",
     ),
     OpRecord(
-        "_indexed_sum",
+        "index_backward",
         _indexed_samples,
         lambda g, shape, indices: _spread(g, shape, _numbered(shape)[_key(indices)]),
         _NUMBERS,

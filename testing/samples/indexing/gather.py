@@ -100,6 +100,7 @@ def _scatter_errors(make: Any) -> Iterator[ErrorSample]:
 def _add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, make(5, 4, dtype=int64, low=0, high=2), make(5, 4))
     yield Sample(make(3, 4), -1, make(2, 3, dtype=int64, low=0, high=3), make(3, 4))
+    yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
     yield Sample(make(3), 0, positions(make, []), make(0))
     yield Sample(make(), 0, positions(make, [0, 0]), make(2))
 
@@ -153,43 +154,9 @@ def _slices(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), -1, positions(make, [1], int32))
     yield Sample(make(3, 4), 1, positions(make, []))
     yield Sample(make(3), 0, positions(make, 1))
-    yield Sample(make(), 0, positions(make, [0]))
-
-
-def _plain_slices(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 0, positions(make, [2, 0, 2]))
     yield Sample(make(2, 3, 4), 1, positions(make, [1, 1]))
-    yield Sample(make(3, 4), 1, positions(make, []))
     yield Sample(make(3, 0), 0, positions(make, [1]))
-
-
-def _put_slices(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 0, positions(make, [2, 0]), make(2, 4), False)
-    yield Sample(make(2, 3, 4), 1, positions(make, [1, 2]), make(2, 2, 4), False)
-    yield Sample(make(3, 4), 1, positions(make, []), make(3, 0), False)
-    if dtype is not bool_:
-        yield Sample(make(3, 4), 1, positions(make, [1, 1]), make(3, 2), True)
-
-
-def _written(a: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
-    result = a.copy()
-    if accumulate:
-        np.add.at(result, _at_dim(a, dim, index), source)
-    else:
-        result[_at_dim(a, dim, index)] = source
-    return result
-
-
-def _put_slices_errors(make: Any) -> Iterator[ErrorSample]:
-    for outside in (3, -1):
-        at = positions(make, [outside])
-        yield ErrorSample(Sample(make(3), 0, at, make(1), False), IndexError, "out of bounds")
-
-
-def _outside(make: Any) -> Iterator[ErrorSample]:
-    for outside in (3, -1):
-        at = positions(make, [outside])
-        yield ErrorSample(Sample(make(3), 0, at), IndexError, "out of bounds")
+    yield Sample(make(), 0, positions(make, [0]))
 
 
 def _index_select(a: Any, dim: int, index: Any) -> Any:
@@ -312,12 +279,6 @@ def _put(a: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return result.reshape(a.shape)
 
 
-def _inner_add_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 1, positions(make, [[0, 0, 2], [3, 1, 1]]), make(2, 3))
-    yield Sample(make(3), 0, positions(make, [2, 2]), make(2))
-    yield Sample(make(3), 0, positions(make, []), make(0))
-
-
 RECORDS = [
     OpRecord("gather", _gather_samples, _gather, errors=_gather_errors),
     OpRecord("scatter", _scatter_samples, _scatter, errors=_scatter_errors),
@@ -327,15 +288,6 @@ RECORDS = [
         lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
         dtypes=_NUMBERS,
         errors=_scatter_errors,
-        rtol=_ROUNDED,
-        atol=_ROUNDED,
-    ),
-    OpRecord(
-        "_scatter_add",
-        _inner_add_samples,
-        lambda a, dim, index, src: _reduce(a, dim, index, src, "sum"),
-        dtypes=_NUMBERS,
-        torch="",
         rtol=_ROUNDED,
         atol=_ROUNDED,
     ),
@@ -356,16 +308,6 @@ RECORDS = [
         ),
     ),
     OpRecord("index_select", _slices, _index_select, errors=_slice_errors),
-    OpRecord("_slices", _plain_slices, _index_select, errors=_outside, torch=""),
-    OpRecord(
-        "_put_slices",
-        _put_slices,
-        _written,
-        errors=_put_slices_errors,
-        rtol=_ROUNDED,
-        atol=_ROUNDED,
-        torch="",
-    ),
     OpRecord(
         "index_add",
         _add_slices,

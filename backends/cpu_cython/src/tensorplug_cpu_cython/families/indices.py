@@ -29,25 +29,29 @@ def build(table: KernelTable) -> None:
     table.add("index_put", index_put, dtypes=ALL_DTYPES, out=True)
 
     @table.kernel(dtypes=SUMMED)
-    def _indexed_sum(g: Any, shape: Shape, indices: list[Any]) -> Any:
+    def index_backward(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return kernels.indexed_sum(g, tuple(shape), indices, put)
 
     def put(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return shared["index_put"](np.zeros(shape, g.dtype), indices, g, True)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _slices(input: Any, dim: int, index: Any) -> Any:
+    def index_select(input: Any, dim: int, index: Any) -> Any:
         return kernels.slices(input, dim, index, taken)
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def _put_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
-        return kernels.put_slices(input, dim, index, source, accumulate, put_at)
+    def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return kernels.put_slices(input, dim, index, source, True, put_at)
 
-    def _write_slices(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return kernels.put_slices(input, dim, index, source, False, put_at)
+
+    def index_write(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
         kernels.write_slices(input, dim, index, source, accumulate, put_into)
 
-    table.add("_write_slices", _write_slices, dtypes=ALL_DTYPES)
-    table.add("_chosen", kernels.chosen, dtypes=ALL_DTYPES)
+    table.add("index_write", index_write, dtypes=ALL_DTYPES)
+    table.add("masked_select", kernels.chosen, dtypes=ALL_DTYPES)
 
     def put_into(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
         shared["index_put"](input, _key(input, dim, index), source, accumulate, input)

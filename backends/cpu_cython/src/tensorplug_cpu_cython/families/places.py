@@ -23,7 +23,7 @@ SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    shared = {op: below(op) for op in ("gather", "scatter", "_scatter_add", "scatter_reduce")}
+    shared = {op: below(op) for op in ("gather", "scatter", "scatter_add", "scatter_reduce")}
 
     @table.kernel(dtypes=ALL_DTYPES)
     def gather(input: Any, dim: int, index: Any) -> Any:
@@ -37,7 +37,7 @@ def build(table: KernelTable) -> None:
         return places.scatter(input, dim, index, src, shared["scatter"], out)
 
     def scatter_add(input: Any, dim: int, index: Any, src: Any, out: Any = None) -> Any:
-        return places.combine(input, dim, index, src, places.ADD, shared["_scatter_add"], out)
+        return places.combine(input, dim, index, src, places.ADD, shared["scatter_add"], out)
 
     def scatter_reduce(
         input: Any,
@@ -57,15 +57,15 @@ def build(table: KernelTable) -> None:
         return places.combine(input, dim, index, src, way, fallback, out)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
-    table.add("_scatter_add", scatter_add, dtypes=SUMMED, out=True)
+    table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
     table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
 
     @table.kernel(dtypes=SUMMED)
-    def _gathered_sum(g: Any, shape: Shape, dim: int, index: Any) -> Any:
+    def gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
         return places.gathered_sum(g, tuple(shape), dim, index, added)
 
     def added(g: Any, shape: Shape, dim: int, index: Any) -> Any:
-        return shared["_scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
+        return shared["scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def place(input: Any, shape: Shape, key: tuple[Any, ...]) -> Any:

@@ -38,7 +38,7 @@ def build(table: KernelTable) -> None:
                 dtypes = list(FLOATS)
             table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=name not in _OPS)
     table.add("_relu_gradient", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
-    table.add("choose", pointwise.choose, dtypes=NUMBERED)
+    table.add("where", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)
     table.add("copy", pointwise.copy, out=True)
 

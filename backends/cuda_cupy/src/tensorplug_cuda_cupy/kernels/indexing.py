@@ -51,7 +51,7 @@ def build(table: KernelTable, complex_products: Any) -> None:
 
     table.add("scatter_reduce", reduce, out=True, priority=2)
     table.add("scatter", scatter, out=True, priority=2)
-    table.add("_scatter_add", scatter_add, out=True, priority=2)
+    table.add("scatter_add", scatter_add, out=True, priority=2)
     table.add("index_put", index_put, out=True, priority=2)
 
 

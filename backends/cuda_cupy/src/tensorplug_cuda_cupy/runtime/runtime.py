@@ -45,7 +45,7 @@ def _filled(value: Number, dtype: DType) -> Any:
 # These take positions, which only the device could look at: see docs/gpu.md.
 _POSITIONS = (
     "gather", "index", "index_add", "index_copy", "index_put", "index_select", "scatter", "scatter_add",
-    "_indexed_sum", "_put_slices", "_slices",
+    "index_backward",
     "cross_entropy", "nll_loss",
 )  # fmt: skip
 

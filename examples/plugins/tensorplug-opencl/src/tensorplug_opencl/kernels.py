@@ -137,7 +137,7 @@ def _pointwise(runtime: OpenCLRuntime, table: KernelTable) -> None:
         add("bitwise_right_shift", f"{out_of_range} ? ({filled}) : a >> b", (dtype,))
 
     @table.kernel(dtypes=DTYPES)
-    def choose(condition: OpenCLArray, input: OpenCLArray, other: OpenCLArray) -> OpenCLArray:
+    def where(condition: OpenCLArray, input: OpenCLArray, other: OpenCLArray) -> OpenCLArray:
         made = runtime.new(common_shape(condition, input, other), input.dtype, input.index)
         launch(runtime, "a ? b : c", made, condition, input, other)
         return made
@@ -494,7 +494,7 @@ def _places(runtime: OpenCLRuntime, table: KernelTable) -> None:
             return on_host(input, dim, index, src, reduce)
         return scatter(input, dim, index, src)
 
-    @table.kernel("_scatter_add", dtypes=NUMBERS)
+    @table.kernel("scatter_add", dtypes=NUMBERS)
     def scatter_add(
         input: OpenCLArray, dim: int, index: OpenCLArray, src: OpenCLArray
     ) -> OpenCLArray:
