@@ -28,9 +28,12 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     ):
         table.add(function.__name__, function)
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
-    for function in (native_batch_norm, native_batch_norm_backward):
-        table.add(function.__name__, function)
-        table.add(function.__name__, _of_halves(function), dtypes=halves)
+    for name, kernel in (
+        ("native_batch_norm", native_batch_norm),
+        ("native_batch_norm_backward", native_batch_norm_backward),
+    ):
+        table.add(name, kernel)
+        table.add(name, _of_halves(kernel), dtypes=halves)
 
 
 def _of_halves(function: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple[Array, ...]]:
