@@ -183,6 +183,8 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    if op.random:
+        return run_decomposition(op, args, kwargs)
     key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)
@@ -193,7 +195,7 @@ def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, 
     values: Any = op.arguments(args, kwargs)
     if type(values) is Delegated:
         return values.result
-    first = None if op.random else first_tensor(values)
+    first = first_tensor(values)
     if first is not None:
         spec = Spec.__new__(Spec)
         spec.values, spec.kind, spec.outputs = values, first._kind, ()
