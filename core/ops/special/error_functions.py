@@ -9,7 +9,7 @@ from ...dtypes import COMPLEX, Number
 from ...operators import Spec, composite, primitive
 from ..arithmetic.division import true_divide
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import clamp_backward, clamp
+from ..clamp import clamp, clamp_backward
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import choose
