@@ -40,8 +40,8 @@ class Program:
         Plain values that follow the inputs in the list of values.
     result : int
         The place of the result, or a list of places.
-    fresh : bool
-        Whether the result's memory belongs to nobody else.
+    fresh : bool or list of bool
+        Whether the result's memory belongs to nobody else; of a list of results, each one's.
     shape_free : bool
         Whether every step is pointwise, so that the program holds for all shapes.
     """
@@ -54,7 +54,7 @@ class Program:
         self.steps: list[tuple[Kind, int, Any]] = []
         self.constants: list[Any] = []
         self.result: Any = None
-        self.fresh = False
+        self.fresh: bool | list[bool] = False
         self.shape_free = True
         # The two shapes of most programs have a shorter way: returning the first input, and one call
         # on the two inputs (in that order, or swapped).
@@ -249,7 +249,14 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
         else:
             raise Untraceable(f"returns {type(item).__name__}")
     program.result = places if isinstance(result, list) else places[0]
-    program.fresh = type(program.result) is int and program.result in tracer.fresh
+    if isinstance(result, list):
+        # A result that stands in the list twice belongs to two arguments.
+        program.fresh = [
+            places.count(place) == 1 and getattr(place, "place", place) in tracer.fresh
+            for place in places
+        ]
+    else:
+        program.fresh = places[0] in tracer.fresh
     _settle(program, len(tensors))
     return program
 

@@ -67,8 +67,12 @@ add_method: Callable[[str, Callable[..., Any]], bool]
 remove_method: Callable[[str, Callable[..., Any]], None]
 
 
-def find_missing(name: str) -> None:
-    """Load plugins that may own an op; the plugin registry puts its own function here."""
+def find_missing(name: str) -> str:  # noqa: ARG001
+    """Load plugins that may own an op; the plugin registry puts its own function here.
+
+    What is returned says why a plugin that may own it is not used, for messages.
+    """
+    return ""
 
 
 def handle(name: str) -> Op:
@@ -93,6 +97,7 @@ def primitive(
     name: str | None = None,
     pointwise: bool = False,
     elementwise: bool = False,
+    masks: str = "",
     view: bool = False,
     layout: bool = False,
     reads_layout: bool = False,
@@ -112,6 +117,8 @@ def primitive(
         The op's name; by default the function's.
     pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
+    masks : str
+        Of a pointwise op: the arguments that are of bool, whatever the others are.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -139,6 +146,8 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        if masks:
+            op.masks = _positions(op, masks)
         return made
 
     return declare
@@ -215,7 +224,8 @@ def composite(
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
     another op serves a form of the call, it returns ``Delegated(result)``.
 
-    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them.
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
+    ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
 
     With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
@@ -263,6 +273,7 @@ def composite(
             op.writes = _positions(op, writes)
         if updates:
             op.updates = _positions(op, updates)
+        op.cacheable = outputs not in ("", "*") and not (writes or updates)
         return made
 
     return declare
@@ -270,7 +281,7 @@ def composite(
 
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
     if isinstance(outputs, str):
-        return tuple([part.strip() for part in outputs.split(",")])
+        return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
     names: tuple[str, ...] = outputs._fields  # type: ignore[attr-defined]
     return names
 
@@ -495,14 +506,17 @@ def get_op(name: str) -> Op:
         If no plugin registers it; the message lists names that are near.
     """
     op = _OPS.get(name) or find_op(name)
+    reason = ""
     if op is None:
-        find_missing(name)
+        reason = find_missing(name)
         op = find_op(name)
     if op is None:
         import difflib
 
         near = difflib.get_close_matches(name, _OPS, 4)
-        raise KeyError(f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+        raise KeyError(
+            f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
+        )
     return op
 
 

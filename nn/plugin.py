@@ -10,7 +10,9 @@ from tensorplug.core.operators import Op
 from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
-from .ops import FAMILIES
+from . import functional, ops
+
+FAMILIES = (*ops.FAMILIES, functional)
 
 
 class NNPlugin:

@@ -10,7 +10,7 @@ from tensorplug.core.ops.elementary.activation import relu_backward
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import rsqrt
 from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 
 from ..derivatives import derivative
 from ..tangents import tangent
@@ -29,7 +29,7 @@ def _acosh(g: Any, input: Any) -> Any:
 
 def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
     square = y * y + x * x
-    return choose(eq(square, 0), 0, value / square)
+    return where(eq(square, 0), 0, value / square)
 
 
 DERIVATIVES = [

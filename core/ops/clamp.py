@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import writing
 from ..dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
 from ..operators import Delegated, Spec, composite, handle, in_place, primitive
-from .masking import choose
+from .masking import where
 from .rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     check_tensor(other, "fmax", "other")
     larger = elementwise("fmax", input, other, without=(COMPLEX,)).values
     first, second = larger
-    return choose(_OR.call(_GE.call(first, second), _NE.call(second, second)), first, second)
+    return where(_OR.call(_GE.call(first, second), _NE.call(second, second)), first, second)
 
 
 @composite()
@@ -79,7 +79,7 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     check_tensor(input, "fmin")
     check_tensor(other, "fmin", "other")
     first, second = elementwise("fmin", input, other, without=(COMPLEX,)).values
-    return choose(_OR.call(_LE.call(first, second), _NE.call(second, second)), first, second)
+    return where(_OR.call(_LE.call(first, second), _NE.call(second, second)), first, second)
 
 
 _GE = handle("ge")
@@ -183,7 +183,7 @@ def _fit(dtype: DType, min: Any, max: Any) -> bool:
 @composite(method=False, elementwise=True)
 def clamp_backward(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Return `g` where the element is within the bounds, else zero."""
-    return choose(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
+    return where(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
 
 
 @in_place(clamp)

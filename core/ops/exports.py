@@ -29,6 +29,7 @@ def declared_in(module: ModuleType) -> list[Op]:
         for part in _modules(module.__name__)
         for value in list(vars(part).values())
         if isinstance(getattr(value, "op", None), Op)
+        and value.op.call is value
         and getattr(value, "__module__", None) == part.__name__
     }
     return list(found.values())

@@ -30,7 +30,7 @@ from .comparison import eq, ge, gt, isinf, lt, ne
 from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
-from .masking import choose
+from .masking import where
 from .rules import are_alike, cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     integer = {2: int16, 4: int32, 8: int64}[dtype.itemsize]
     limits = finfo(dtype)
     away = eq(gt(other, input), gt(input, 0))  # from zero: the bits count up
-    bits = add(input.contiguous().view(integer), choose(away, 1, -1).to(integer))
+    bits = add(input.contiguous().view(integer), where(away, 1, -1).to(integer))
     beside_zero = copysign(limits.tiny * limits.eps, other)  # the smallest number there is
-    moved = choose(eq(input, 0), beside_zero, bits.view(dtype))
-    return choose(
+    moved = where(eq(input, 0), beside_zero, bits.view(dtype))
+    return where(
         eq(input, other),
         other,
-        choose(ne(input, input), input, choose(ne(other, other), other, moved)),
+        where(ne(input, input), input, where(ne(other, other), other, moved)),
     )
 
 
@@ -184,9 +184,9 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     """
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
-    ratio = true_divide(small, choose(eq(large, 0), 1, large))
+    ratio = true_divide(small, where(eq(large, 0), 1, large))
     result = mul(large, sqrt(add(mul(ratio, ratio), 1)))
-    return choose(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
+    return where(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
 
 
 @composite(inplace=True)
@@ -211,7 +211,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
             "heaviside() takes two real tensors of one dtype, got "
             f"{input.dtype.name} and {values.dtype.name}"
         )
-    return choose(eq(input, 0), values, cast(gt(input, 0), input.dtype))
+    return where(eq(input, 0), values, cast(gt(input, 0), input.dtype))
 
 
 @composite(inplace=True)
@@ -246,9 +246,9 @@ def nan_to_num(
         parts = [nan_to_num(part.call(input), nan, posinf, neginf) for part in (_REAL, _IMAG)]
         return _COMPLEX.call(*parts)
     limits = finfo(dtype)
-    result = choose(ne(input, input), 0.0 if nan is None else nan, input)
-    result = choose(eq(input, math.inf), limits.max if posinf is None else posinf, result)
-    return choose(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+    result = where(ne(input, input), 0.0 if nan is None else nan, input)
+    result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
+    return where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
 
 
 @composite(inplace=True)
@@ -300,7 +300,7 @@ def angle(input: Tensor) -> Tensor:
         return atan2(_IMAG.call(input), _REAL.call(input))
     input = cast(input, to_floating(input.dtype))
     # Of the input itself only nan shows.
-    return choose(ne(input, input), input, choose(lt(input, 0), math.pi, copy(input, 0)))
+    return where(ne(input, input), input, where(lt(input, 0), math.pi, copy(input, 0)))
 
 
 @composite(inplace=True)
@@ -317,7 +317,7 @@ def sinc(input: Tensor) -> Tensor:
     dtype = to_floating(input.dtype)
     scaled = mul(_wide(input), math.pi)
     zero = eq(scaled, 0)
-    return cast(choose(zero, 1, true_divide(sin(scaled), choose(zero, 1, scaled))), dtype)
+    return cast(where(zero, 1, true_divide(sin(scaled), where(zero, 1, scaled))), dtype)
 
 
 def _wide(input: Tensor) -> Tensor:
@@ -346,13 +346,13 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     first, second = input, other
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))
-        first, second = choose(larger, first, second), choose(larger, second, first)
+        first, second = where(larger, first, second), where(larger, second, first)
         return add(first, log(add(exp(sub(second, first)), 1)))
     dtype, first, second = first.dtype, _wide(first), _wide(second)
     large = maximum(first, second)
     sum_of_both = add(large, log1p(exp(neg(abs(sub(first, second))))))
     # Both may be the same infinity, whose difference is nan.
-    return cast(choose(isinf(large), large, sum_of_both), dtype)
+    return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
 @composite()
@@ -370,7 +370,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     large = maximum(first, second)
     ratio = exp2(neg(abs(sub(first, second))))
     sum_of_both = add(large, mul(log1p(ratio), 1 / math.log(2)))
-    return cast(choose(isinf(large), large, sum_of_both), dtype)
+    return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
 @composite(inplace=True)
@@ -395,7 +395,7 @@ def times_log(name: str, input: Tensor | Number, other: Tensor | Number, logarit
     if not is_tensor(first):
         first = copy(second, first)
     product = mul(first, logarithm(second))
-    return choose(ne(second, second), second, choose(eq(first, 0), 0, product))
+    return where(ne(second, second), second, where(eq(first, 0), 0, product))
 
 
 @primitive("input, other", pointwise=True, inplace=True)
@@ -423,4 +423,4 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """
     first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
     divisor = gcd(first, second)
-    return abs(mul(floor_divide(first, choose(eq(divisor, 0), 1, divisor)), second))
+    return abs(mul(floor_divide(first, where(eq(divisor, 0), 1, divisor)), second))

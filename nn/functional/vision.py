@@ -1,4 +1,4 @@
-"""Images: rearranged channels, sampling along a grid, blocks of pixels."""
+"""Images: rearranged channels, sampling along a grid."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from tensorplug.core.dtypes import FLOATING, int64
 from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import linspace, ones, stack, where
 
-from ..ops.convolution.unfold import fold_windows, pad_zeros, positions, unfold_windows, unpad
-from ._common import per_dimension, tensor
+from ._common import tensor
 
 __all__ = [
     "affine_grid",
     "channel_shuffle",
-    "fold",
     "grid_sample",
     "native_channel_shuffle",
     "pixel_shuffle",
     "pixel_unshuffle",
-    "unfold",
 ]
 
 Ints = int | Sequence[int]
@@ -118,113 +115,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 
 native_channel_shuffle = channel_shuffle
-
-
-def unfold(
-    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
-) -> Tensor:
-    """Return the sliding blocks of an image as columns.
-
-    Parameters
-    ----------
-    input : Tensor
-        (N, C, H, W) or (C, H, W).
-    kernel_size, dilation, padding, stride : int or sequence of int
-        As in :func:`conv2d`.
-
-    Returns
-    -------
-    Tensor
-        (N, C * prod(kernel_size), blocks), or without N.
-
-    Raises
-    ------
-    RuntimeError
-        If sizes do not fit.
-    """
-    tensor(input, "unfold")
-    if input.ndim not in (3, 4):
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-            f"dimensions for input, but got: {list(input.shape)}"
-        )
-    kernel, spread, around, steps = _blocks("unfold", kernel_size, dilation, padding, stride)
-    x = input if input.ndim == 4 else input.unsqueeze(0)
-    padded = pad_zeros(x, around)
-    where_ = positions(tuple(padded.shape[2:]), kernel, steps, spread)
-    if min(where_) < 1:
-        raise RuntimeError(
-            f"unfold(): the blocks are larger than the padded input: there would be {list(where_)} of "
-            "them; expected at least 1"
-        )
-    windows = unfold_windows(padded, kernel, steps, spread)
-    n, c = x.shape[:2]
-    columns = windows.permute(0, 1, 4, 5, 2, 3).reshape(
-        n, c * kernel[0] * kernel[1], where_[0] * where_[1]
-    )
-    return columns if input.ndim == 4 else columns.squeeze(0)
-
-
-def fold(
-    input: Tensor,
-    output_size: Ints,
-    kernel_size: Ints,
-    dilation: Ints = 1,
-    padding: Ints = 0,
-    stride: Ints = 1,
-) -> Tensor:
-    """Return the sums of blocks put back where :func:`unfold` took them from.
-
-    Parameters
-    ----------
-    input : Tensor
-        (N, C * prod(kernel_size), blocks) or (C * prod(kernel_size), blocks).
-    output_size : int or sequence of int
-        (H, W).
-    kernel_size, dilation, padding, stride : int or sequence of int
-        As in :func:`unfold`.
-
-    Raises
-    ------
-    RuntimeError
-        If sizes do not fit.
-    """
-    tensor(input, "fold")
-    if input.ndim not in (2, 3):
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-            f"dimensions for input, but got: {list(input.shape)}"
-        )
-    kernel, spread, around, steps = _blocks("fold", kernel_size, dilation, padding, stride)
-    size = per_dimension(output_size, 2, "fold", "output_size", 1)
-    x = input if input.ndim == 3 else input.unsqueeze(0)
-    n, rows, blocks = x.shape
-    if rows % (kernel[0] * kernel[1]):
-        raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-            f"input.size(1)={rows} and kernel_size={kernel}."
-        )
-    padded = tuple([s + 2 * p for s, p in zip(size, around, strict=True)])
-    where_ = positions(padded, kernel, steps, spread)
-    if where_[0] * where_[1] != blocks or min(where_) < 1:
-        raise RuntimeError(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={around}, "
-            f"stride={steps}, expected size of input's dimension 2 to match the calculated number of "
-            f"sliding blocks {where_[0]} * {where_[1]}, but got input.size(2)={blocks}."
-        )
-    channels = rows // (kernel[0] * kernel[1])
-    windows = x.reshape(n, channels, *kernel, *where_).permute(0, 1, 4, 5, 2, 3)
-    image = unpad(fold_windows(windows, padded, kernel, steps, spread), around, size)
-    return image if input.ndim == 3 else image.squeeze(0)
-
-
-def _blocks(name: str, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
-    return (
-        per_dimension(kernel_size, 2, name, "kernel_size", 1),
-        per_dimension(dilation, 2, name, "dilation", 1),
-        per_dimension(padding, 2, name, "padding", 0),
-        per_dimension(stride, 2, name, "stride", 1),
-    )
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:

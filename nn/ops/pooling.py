@@ -12,7 +12,7 @@ from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.shapes import Shape
 
-from .convolution.unfold import fold_windows, pad_zeros, unfold_windows, unpad, window_view
+from .convolution.unfold import col2im, im2col, pad_zeros, unpad, window_view
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -152,8 +152,11 @@ def avg_pool(
     kept = tuple([min(s, n - p) for s, n, p in zip(size, needed, padding, strict=True)])
     after = tuple([n - p - k for n, p, k in zip(needed, padding, kept, strict=True)])
     inner = input[(..., *[slice(0, k) for k in kept])]
-    windows = unfold_windows(pad_zeros(inner, padding, after), kernel, stride, ones)
-    total = windows.sum(tuple(range(2 + len(kernel), 2 + 2 * len(kernel))))
+    none = (0,) * len(kernel)
+    columns = im2col(pad_zeros(inner, padding, after), kernel, ones, none, stride)
+    shape = input._shape[:2]
+    total = columns.reshape(*shape, math.prod(kernel), math.prod(where))
+    total = total.sum(2).reshape(*shape, *where)
     return _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
 
 
@@ -171,9 +174,11 @@ def avg_pool_gradient(
     """Return the gradient of :func:`avg_pool`, whose input had the spatial sizes `size`."""
     count, where = len(kernel), g._shape[2:]
     shared = _divided(g, size, kernel, stride, padding, count_include_pad, divisor)
-    windows = shared.reshape(*g._shape, *[1] * count).expand(*g._shape, *kernel)
+    n, c = g._shape[:2]
+    columns = shared.reshape(n, c, 1, math.prod(where)).expand(-1, -1, math.prod(kernel), -1)
+    columns = columns.reshape(n, c * math.prod(kernel), math.prod(where))
     needed = tuple([(w - 1) * st + k for w, st, k in zip(where, stride, kernel, strict=True)])
-    padded = fold_windows(windows, needed, kernel, stride, (1,) * count)
+    padded = col2im(columns, needed, kernel, (1,) * count, (0,) * count, stride)
     kept = tuple([min(s, n - p) for s, n, p in zip(size, needed, padding, strict=True)])
     inner = unpad(padded, padding, kept)
     return pad_zeros(inner, (0,) * count, tuple([s - k for s, k in zip(size, kept, strict=True)]))

@@ -13,7 +13,6 @@ from tensorplug.core.dtypes import FLOATS, DType, int64
 
 from ..records import OpRecord, Sample
 from ._networks import ORDER, SUMS
-from .normalization.mixed_norms import _mixed_record
 
 # --- average pooling ------------------------------------------------------------------------------
 _GRADIENT_POOLINGS = (
@@ -204,7 +203,7 @@ def _record(op: str, samples: Any, reference: Any) -> OpRecord:
 
 
 RECORDS = [
-    _mixed_record("avg_pool_gradient", _pool_samples, _pool),
+    _record("avg_pool_gradient", _pool_samples, _pool),
     _record("max_pool", _max_pool_samples, _max_pool),
     _record("max_pool_gradient", _max_pool_gradient_samples, _max_pool_gradient),
     _record("avg_pool", _avg_pool_samples, _avg_pool),

@@ -183,10 +183,10 @@ def test_what_a_node_saved() -> None:
 
 def test_a_gradient_that_begins_within_its_memory() -> None:
     """A formula that looks at strides gets those of the gradient, not of the one it was first run on."""
-    from tensorplug.nn.ops.convolution.unfold import fold_windows
+    from tensorplug.nn.ops.convolution.unfold import col2im
 
-    windows = tp.arange(8.0).reshape(1, 1, 4, 2).requires_grad_()
-    output = fold_windows(windows, (5,), (2,), (1,), (1,))
+    windows = tp.arange(8.0).reshape(1, 2, 4).requires_grad_()
+    output = col2im(windows, (5,), (2,), (1,), (0,), (1,))
     seeds = tp.arange(15.0).reshape(3, 1, 1, 5)
     for seed in seeds:
         of_view = tp.autograd.grad(output, windows, seed, retain_graph=True)[0]

@@ -17,7 +17,7 @@ NO_RECORD = {
         (
             "amp.unscale",
             "amp.update_scale",
-            "update_statistics",
+            "batch_norm_update_stats",
             "index_write",
             *[function.op.name for function in (*FUSED, *ON_DEVICE)],
         ),

@@ -8,7 +8,7 @@ from ...dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
 from ...operators import composite
 from ...tensor_base import TensorBase
 from ..comparison import lt
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor
 from .division import true_divide
 from .pointwise import abs, add, mul, sub
@@ -86,8 +86,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
             return add(input, mul(difference, weight))
         return sub(end, mul(difference, 1 - weight))
     near = lt(abs(weight), 0.5)
-    reach = choose(near, weight, sub(weight, 1))
-    return add(choose(near, input, end), mul(difference, reach))
+    reach = where(near, weight, sub(weight, 1))
+    return add(where(near, input, end), mul(difference, reach))
 
 
 def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:

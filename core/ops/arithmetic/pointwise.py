@@ -231,10 +231,10 @@ def sgn(input: Tensor) -> Tensor:
         return sign(input)
     magnitude = abs(input)
     zero = _EQ.call(magnitude, 0)
-    return _CHOOSE.call(zero, 0, _DIVIDE.call(input, _CHOOSE.call(zero, 1, magnitude)))
+    return _WHERE.call(zero, 0, _DIVIDE.call(input, _WHERE.call(zero, 1, magnitude)))
 
 
-_CHOOSE = handle("choose")
+_WHERE = handle("where")
 _DIVIDE = handle("true_divide")
 _EQ = handle("eq")
 

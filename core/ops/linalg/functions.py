@@ -355,7 +355,7 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     return concatenate([ones, powers.to(own.dtype)], -1)
 
 
-@composite(name="linalg_diagonal", method=False)
+@composite(name="linalg_diagonal", method=False, view=True)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return a view of the diagonals of matrices, by default those in the last two dimensions.
 

@@ -83,7 +83,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> results.linalg_lu_fact
     return results.linalg_lu_factor(LU, pivots)
 
 
-@composite()
+@composite(outputs="*")
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """Return (LU, pivots), and info if asked for; ``linalg.lu_factor`` is its newer name.
 

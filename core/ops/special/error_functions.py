@@ -12,7 +12,7 @@ from ..arithmetic.pointwise import mul, neg, sub
 from ..clamp import clamp, clamp_backward
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
-from ..masking import choose
+from ..masking import where
 from ..numeric import times_log
 from ..rules import check_tensor, elementwise
 
@@ -139,7 +139,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     scaled = mul(value, _ROOT_HALF)
     # In the lower tail erfc underflows; its scaled form does not.
     tail = sub(log(mul(erfcx(neg(scaled)), 0.5)), mul(scaled, scaled))
-    return choose(lt(value, -1), tail, log1p(mul(erfc(scaled), -0.5)))
+    return where(lt(value, -1), tail, log1p(mul(erfc(scaled), -0.5)))
 
 
 @composite(method=False, name="special_ndtri")
@@ -168,7 +168,7 @@ def entr(input: Tensor) -> Tensor:
     """
     (value,) = _real(input, "entr").values
     inside = times_log("entr", neg(value), value, log)
-    return choose(lt(value, 0), -math.inf, inside)
+    return where(lt(value, 0), -math.inf, inside)
 
 
 @composite(method=False, name="special_xlog1py")

@@ -13,7 +13,7 @@ from ..arithmetic.pointwise import add, mul, sub
 from ..arithmetic.powers import square
 from ..comparison import lt
 from ..elementary.circular import sin
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def trigamma(input: Tensor) -> Tensor:
     """Return the derivative of :func:`digamma` of a tensor of floating dtype."""
     # Zeta is nan left of 0, where the reflection formula holds.
     left = lt(input, 0.5)
-    mirrored = zeta(2, choose(left, sub(1, input), input))
+    mirrored = zeta(2, where(left, sub(1, input), input))
     square_of_sine = square(sin(mul(input, math.pi)))
-    return choose(left, sub(div(math.pi**2, square_of_sine), mirrored), mirrored)
+    return where(left, sub(div(math.pi**2, square_of_sine), mirrored), mirrored)
 
 
 def _polygamma_method(self: Any, n: int) -> Any:

@@ -264,7 +264,7 @@ def histogram(
     return results.histogram(_density(hist, [edges]) if density else hist, edges)
 
 
-@composite(outputs="hist, bin_edges", method=False)
+@composite(outputs="*", method=False)
 def histogramdd(
     input: Tensor,
     bins: Any,

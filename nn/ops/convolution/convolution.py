@@ -16,7 +16,7 @@ from tensorplug.core.dtypes import bfloat16, float16, float32
 from tensorplug.core.operators import composite
 from tensorplug.core.shapes import Shape
 
-from .unfold import fold_windows, pad_zeros, positions, unpad, window_view
+from .unfold import col2im, pad_zeros, positions, window_view
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -125,14 +125,10 @@ def convolution_input(
     o, c, *kernel = weight._shape
     n = gradient._shape[0]
     where = gradient._shape[2:]
-    count = len(kernel)
     flat = weight.reshape(groups, o // groups, -1)
     columns = flat.transpose(1, 2) @ _by_group(gradient, groups)
-    windows = columns.reshape(c * groups, *kernel, n, *where).permute(
-        1 + count, 0, *range(2 + count, 2 + 2 * count), *range(1, 1 + count)
-    )
-    padded = tuple([s + 2 * p for s, p in zip(size, padding, strict=True)])
-    return unpad(fold_windows(windows, padded, tuple(kernel), stride, dilation), padding, size)
+    columns = columns.reshape(c * groups * math.prod(kernel), n, math.prod(where))
+    return col2im(columns.transpose(0, 1), size, tuple(kernel), dilation, padding, stride)
 
 
 @composite(method=False)

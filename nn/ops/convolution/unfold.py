@@ -48,52 +48,67 @@ def window_view(input: Tensor, kernel: Shape, stride: Shape, dilation: Shape) ->
 
 
 @composite(method=False)
-def unfold_windows(input: Tensor, kernel: Shape, stride: Shape, dilation: Shape) -> Tensor:
-    """Return a copy of every window.
+def im2col(
+    input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
+) -> Tensor:
+    """Return a copy of every window, as columns.
 
     Parameters
     ----------
     input : Tensor
         (N, C, *spatial).
-    kernel, stride, dilation : tuple of int
+    kernel_size, dilation, padding, stride : tuple of int
+        One per spatial dimension; the padding is of zeros, on both sides.
+
+    Returns
+    -------
+    Tensor
+        (N, C * prod(kernel_size), prod(positions)), contiguous.
+    """
+    windows = window_view(pad_zeros(input, padding), kernel_size, stride, dilation)
+    n, c, *rest = windows._shape
+    count = len(kernel_size)
+    order = (0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count))
+    columns: Tensor = copied(windows.permute(order))
+    return columns.reshape(n, c * math.prod(kernel_size), math.prod(rest[:count]))
+
+
+@composite(method=False)
+def col2im(
+    input: Tensor,
+    output_size: Shape,
+    kernel_size: Shape,
+    dilation: Shape,
+    padding: Shape,
+    stride: Shape,
+) -> Tensor:
+    """Return columns added up where they came from: the adjoint of :func:`im2col`.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C * prod(kernel_size), prod(positions)).
+    output_size : tuple of int
+        The spatial size of the result.
+    kernel_size, dilation, padding, stride : tuple of int
         One per spatial dimension.
 
     Returns
     -------
     Tensor
-        (N, C, *positions, *kernel), contiguous.
+        (N, C, *output_size).
     """
-    return copied(window_view(input, kernel, stride, dilation))
-
-
-@composite(method=False)
-def fold_windows(
-    windows: Tensor, size: Shape, kernel: Shape, stride: Shape, dilation: Shape
-) -> Tensor:
-    """Return windows added up where they came from: the adjoint of :func:`unfold_windows`.
-
-    Parameters
-    ----------
-    windows : Tensor
-        (N, C, *positions, *kernel).
-    size : tuple of int
-        The spatial size of the result.
-
-    Returns
-    -------
-    Tensor
-        (N, C, *size).
-    """
-    shape = windows._shape
-    count = len(kernel)
-    result = zeros((*shape[:2], *size), dtype=windows.dtype, device=windows.device)
-    outer = (slice(None),) * (2 + count)
-    for flat in range(math.prod(kernel)):
-        index = unravel(flat, kernel)
-        result[
-            (slice(None), slice(None), *strided(index, shape[2 : 2 + count], stride, dilation))
-        ] += windows[outer + index]
-    return result
+    n, rows, _ = input._shape
+    c = rows // math.prod(kernel_size)
+    padded = tuple([s + 2 * p for s, p in zip(output_size, padding, strict=True)])
+    where = positions(padded, kernel_size, stride, dilation)
+    windows = input.reshape(n, c, *kernel_size, *where)
+    result = zeros((n, c, *padded), dtype=input.dtype, device=input.device)
+    outer = (slice(None),) * 2
+    for flat in range(math.prod(kernel_size)):
+        index = unravel(flat, kernel_size)
+        result[(*outer, *strided(index, where, stride, dilation))] += windows[outer + index]
+    return unpad(result, padding, output_size)
 
 
 def unravel(flat: int, shape: Shape) -> Shape:
@@ -134,21 +149,19 @@ def unpad(input: Any, padding: Shape, size: Shape) -> Any:
     return basic_index(input, tuple([slice(0, n) for n in input._shape[:2]] + inside))
 
 
-def _fold(g: Any, input_shape: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
-    return fold_windows(g, tuple(input_shape[2:]), kernel, stride, dilation)
-
-
 DERIVATIVES = [
     derivative(
-        "unfold_windows",
-        input=lambda g, input_shape, kernel, stride, dilation: _fold(
-            g, input_shape, kernel, stride, dilation
+        "im2col",
+        input=lambda g, input_shape, kernel_size, dilation, padding, stride: col2im(
+            g, tuple(input_shape[2:]), kernel_size, dilation, padding, stride
         ),
     ),
     derivative(
-        "fold_windows",
-        windows=lambda g, kernel, stride, dilation: unfold_windows(g, kernel, stride, dilation),
+        "col2im",
+        input=lambda g, kernel_size, dilation, padding, stride: im2col(
+            g, kernel_size, dilation, padding, stride
+        ),
     ),
 ]
 
-VMAP_RULES = [first_dim_is_batch("fold_windows", "unfold_windows")]
+VMAP_RULES = [first_dim_is_batch("col2im", "im2col")]

@@ -29,7 +29,7 @@ from .kernels import (
     special,
     strided,
 )
-from .kernels.normalization import batch_norm, layer_norm, normalize, standardize
+from .kernels.normalization import batch_norm, layer_norm, normalize
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
 LEFT_OUT = frozenset({"nextafter"})
@@ -91,7 +91,6 @@ def network_kernels() -> KernelTable:
         normalize,
         pooling,
         rnn,
-        standardize,
     ):
         family.build(table)
     return table

@@ -35,7 +35,7 @@ def build(table: KernelTable) -> None:
                 dtypes = list(FLOATS)
             table.add(name, kernel.call, dtypes=dtypes, out=True)
     table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
-    table.add("choose", pointwise.choose, dtypes=NUMBERED)
+    table.add("where", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)
     table.add("copy", pointwise.copy, out=True)
 

@@ -56,7 +56,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     table.add("fmod", whole_fmod, dtypes=INTEGRAL, out=True, priority=1)
     table.add("relu", relu, dtypes=FLOATS, out=True, priority=1)
     table.add("sign", sign, dtypes=FLOATS, priority=1)
-    table.add("choose", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
+    table.add("where", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
     table.add("fill_new", fill_new, dtypes=_BFLOAT16, priority=1)
     table.add("tril", tril, priority=1)
     table.add("triu", triu, priority=1)

@@ -1,0 +1,7 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from . import classification, ctc, margin, regression
+
+DERIVATIVES = classification.DERIVATIVES
