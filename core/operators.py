@@ -282,7 +282,7 @@ def composite(
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
     if isinstance(outputs, str):
         return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
-    names: tuple[str, ...] = outputs._fields  # type: ignore[attr-defined]
+    names: tuple[str, ...] = outputs._fields
     return names
 
 
