@@ -30,9 +30,36 @@ def build(table: KernelTable) -> None:
 
     floats = [d for d in FLOATS if d.itemsize > 2]
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
-    table.add("_quantiles", sorting_select.quantiles, dtypes=floats)
-    table.add("_even_counts", sorting_select.even_counts, dtypes=floats)
-    table.add("_occurrences", sorting_select.occurrences, dtypes=whole)
+    table.add("quantile", _quantile(False), dtypes=floats)
+    table.add("nanquantile", _quantile(True), dtypes=floats)
+    table.add("histogram_counts", sorting_select.even_counts, dtypes=floats)
+    table.add("bincount", _bincount, dtypes=whole)
+
+
+def _quantile(ignore_nan: bool) -> Any:
+    def quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
+        rows = input.reshape(-1) if dim is None else np.moveaxis(input, dim, -1)
+        found = sorting_select.quantiles(rows, q.reshape(-1), ignore_nan, interpolation)
+        kept = rows.shape[:-1]
+        if keepdim:
+            kept = tuple([1 if dim in (None, d) else n for d, n in enumerate(input.shape)])
+        return np.moveaxis(found, -1, 0).reshape((*q.shape, *kept))
+
+    return quantile
+
+
+def _bincount(input: Any, weights: Any, minlength: int) -> Any:
+    bins = minlength
+    if input.size:
+        least = int(input.min())
+        if least < 0:
+            raise RuntimeError(
+                f"bincount(): only supports 1-d non-negative integral inputs, got {least}"
+            )
+        bins = max(bins, int(input.max()) + 1)
+    if weights is None:
+        return sorting_select.occurrences(input, bins)
+    return np.bincount(input, weights, bins)
 
 
 # For empty arrays, and dimensions that are kept between reduced ones.
