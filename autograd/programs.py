@@ -136,9 +136,11 @@ class _Tracer(Layer):
             raise Untraceable(op.name)
         if op.sort == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
+        if op.sort == "composite":
+            with self.active():
+                result = self._note_composite(op, args, kwargs)
+            return proceed(*args, **kwargs) if result is NotImplemented else result
         with self.active():
-            if op.sort == "composite":
-                return self._note_composite(op, args, kwargs, proceed)
             spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
             return spec.result
@@ -168,13 +170,11 @@ class _Tracer(Layer):
             and (op.mixed or _of_one_dtype(values, first._kind.dtype))
         )
 
-    def _note_composite(
-        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
-    ) -> Any:
+    def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with layers.isolated():
             values = op.arguments(args, kwargs)
-            if type(values) is Delegated:
-                raise Untraceable(op.name)
+            if type(values) is Delegated:  # another op's, which comes by itself
+                return NotImplemented
             output = op.decompose(values)
         first = operators.first_tensor(values)
         assert first is not None

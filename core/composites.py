@@ -88,6 +88,7 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     recorded = not current.paused or current.gradient.enabled()
     parts: list[Any] = []
     tensors: list[Any] = args[0]
+    shaped = op.canonical is not None  # what a rule comes to depends on shapes, too
     for tensor in tensors:
         if not isinstance(tensor, TensorBase) or (
             recorded
@@ -96,6 +97,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         ):
             return run_overridden(op, args, kwargs)
         parts.append(tensor._kind)
+        if shaped:
+            parts.append(tensor._shape)
     key = (*parts, *key_of(args[1:], kwargs))
     try:
         known = memory.known.get(key)

@@ -95,7 +95,8 @@ def execute(op: Op, spec: Spec) -> Any:
     if current.paused:
         for output in wrapped:
             current.gradient.note_unrecorded(output)
-    return wrapped
+    named: Any = op.named
+    return wrapped if named is None else named(*wrapped)
 
 
 def call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:

@@ -139,7 +139,7 @@ class Op:
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
     named : type or None
-        The named tuple in which a composite returns its outputs, if it is one.
+        The named tuple in which several outputs are returned, if they are.
     layout : bool
         Whether the result has all elements of the first argument, in another layout.
     reads_layout : bool

@@ -155,19 +155,32 @@ def primitive(
 
 def primitive_tuple(
     kernel: str,
-    outputs: str,
+    outputs: str | type[Any],
     *,
     name: str | None = None,
     method: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]:
-    """Declare a primitive with several outputs, named in `outputs` (comma-separated)."""
+    """Declare a primitive with several outputs, named in `outputs` (comma-separated).
+
+    `outputs` may also be the class of the named tuple of them.
+    """
 
     def declare(function: Callable[P, Spec]) -> Callable[P, tuple[Tensor, ...]]:
-        names = tuple(part.strip() for part in outputs.split(","))
         made: Any = _declare(
-            function, "primitive", kernel, name, False, False, names, False, method, aliases
+            function,
+            "primitive",
+            kernel,
+            name,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            aliases,
         )
+        if not isinstance(outputs, str):
+            made.op.named = outputs
         return made
 
     return declare
@@ -234,11 +247,6 @@ def composite(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        names: tuple[str, ...]
-        if isinstance(outputs, str):
-            names = tuple(part.strip() for part in outputs.split(",")) if outputs else ()
-        else:
-            names = outputs._fields
         made: Any = _declare(
             function,
             "composite",
@@ -246,7 +254,7 @@ def composite(
             name,
             False,
             view,
-            names,
+            _output_names(outputs),
             inplace,
             method,
             aliases,
@@ -269,6 +277,13 @@ def composite(
         return made
 
     return declare
+
+
+def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
+    if isinstance(outputs, str):
+        return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
+    names: tuple[str, ...] = outputs._fields
+    return names
 
 
 def _positions(op: Op, names: str) -> tuple[int, ...]:
@@ -461,6 +476,8 @@ def _spellings(name: str) -> Iterator[str]:
     yield name
     for package in ("tensorplug.", "torch.", "tp."):
         name = name.removeprefix(package)
+    yield name
+    name = name.removesuffix("_")  # of a method that writes into its tensor
     yield name
     path, _, last = name.rpartition(".")
     if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):

@@ -83,9 +83,9 @@ def _abs_tangent(t: Any, input: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("_add_scaled", input=lambda g: g, other=lambda g, alpha: g * alpha),
+    derivative("add_scaled", input=lambda g: g, other=lambda g, alpha: g * alpha),
     derivative(
-        "_addcdiv",
+        "addcdiv",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
             g * (value / tensor2).conj(), tensor1_shape, tensor1_dtype
@@ -93,7 +93,7 @@ DERIVATIVES = [
         tensor2=_divisor,
     ),
     derivative(
-        "_addcmul",
+        "addcmul",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
             g * (tensor2 * value).conj(), tensor1_shape, tensor1_dtype
@@ -103,7 +103,7 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "_lerp",
+        "lerp",
         input=lambda g, weight, input_shape, input_dtype: fitted(
             g * conjugate(1 - weight), input_shape, input_dtype
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.bitwise import bitwise_and
-from tensorplug.core.ops.clamp import _clamp_gradient, maximum
+from tensorplug.core.ops.clamp import clamp_backward, maximum
 from tensorplug.core.ops.comparison import eq, ge, gt, le, lt
 from tensorplug.core.ops.masking import where
 
@@ -31,9 +31,9 @@ def _half_of_ties(g: Any, mine: Any, other: Any, beyond: Any) -> Any:
 
 DERIVATIVES = [
     derivative(
-        "_clamp",
+        "clamp",
         input=lambda g, input, min, max, input_shape, input_dtype: fitted(
-            _clamp_gradient(g, input, min, max), input_shape, input_dtype
+            clamp_backward(g, input, min, max), input_shape, input_dtype
         ),
         min=_clamp_min,
         max=_clamp_max,

@@ -58,7 +58,7 @@ def _xlogy_input(
 DERIVATIVES = [
     derivative("copysign", input=_copysign, other=zero),
     derivative(
-        "_hypot",
+        "hypot",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * (input / result), input_shape, input_dtype
         ),
@@ -67,7 +67,7 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "_logaddexp",
+        "logaddexp",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * exp(input - result).conj(), input_shape, input_dtype
         ),
@@ -92,10 +92,10 @@ DERIVATIVES = [
             g * (input / other), other_shape, other_dtype
         ),
     ),
-    *not_differentiable("_nextafter", "frexp_parts", "gcd"),
+    *not_differentiable("nextafter", "frexp", "gcd"),
 ]
 
 
 VMAP_RULES = [
-    shared_rule("as_is", "frexp_parts"),
+    shared_rule("as_is", "frexp"),
 ]

@@ -91,7 +91,17 @@ def signbit(input: Tensor) -> Tensor:
     return lt(copysign(1, input) if input.dtype.category == FLOATING else input, 0)
 
 
-@composite(inplace=True)
+def _canonical_nextafter(input: Any, other: Any) -> tuple[Any, ...]:
+    spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
+    return tuple(
+        [
+            value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
+            for value in spec.values
+        ]
+    )
+
+
+@composite(rule=_canonical_nextafter, elementwise=True, inplace=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """Return the next number that the dtype can represent after `input` towards `other`.
 
@@ -101,17 +111,6 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.nextafter(tp.tensor([1.0]), tp.tensor([2.0])) - 1
     tensor([1.1921e-07])
     """
-    spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
-    values: list[Any] = [
-        value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
-        for value in spec.values
-    ]
-    return _nextafter(*values)
-
-
-@composite(method=False)
-def _nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`nextafter` for tensors of one dtype, by counting in their bits."""
     dtype = input.dtype
     integer = {2: int16, 4: int32, 8: int64}[dtype.itemsize]
     limits = finfo(dtype)
@@ -126,18 +125,8 @@ def _nextafter(input: Tensor, other: Tensor) -> Tensor:
     )
 
 
-@primitive_tuple("input", "mantissa, exponent")
-def frexp_parts(input: Tensor) -> Spec:
-    """Return (mantissa, exponent); what :func:`frexp` calls."""
-    check_tensor(input, "frexp")
-    if input.dtype.category != FLOATING:
-        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
-    shape = input._shape
-    return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
-
-
-@composite(outputs="mantissa, exponent")
-def frexp(input: Tensor) -> results.frexp:
+@primitive_tuple("input", results.frexp, method=True)
+def frexp(input: Tensor) -> Spec:
     """Return mantissa and exponent such that ``input = mantissa * 2 ** exponent``.
 
     Returns
@@ -154,7 +143,11 @@ def frexp(input: Tensor) -> results.frexp:
     >>> mantissa
     tensor([ 0.5000, -0.7500])
     """
-    return results.frexp(*frexp_parts(input))
+    check_tensor(input, "frexp")
+    if input.dtype.category != FLOATING:
+        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
+    shape = input._shape
+    return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
 
 
 @composite(inplace=True)
@@ -171,7 +164,15 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return mul(input, exp2(other))
 
 
-@composite(inplace=True)
+def _canonical_hypot(input: Any, other: Any) -> tuple[Any, ...]:
+    check_tensor(input, "hypot")
+    check_tensor(other, "hypot", "other")
+    if are_alike(input, other):
+        return input, other
+    return elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
+
+
+@composite(rule=_canonical_hypot, elementwise=True, inplace=True)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """Return ``sqrt(input**2 + other**2)`` without overflow in between.
 
@@ -181,17 +182,6 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.hypot(tp.tensor([3.0]), tp.tensor([4.0]))
     tensor([5.])
     """
-    check_tensor(input, "hypot")
-    check_tensor(other, "hypot", "other")
-    if are_alike(input, other):
-        return _hypot(input, other)
-    first, second = elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
-    return _hypot(first, second)
-
-
-@composite(method=False, elementwise=True)
-def _hypot(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`hypot` of two tensors of one dtype."""
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
     ratio = true_divide(small, where(eq(large, 0), 1, large))
@@ -335,7 +325,15 @@ def _wide(input: Tensor) -> Tensor:
     return cast(input, float32) if input.dtype in (float16, bfloat16) else input
 
 
-@composite()
+def _canonical_logaddexp(input: Any, other: Any) -> tuple[Any, ...]:
+    check_tensor(input, "logaddexp")
+    check_tensor(other, "logaddexp", "other")
+    if are_alike(input, other):
+        return input, other
+    return elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
+
+
+@composite(rule=_canonical_logaddexp, elementwise=True)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log(exp(input) + exp(other))`` without overflow in between.
 
@@ -345,17 +343,6 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.logaddexp(tp.tensor([-1000.0]), tp.tensor([-1000.0]))
     tensor([-999.3068])
     """
-    check_tensor(input, "logaddexp")
-    check_tensor(other, "logaddexp", "other")
-    if are_alike(input, other):
-        return _logaddexp(input, other)
-    first, second = elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
-    return _logaddexp(first, second)
-
-
-@composite(method=False, elementwise=True)
-def _logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`logaddexp` of two tensors of one dtype."""
     first, second = input, other
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))

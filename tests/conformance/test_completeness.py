@@ -23,6 +23,7 @@ NO_RECORD = {
         ),
         WRITES,
     ),
+    "linalg_check_errors": "returns its argument or raises, see tests/ops/test_linalg.py",
 }
 
 

@@ -45,6 +45,6 @@ def relu(input: Tensor) -> Spec:
 
 
 @composite(method=False, elementwise=True)
-def _relu_gradient(g: Tensor, result: Tensor) -> Tensor:
+def relu_backward(g: Tensor, result: Tensor) -> Tensor:
     """Return the gradient of relu's input, from that of its result and the result."""
     return where(le(result, 0), 0, g)

@@ -14,7 +14,7 @@ from ..reductions.reductions import amax, amin, sum
 from ..rules import cast, check_tensor
 from .rules import check_floating, check_matrix, where
 from .solvers import linalg_inv_ex
-from .spectra import singular_values
+from .spectra import linalg_svdvals
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -159,7 +159,7 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
     if ord == "nuc" or magnitude == 2:
         check_matrix(name, A)
         order = [d for d in range(len(A._shape)) if d not in pair] + pair
-        values = singular_values(A.permute(*order))
+        values = linalg_svdvals(A.permute(*order))
         if ord == "nuc":
             result = values.sum(-1)
         else:
@@ -257,7 +257,7 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     name = "linalg.cond"
     check_matrix(name, A)
     if p is None or (not isinstance(p, str) and abs(p) == 2):
-        values: Any = singular_values(A)
+        values: Any = linalg_svdvals(A)
         if not values._shape[-1]:
             return values.sum(-1)
         large, small = values.narrow(-1, 0, 1), values.narrow(-1, values._shape[-1] - 1, 1)

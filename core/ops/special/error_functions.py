@@ -9,7 +9,7 @@ from ...dtypes import COMPLEX, Number
 from ...operators import Spec, composite, primitive
 from ..arithmetic.division import true_divide
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import _clamp_gradient, clamp
+from ..clamp import clamp, clamp_backward
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
@@ -105,10 +105,10 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 
 @composite(method=False, elementwise=True)
-def _logit_gradient(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
+def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     """Return `g` times the derivative of :func:`logit`."""
     slope = true_divide(g, mul(input, sub(1, input)))
-    return slope if eps is None else _clamp_gradient(slope, input, eps, 1 - eps)
+    return slope if eps is None else clamp_backward(slope, input, eps, 1 - eps)
 
 
 @composite(method=False, name="special_ndtr")

@@ -95,12 +95,12 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if n == 0:
         return digamma(input)
     if n == 1:
-        return _trigamma(cast(input, to_floating(input.dtype)))
+        return trigamma(cast(input, to_floating(input.dtype)))
     return mul(zeta(n + 1, input), (-1.0) ** (n + 1) * math.factorial(n))
 
 
 @composite(method=False, elementwise=True)
-def _trigamma(input: Tensor) -> Tensor:
+def trigamma(input: Tensor) -> Tensor:
     """Return the derivative of :func:`digamma` of a tensor of floating dtype."""
     # Zeta is nan left of 0, where the reflection formula holds.
     left = lt(input, 0.5)

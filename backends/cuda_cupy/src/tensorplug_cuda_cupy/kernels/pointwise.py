@@ -60,7 +60,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     table.add("fill_new", fill_new, dtypes=_BFLOAT16, priority=1)
     table.add("tril", tril, priority=1)
     table.add("triu", triu, priority=1)
-    for op in ("frexp_parts", "any", "all", "nonzero"):
+    for op in ("frexp", "any", "all", "nonzero"):
         shared = next(k.function for k in table.kernels if k.op == op and k.dtypes is None)
         table.add(op, namespace.through_float32(shared), dtypes=_BFLOAT16, priority=1)
 
