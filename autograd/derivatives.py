@@ -15,13 +15,13 @@ The names a formula may ask for:
 - ``needs_<argument>``, whether that argument's gradient is asked for at all.
 
 A formula for an argument that is a list of tensors returns a list. Broadcasting is undone by the engine.
-One formula may serve several arguments: ``**{"input, weight": function}``, which returns a list of their
+One formula may serve several arguments, ``joint={"input, weight": function}``; it returns a list of their
 gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tensorplug.core import registry
@@ -59,7 +59,14 @@ class Derivative:
         return f"<derivative of {self.op} for {', '.join(self.formulas) or 'nothing'}>"
 
 
-def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | None) -> Derivative:
+def derivative(
+    op: str,
+    /,
+    *,
+    priority: int = 0,
+    joint: Mapping[str, FormulaFunction] | None = None,
+    **formulas: FormulaFunction | None,
+) -> Derivative:
     """Return the derivative of an op, to be handed over by ``tensorplug_derivatives``.
 
     Parameters
@@ -68,6 +75,8 @@ def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | N
         The op's name.
     priority : int
         A derivative of higher priority replaces one of lower; equal priorities are refused.
+    joint : mapping, optional
+        Formulas that each serve several arguments, by their names: ``"input, weight"``.
     **formulas
         One formula per differentiable argument; None for one that has no derivative by nature.
 
@@ -76,7 +85,7 @@ def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | N
     >>> derivative("mul", input=lambda g, other: g * other, other=lambda g, input: g * input)
     <derivative of mul for input, other>
     """
-    return Derivative(op, formulas, priority)
+    return Derivative(op, {**formulas, **(joint or {})}, priority)
 
 
 def not_differentiable(*ops: str) -> list[Derivative]:

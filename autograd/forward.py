@@ -320,7 +320,9 @@ def _by_differentiation(
         pushed: list[Any] = []
         for formula in op.rule.formulas:
             places = formula.positions
-            tangent = given[places[0]] if len(places) == 1 else [given[place] for place in places]
+            tangent: Any = (
+                given[places[0]] if len(places) == 1 else [given[place] for place in places]
+            )
             if not _any(tangent):
                 continue
             arguments = []

@@ -88,6 +88,7 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     recorded = not current.paused or current.gradient.enabled()
     parts: list[Any] = []
     tensors: list[Any] = args[0]
+    shaped = op.canonical is not None  # what a rule comes to depends on shapes, too
     for tensor in tensors:
         if not isinstance(tensor, TensorBase) or (
             recorded
@@ -96,6 +97,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         ):
             return run_overridden(op, args, kwargs)
         parts.append(tensor._kind)
+        if shaped:
+            parts.append(tensor._shape)
     key = (*parts, *key_of(args[1:], kwargs))
     try:
         known = memory.known.get(key)
@@ -181,6 +184,8 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    if op.random:
+        return run_decomposition(op, args, kwargs)
     key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)
@@ -191,7 +196,7 @@ def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, 
     values: Any = op.arguments(args, kwargs)
     if type(values) is Delegated:
         return values.result
-    first = None if op.random else first_tensor(values)
+    first = first_tensor(values)
     if first is not None:
         spec = Spec.__new__(Spec)
         spec.values, spec.kind, spec.outputs = values, first._kind, ()

@@ -282,7 +282,7 @@ def composite(
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
     if isinstance(outputs, str):
         return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
-    names: tuple[str, ...] = outputs._fields  # type: ignore[attr-defined]
+    names: tuple[str, ...] = outputs._fields
     return names
 
 
@@ -476,6 +476,8 @@ def _spellings(name: str) -> Iterator[str]:
     yield name
     for package in ("tensorplug.", "torch.", "tp."):
         name = name.removeprefix(package)
+    yield name
+    name = name.removesuffix("_")  # of a method that writes into its tensor
     yield name
     path, _, last = name.rpartition(".")
     if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
-from ..operators import Delegated, composite, handle, in_place, primitive
+from ..operators import Delegated, composite, defined_by, handle, in_place, primitive
 from ..shapes import broadcast_shapes
 from ..tensor_base import TensorBase
 from ..writing import inplace
@@ -148,6 +148,7 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     return copy(input, _filling("fill", input, value))
 
 
+@defined_by(fill)
 def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     """Write `value`, a number or 0-d tensor, into every element of `input`; return `input`.
 
@@ -161,6 +162,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     return writing.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
+@defined_by(fill)
 def zero_(input: Tensor) -> Tensor:
     """Write zero into every element of `input`; return `input`.
 

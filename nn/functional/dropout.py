@@ -20,12 +20,9 @@ __all__ = [
 ]
 
 
-def _called(function: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    result: Tensor
-    if not inplace:
-        result = function(input, p, training)
-    else:
-        result = write_in_place(function.op, f"{function.op.name}_", input, (p, training), {})
+def _written(function: Any, input: Tensor, p: float, training: bool) -> Tensor:
+    op = function.op
+    result: Tensor = write_in_place(op, f"{op.name}_", input, (p, training), {})
     return result
 
 
@@ -53,7 +50,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> dropout(tp.ones(3), 0.5, training=False)
     tensor([1., 1., 1.])
     """
-    return _called(ops.dropout, input, p, training, inplace)
+    if inplace:
+        return _written(ops.dropout, input, p, training)
+    return ops.dropout(input, p, training)
 
 
 @defined_by(ops.dropout1d)
@@ -61,7 +60,9 @@ def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Return `input` (N, C, L) or (C, L) with whole channels zeroed with probability `p`."""
-    return _called(ops.dropout1d, input, p, training, inplace)
+    if inplace:
+        return _written(ops.dropout1d, input, p, training)
+    return ops.dropout1d(input, p, training)
 
 
 @defined_by(ops.dropout2d)
@@ -69,7 +70,9 @@ def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Return `input` (N, C, H, W) or (C, H, W) with whole channels zeroed with probability `p`."""
-    return _called(ops.dropout2d, input, p, training, inplace)
+    if inplace:
+        return _written(ops.dropout2d, input, p, training)
+    return ops.dropout2d(input, p, training)
 
 
 @defined_by(ops.dropout3d)
@@ -77,7 +80,9 @@ def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Return `input` (N, C, D, H, W) or (C, D, H, W) with whole channels zeroed with probability `p`."""
-    return _called(ops.dropout3d, input, p, training, inplace)
+    if inplace:
+        return _written(ops.dropout3d, input, p, training)
+    return ops.dropout3d(input, p, training)
 
 
 @defined_by(ops.alpha_dropout)
@@ -85,7 +90,9 @@ def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Return `input` with dropout that keeps mean and variance, for networks of SELU."""
-    return _called(ops.alpha_dropout, input, p, training, inplace)
+    if inplace:
+        return _written(ops.alpha_dropout, input, p, training)
+    return ops.alpha_dropout(input, p, training)
 
 
 @defined_by(ops.feature_alpha_dropout)
@@ -93,4 +100,6 @@ def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Return `input` with alpha dropout of whole channels."""
-    return _called(ops.feature_alpha_dropout, input, p, training, inplace)
+    if inplace:
+        return _written(ops.feature_alpha_dropout, input, p, training)
+    return ops.feature_alpha_dropout(input, p, training)

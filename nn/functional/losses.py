@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops import pdist as pdist
+from tensorplug.core.ops import pdist
 
 from ..ops.losses.classification import (
-    binary_cross_entropy as binary_cross_entropy,
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
-    cross_entropy as cross_entropy,
-    linear_cross_entropy as linear_cross_entropy,
-    nll_loss as nll_loss,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    linear_cross_entropy,
+    nll_loss,
 )
 from ..ops.losses.ctc import (
-    ctc_loss as ctc_loss,
+    ctc_loss,
 )
 from ..ops.losses.margin import (
-    cosine_embedding_loss as cosine_embedding_loss,
-    cosine_similarity as cosine_similarity,
-    hinge_embedding_loss as hinge_embedding_loss,
-    margin_ranking_loss as margin_ranking_loss,
-    multi_margin_loss as multi_margin_loss,
-    multilabel_margin_loss as multilabel_margin_loss,
-    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
-    pairwise_distance as pairwise_distance,
-    soft_margin_loss as soft_margin_loss,
-    triplet_margin_loss as triplet_margin_loss,
-    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    pairwise_distance,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from ..ops.losses.regression import (
-    gaussian_nll_loss as gaussian_nll_loss,
-    huber_loss as huber_loss,
-    kl_div as kl_div,
-    l1_loss as l1_loss,
-    mse_loss as mse_loss,
-    poisson_nll_loss as poisson_nll_loss,
-    smooth_l1_loss as smooth_l1_loss,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
 )
 
 __all__ = [

@@ -8,14 +8,14 @@ from tensorplug.core import Tensor
 from tensorplug.core.operators import defined_by
 
 from ..ops.normalization import normalize as _vectors
-from ..ops.normalization.batch_norm import batch_norm as batch_norm
+from ..ops.normalization.batch_norm import batch_norm
 from ..ops.normalization.layer_norm import (
-    group_norm as group_norm,
-    instance_norm as instance_norm,
-    layer_norm as layer_norm,
-    rms_norm as rms_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
 )
-from ..ops.normalization.normalize import local_response_norm as local_response_norm
+from ..ops.normalization.normalize import local_response_norm
 
 __all__ = [
     "batch_norm",

@@ -12,7 +12,7 @@ from tensorplug.core.ops import (
     softmin as _softmin,
 )
 
-from ..ops.softmax import gumbel_softmax as gumbel_softmax
+from ..ops.softmax import gumbel_softmax
 from ._common import tensor
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]

@@ -253,5 +253,5 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     check_factor_inputs(name, LD, B, True)
     LD, B = broadcast_batches(LD, B)
     if pivots._shape != LD._shape[:-1]:
-        pivots = pivots.expand(LD._shape[:-1])  # type: ignore[attr-defined]
+        pivots = pivots.expand(LD._shape[:-1])
     return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import classification, ctc, margin, regression
+from . import classification, ctc as ctc, margin as margin, regression as regression
 
 DERIVATIVES = classification.DERIVATIVES

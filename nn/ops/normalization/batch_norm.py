@@ -289,9 +289,9 @@ def _inference_gradients(
 
 
 DERIVATIVES = [
-    derivative("native_batch_norm", **{"input, weight, bias": _gradients}),
+    derivative("native_batch_norm", joint={"input, weight, bias": _gradients}),
     derivative(
         "batch_norm_inference",
-        **{"input, running_mean, running_var, weight, bias": _inference_gradients},
+        joint={"input, running_mean, running_var, weight, bias": _inference_gradients},
     ),
 ]

@@ -261,7 +261,7 @@ def _group(g: Any, input: Any, num_groups: int, weight: Any, eps: float) -> list
 
 
 DERIVATIVES = [
-    derivative("layer_norm", **{"input, weight, bias": _layer}),
-    derivative("rms_norm", **{"input, weight": _rms}),
-    derivative("group_norm", **{"input, weight, bias": _group}),
+    derivative("layer_norm", joint={"input, weight, bias": _layer}),
+    derivative("rms_norm", joint={"input, weight": _rms}),
+    derivative("group_norm", joint={"input, weight, bias": _group}),
 ]

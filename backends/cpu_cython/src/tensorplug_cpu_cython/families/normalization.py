@@ -143,6 +143,6 @@ def batch_norm_inference_backward(
     g: Any, input: Any, mean: Any, variance: Any, weight: Any, eps: float
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of images, weight and bias."""
-    images = [array.astype(mean.dtype, copy=False) for array in (g, input)]
-    result, *sums = norms.channel_norm_gradient(*images, mean, variance, weight, eps)
+    gradient, image = [array.astype(mean.dtype, copy=False) for array in (g, input)]
+    result, *sums = norms.channel_norm_gradient(gradient, image, mean, variance, weight, eps)
     return result.astype(input.dtype, copy=False), sums[0], sums[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ _add: Any = np.add.reduce
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     halves = (dtype_named("float16"), dtype_named("bfloat16"))
-    wide = (dtype_named("float32"), dtype_named("float64"))
     for function in (
         layer_norm,
         layer_norm_backward,
@@ -26,10 +26,27 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         group_norm,
         group_norm_backward,
     ):
-        table.add(function.__name__, function, dtypes=wide)
+        table.add(function.__name__, function)
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
-    for function in (native_batch_norm, native_batch_norm_backward):
-        table.add(function.__name__, function, dtypes=wide)
+    for name, kernel in (
+        ("native_batch_norm", native_batch_norm),
+        ("native_batch_norm_backward", native_batch_norm_backward),
+    ):
+        table.add(name, kernel)
+        table.add(name, _of_halves(kernel), dtypes=halves)
+
+
+def _of_halves(function: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple[Array, ...]]:
+    """Return a kernel that computes in float32; numbers of channels keep their dtype."""
+
+    def kernel(*arguments: Any) -> tuple[Array, ...]:
+        arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+        wide = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arguments]
+        image, *numbers = function(*wide)
+        dtype = arrays[1].dtype if len(arrays) > 1 else arrays[0].dtype
+        return image.astype(arrays[0].dtype), *[n.astype(dtype) for n in numbers]
+
+    return kernel
 
 
 def layer_norm(
