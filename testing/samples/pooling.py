@@ -223,7 +223,8 @@ def _each(value: Any, count: int) -> tuple[Any, ...]:
 def _call_samples(count: int, *options: dict[str, Any]) -> Any:
     def samples(make: Any, dtype: DType) -> Iterator[Sample]:
         size, kernel = _SIZE[:count], _KERNEL[:count]
-        for option in ({}, {"stride": 2, "ceil_mode": True}, *options):
+        first: dict[str, Any] = {"stride": 2, "ceil_mode": True}
+        for option in ({}, first, *options):
             yield Sample(make(2, 2, *size), kernel, **option)
         yield Sample(make(2, *size), 2)
         yield Sample(make(0, 2, *size), kernel)
@@ -281,7 +282,7 @@ def _avg_pool_call(count: int) -> Any:
 def _lp_samples(count: int) -> Any:
     def samples(make: Any, dtype: DType) -> Iterator[Sample]:
         size, kernel = _SIZE[:count], _KERNEL[:count]
-        options: dict[str, Any]
+        options: Any
         for norm, options in ((2, {}), (3, {"stride": 2}), (1, {"stride": 1, "ceil_mode": True})):
             yield Sample(make(2, 2, *size, low=0.5, high=1.5), norm, kernel, **options)
         yield Sample(make(2, *size, low=0.5, high=1.5), 2, 2)
