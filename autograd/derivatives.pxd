@@ -1,7 +1,7 @@
 cdef class Formula:
     cdef public object argument, function
     cdef public int position
-    cdef public tuple slots
+    cdef public tuple positions, slots
     cdef public dict programs
     cdef public bint keyed, untraceable
 
@@ -10,7 +10,7 @@ cdef class Plan:
     cdef public tuple formulas, gradients, latest, saves
     cdef public list programs
     cdef public int only
-    cdef public bint partial
+    cdef public bint checked, partial
     cdef public Rule rule
 
 

@@ -15,11 +15,13 @@ The names a formula may ask for:
 - ``needs_<argument>``, whether that argument's gradient is asked for at all.
 
 A formula for an argument that is a list of tensors returns a list. Broadcasting is undone by the engine.
+One formula may serve several arguments, ``joint={"input, weight": function}``; it returns a list of their
+gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tensorplug.core import registry
@@ -57,7 +59,14 @@ class Derivative:
         return f"<derivative of {self.op} for {', '.join(self.formulas) or 'nothing'}>"
 
 
-def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | None) -> Derivative:
+def derivative(
+    op: str,
+    /,
+    *,
+    priority: int = 0,
+    joint: Mapping[str, FormulaFunction] | None = None,
+    **formulas: FormulaFunction | None,
+) -> Derivative:
     """Return the derivative of an op, to be handed over by ``tensorplug_derivatives``.
 
     Parameters
@@ -66,6 +75,8 @@ def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | N
         The op's name.
     priority : int
         A derivative of higher priority replaces one of lower; equal priorities are refused.
+    joint : mapping, optional
+        Formulas that each serve several arguments, by their names: ``"input, weight"``.
     **formulas
         One formula per differentiable argument; None for one that has no derivative by nature.
 
@@ -74,7 +85,7 @@ def derivative(op: str, /, *, priority: int = 0, **formulas: FormulaFunction | N
     >>> derivative("mul", input=lambda g, other: g * other, other=lambda g, input: g * input)
     <derivative of mul for input, other>
     """
-    return Derivative(op, formulas, priority)
+    return Derivative(op, {**formulas, **(joint or {})}, priority)
 
 
 def not_differentiable(*ops: str) -> list[Derivative]:
@@ -97,7 +108,9 @@ class Formula:
     Attributes
     ----------
     position : int
-        The argument's place among the op's arguments.
+        The argument's place among the op's arguments; of several, the first one's.
+    positions : tuple of int
+        The places of all arguments that it is for.
     function : callable
         What the plugin wrote.
     slots : tuple of int
@@ -105,14 +118,20 @@ class Formula:
     """
 
     __slots__ = (
-        "argument", "function", "keyed", "position", "programs", "slots", "untraceable",
+        "argument", "function", "keyed", "position", "positions", "programs", "slots", "untraceable",
     )  # fmt: skip
 
     def __init__(
-        self, argument: str, position: int, function: FormulaFunction, slots: tuple[int, ...]
+        self,
+        argument: str,
+        position: int,
+        function: FormulaFunction,
+        slots: tuple[int, ...],
+        positions: tuple[int, ...] = (),
     ) -> None:
         self.argument = argument
         self.position = position
+        self.positions = positions or (position,)
         self.function = function
         self.slots = slots
         self.programs: dict[Any, Any] = {}
@@ -124,18 +143,25 @@ class Formula:
 class Plan:
     """What a node saves and computes, for one choice of arguments that require grad."""
 
-    __slots__ = ("formulas", "gradients", "latest", "only", "partial", "programs", "rule", "saves")
+    __slots__ = (
+        "checked", "formulas", "gradients", "latest", "only", "partial", "programs", "rule", "saves",
+    )  # fmt: skip
 
     def __init__(self, rule: Rule, mask: int) -> None:
         sources = rule.sources
-        formulas = tuple([f for f in rule.formulas if mask >> f.position & 1])
+        formulas = tuple(
+            [f for f in rule.formulas if any([mask >> place & 1 for place in f.positions])]
+        )
+        wanted = {place for f in formulas for place in f.positions if mask >> place & 1}
         self.rule = rule
+        # Whether the formulas have been held to what they promise, see formula_contracts.
+        self.checked = False
         # By formula, where the calls are all alike: its program as soon as it was traced, see Recording.
         self.programs: list[Any] | None = None
         # The kind and the program of the engine's latest use, where there is one formula.
         self.latest: tuple[Any, Any] = (None, None)
         # Whether an argument that requires grad is declared to have no derivative.
-        self.partial = mask.bit_count() != len(formulas)
+        self.partial = mask.bit_count() != len(wanted)
         slots = {slot for formula in formulas for slot in formula.slots}
         used = sorted(slots, key=sources.__getitem__)  # arguments first, in their order
         # (slot among the rule's sources, where it comes from, position there)
@@ -153,7 +179,6 @@ class Plan:
         self.formulas = formulas
         # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
         # or a bool that is the value itself, or None for the list of all gradients.
-        wanted = {formula.position for formula in formulas}
         self.gradients: tuple[tuple[Any, ...], ...] = tuple(
             [
                 tuple(
@@ -197,15 +222,18 @@ class Rule:
         self.sources: list[tuple[int, int]] = []
         formulas = []
         for argument, function in source.formulas.items():
-            if argument not in op.parameters:
-                raise RegistrationError(
-                    f"{source.owner}: the derivative of {op.name!r} has a formula for {argument!r}, "
-                    f"but the op's arguments are {', '.join(op.parameters)}"
-                )
+            names = [name.strip() for name in argument.split(",")]
+            for name in names:
+                if name not in op.parameters:
+                    raise RegistrationError(
+                        f"{source.owner}: the derivative of {op.name!r} has a formula for {name!r}, "
+                        f"but the op's arguments are {', '.join(op.parameters)}"
+                    )
             if function is None:
                 continue
             slots = tuple([self._slot(name) for name in _parameters(function, op, source.owner)])
-            formula = Formula(argument, op.parameters.index(argument), function, slots)
+            positions = tuple([op.parameters.index(name) for name in names])
+            formula = Formula(argument, positions[0], function, slots, positions)
             if any([self.sources[slot][0] == GRADIENTS for slot in slots]):
                 formula.untraceable = True
             formulas.append(formula)

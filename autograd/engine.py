@@ -24,6 +24,7 @@ from tensorplug.core.tensor_base import TensorBase, bump_version, extra_of, new_
 from . import backward_queues, backward_ranges, hooking, saving
 from .arithmetic import add, normal
 from .evaluation import evaluate, evaluate_all
+from .formula_contracts import check_gradients
 from .nodes import FREED, MultiNode, Node, OpNode
 
 ADD = operators.handle("add")
@@ -295,6 +296,8 @@ class Pass:
                 value, fresh = evaluate(simple, 0, (gradient,))
                 if type(value) is list:
                     value, fresh = value[0], False
+                if not plan.checked:
+                    check_gradients(simple, [(value, fresh)])
             if not retain_graph:
                 simple.saved = None
             if value is None or (type(edge) is not OpNode and isinstance(edge, TensorBase)):

@@ -18,6 +18,7 @@ from tensorplug.core.tensor_base import TensorBase, new_tensor
 
 from .arithmetic import sum_to_shape
 from .derivatives import Formula
+from .formula_contracts import check_broadcast, check_gradients
 from .programs import NUMBERS, Program, trace
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ def evaluate_all(node: OpNode, gradient: Any) -> list[tuple[Any, bool]]:
     gradients = (gradient,)
     for place in range(len(node.plan.formulas)):
         value, fresh = evaluate(node, place, gradients)
+        if not node.plan.checked:
+            check_broadcast(node, place, value)
         if sizes is not None and value is not None and sizes[place] != node.shape:
             value, fresh = sum_to_shape(value, sizes[place], node.kind), True
         if type(value) is list:
             results.extend(paired(value, fresh))
         else:
             results.append((value, fresh))
+    if not node.plan.checked:
+        check_gradients(node, results)
     return results
 
 
@@ -205,7 +210,9 @@ def _on_tensors(
     with layers.gradient_off():
         result = formula.function(*arguments)
     if not isinstance(result, (list, tuple)):
-        return (None, False) if result is None else (result._array, False)
+        if result is None or not isinstance(result, TensorBase):
+            return result, False  # what is no tensor is refused when the plan is checked
+        return result._array, False
     # A new tensor that nobody has a view of, and that stands in the list once, belongs to its argument alone.
     known = {id(tensor) for tensor in (*tensors, *_flat(arguments))}
     counts = Counter([id(item) for item in result])

@@ -18,6 +18,7 @@ from tensorplug.core.tensor_base import TensorBase
 
 from . import levels, views
 from .derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT
+from .formula_contracts import check_tangent
 from .levels import Level, Within, relay, run_spec, state, tensors_in
 from .modes import enable_grad
 from .nodes import OpNode, OutputNode
@@ -189,7 +190,7 @@ def _rule(
 ) -> tuple[Any, ...]:
     rule = TANGENT_RULES.active.get(op.name)
     if rule is not None and rule.sort == FORMULAS:
-        return _by_formulas(rule, values, given, outputs)
+        return _by_formulas(op, rule, values, given, outputs)
     if rule is not None and rule.sort == LINEAR:
         return _by_itself(op, rule, values, given, outputs, spec)
     if op.rule is None:
@@ -215,10 +216,10 @@ def _value_of(origin: int, position: int, values: tuple[Any, ...], outputs: tupl
 
 
 def _by_formulas(
-    rule: Any, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
+    op: Op, rule: Any, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     total: list[Any] = [None] * len(outputs)
-    for position, function, sources in rule.formulas:
+    for position, function, sources, argument in rule.formulas:
         if not _any(given[position]):
             continue
         arguments = [
@@ -229,6 +230,8 @@ def _by_formulas(
         parts = part if isinstance(part, tuple) else (part,)
         for number, value in enumerate(parts):
             if value is not None:
+                output = outputs[number]
+                check_tangent(rule.source.owner, op, argument, value, given[position], output)
                 known = total[number]
                 total[number] = value if known is None else known + value
     return tuple(total)
@@ -316,7 +319,10 @@ def _by_differentiation(
         pulled: list[Any] = []
         pushed: list[Any] = []
         for formula in op.rule.formulas:
-            tangent = given[formula.position]
+            places = formula.positions
+            tangent: Any = (
+                given[places[0]] if len(places) == 1 else [given[place] for place in places]
+            )
             if not _any(tangent):
                 continue
             arguments = []

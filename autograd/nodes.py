@@ -13,6 +13,7 @@ from tensorplug.core.tensor_base import TRACKED, TensorBase, new_tensor
 
 from . import arithmetic, evaluation
 from .derivatives import ARGUMENT, OUTPUT, Plan
+from .formula_contracts import check_broadcast, check_gradients
 from .hooks import RemovableHandle
 
 FREED = (
@@ -218,12 +219,16 @@ class OpNode(Node):
         results: list[tuple[Any, bool]] = []
         for place, formula in enumerate(plan.formulas):
             value = formula.function(*self.arguments(plan.gradients[place], (gradient,)))
+            if not plan.checked:
+                check_broadcast(self, place, value)
             if sizes is not None and sizes[place] != self.shape and value is not None:
                 value = value.sum_to_size(sizes[place])
             if type(value) is list:
                 results.extend([(item, False) for item in value])
             else:
                 results.append((value, False))
+        if not plan.checked:
+            check_gradients(self, results)
         return results
 
     def arguments(self, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
@@ -328,6 +333,8 @@ class MultiNode(OpNode):
                 results.extend(evaluation.paired(value, fresh))
             else:
                 results.append((value, fresh))
+        if not self.plan.checked:
+            check_gradients(self, results)
         return results
 
     def output(self, saved: Any, number: int) -> Any:

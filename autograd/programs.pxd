@@ -5,9 +5,9 @@ from tensorplug.core.kinds cimport Kind
 
 cdef class Program:
     cdef public list steps, constants, kernels
-    cdef public object result
+    cdef public object fresh, result
     cdef public Py_ssize_t index
-    cdef public bint fresh, shape_free, identity, swap
+    cdef public bint shape_free, identity, swap
 
     @cython.locals(values=list, kind=Kind, index=Py_ssize_t, step=tuple, operands=tuple)
     cpdef run(self, list inputs)

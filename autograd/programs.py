@@ -40,8 +40,8 @@ class Program:
         Plain values that follow the inputs in the list of values.
     result : int
         The place of the result, or a list of places.
-    fresh : bool
-        Whether the result's memory belongs to nobody else.
+    fresh : bool or list of bool
+        Whether the result's memory belongs to nobody else; of a list of results, each one's.
     shape_free : bool
         Whether every step is pointwise, so that the program holds for all shapes.
     """
@@ -54,7 +54,7 @@ class Program:
         self.steps: list[tuple[Kind, int, Any]] = []
         self.constants: list[Any] = []
         self.result: Any = None
-        self.fresh = False
+        self.fresh: bool | list[bool] = False
         self.shape_free = True
         # The two shapes of most programs have a shorter way: returning the first input, and one call
         # on the two inputs (in that order, or swapped).
@@ -135,9 +135,11 @@ class _Tracer(Layer):
             raise Untraceable(op.name)
         if op.sort == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
+        if op.sort == "composite":
+            with self.active():
+                result = self._note_composite(op, args, kwargs)
+            return proceed(*args, **kwargs) if result is NotImplemented else result
         with self.active():
-            if op.sort == "composite":
-                return self._note_composite(op, args, kwargs, proceed)
             spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
             return spec.result
@@ -165,13 +167,11 @@ class _Tracer(Layer):
             and current.native_kernel(op, kind_of(self.device, first._kind.dtype))
         )
 
-    def _note_composite(
-        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
-    ) -> Any:
+    def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with layers.isolated():
             values = op.arguments(args, kwargs)
-            if type(values) is Delegated:
-                raise Untraceable(op.name)
+            if type(values) is Delegated:  # another op's, which comes by itself
+                return NotImplemented
             output = op.decompose(values)
         first = operators.first_tensor(values)
         assert first is not None
@@ -249,7 +249,14 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
         else:
             raise Untraceable(f"returns {type(item).__name__}")
     program.result = places if isinstance(result, list) else places[0]
-    program.fresh = type(program.result) is int and program.result in tracer.fresh
+    if isinstance(result, list):
+        # A result that stands in the list twice belongs to two arguments.
+        program.fresh = [
+            places.count(place) == 1 and getattr(place, "place", place) in tracer.fresh
+            for place in places
+        ]
+    else:
+        program.fresh = places[0] in tracer.fresh
     _settle(program, len(tensors))
     return program
 

@@ -10,7 +10,7 @@ from .nodes cimport MultiNode, OpNode, OutputNode, new_node
 from .views cimport edge_of, requires_grad
 
 cdef Current current
-cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN
+cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN, NOWHERE
 
 
 cdef class Recording:

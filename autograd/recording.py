@@ -54,7 +54,14 @@ class Recording:
         self.plan = plan = Plan(self.rule, mask)
         plan.programs = [None] * len(plan.formulas)
         where = dict(zip(known.places, known.positions, strict=True))
-        self.edges = tuple([where[formula.position] for formula in plan.formulas])
+        # Of several arguments of one formula, some may require no gradient.
+        self.edges = tuple(
+            [
+                where[place] if mask >> place & 1 else NOWHERE
+                for formula in plan.formulas
+                for place in formula.positions
+            ]
+        )
         values = tuple(known.fill(args))
         saves: list[tuple[int, Any]] = []
         for _, origin, position in plan.saves:
@@ -65,11 +72,14 @@ class Recording:
             else:
                 saves.append((PLAIN, save(origin, position, values, ())[0]))
         self.saves = tuple(saves)
-        sizes = tuple([args[edge]._shape for edge in self.edges])
-        self.sizes = sizes if op.pointwise and any([size != shape for size in sizes]) else None
+        self.sizes = None
+        if op.pointwise:
+            sizes = tuple([args[edge]._shape for edge in self.edges])
+            self.sizes = sizes if any([size != shape for size in sizes]) else None
 
 
 RESULT, PLAIN = -1, -2
+NOWHERE = -1
 
 
 def build_known(recording: Recording, args: tuple[Any, ...], output: Any) -> OpNode:
@@ -127,6 +137,9 @@ def _fill(
         versions.append(tensor._writes if storage is None else storage.version)
     edges: list[Any] = []
     for edge in recording.edges:
+        if edge == NOWHERE:
+            edges.append(None)
+            continue
         tensor = args[edge]
         if tensor._extra is not None:
             edges.append(edge_of(tensor))
@@ -259,7 +272,14 @@ def build(
     sizes: list[Any] | None = [] if op.pointwise else None
     for formula in plan.formulas:
         value = values[formula.position]
-        if isinstance(value, TensorBase):
+        if len(formula.positions) > 1:
+            edges.extend(
+                [
+                    edge_of(values[place]) if mask >> place & 1 else None
+                    for place in formula.positions
+                ]
+            )
+        elif isinstance(value, TensorBase):
             tensor = value
             edges.append(edge_of(tensor))
             if sizes is not None:

@@ -111,7 +111,7 @@ class TangentRule:
         for argument, function in source.formulas.items():
             names = _parameters(function, op, source.owner)
             sources = tuple([_source(name, op, source.owner) for name in names])
-            self.formulas.append((op.parameters.index(argument), function, sources))
+            self.formulas.append((op.parameters.index(argument), function, sources, argument))
 
 
 def _source(name: str, op: Op, owner: str) -> tuple[int, int]:

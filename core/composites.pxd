@@ -19,7 +19,7 @@ cpdef call_overridden(Op op, Memory memory, tuple args, dict kwargs)
 cdef _outputs_of_known(Op op, Known known, object arrays)
 
 @cython.locals(
-    known=Known, recorded=bint, tensor=TensorBase, tensors=list, parts=list, kind=Kind, result=Kind, output=TensorBase,
+    known=Known, recorded=bint, shaped=bint, tensor=TensorBase, tensors=list, parts=list, kind=Kind, result=Kind, output=TensorBase,
     key=tuple,
 )
 cdef _call_of_list(Op op, Memory memory, tuple args, dict kwargs)

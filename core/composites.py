@@ -15,7 +15,7 @@ from .tensor_base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 
 def call_overridden(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by what is known of calls like this one."""
-    if op.writes or op.updates:
+    if not op.cacheable:
         return run_overridden(op, args, kwargs)
     if args and type(args[0]) is list:
         return _call_of_list(op, memory, args, kwargs)
@@ -88,6 +88,7 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
     recorded = not current.paused or current.gradient.enabled()
     parts: list[Any] = []
     tensors: list[Any] = args[0]
+    shaped = op.canonical is not None  # what a rule comes to depends on shapes, too
     for tensor in tensors:
         if not isinstance(tensor, TensorBase) or (
             recorded
@@ -96,6 +97,8 @@ def _call_of_list(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[st
         ):
             return run_overridden(op, args, kwargs)
         parts.append(tensor._kind)
+        if shaped:
+            parts.append(tensor._shape)
     key = (*parts, *key_of(args[1:], kwargs))
     try:
         known = memory.known.get(key)
@@ -181,6 +184,8 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    if op.random:
+        return run_decomposition(op, args, kwargs)
     key = key_of(args, kwargs)
     try:
         known = memory.known.get(key)
@@ -191,7 +196,7 @@ def call_ruled(op: Op, memory: Memory, args: tuple[Any, ...], kwargs: dict[str, 
     values: Any = op.arguments(args, kwargs)
     if type(values) is Delegated:
         return values.result
-    first = None if op.random else first_tensor(values)
+    first = first_tensor(values)
     if first is not None:
         spec = Spec.__new__(Spec)
         spec.values, spec.kind, spec.outputs = values, first._kind, ()
@@ -257,13 +262,19 @@ def _run_kernel(op: Op, values: tuple[Any, ...], kind: Kind) -> Any:
         results = call_kernel(op, kind, raw)
     if current.verify:
         _verify_composite(op, kind, results, values)
-    if len(op.outputs) == 1:
+    if not op.outputs:
+        return results
+    if len(op.outputs) == 1 and not isinstance(results, (tuple, list)):
         return _wrapped(op, kind, (results,))[0]
     return _wrapped(op, kind, results)
 
 
 def _wrapped(op: Op, kind: Kind, results: Any) -> Any:
     """Return the tensors of what a kernel returned."""
+    if not op.cacheable:  # a tuple may hold tuples, such as a histogram's edges per dimension
+        return tuple(
+            [_wrapped(op, kind, a) if type(a) is tuple else _own(kind, a) for a in results]
+        )
     runtime = kind.runtime
     arrays = [a if type(a) is kind.array_type else kind.as_array(a) for a in results]
     outputs = tuple([wrap(array, kind.with_dtype(runtime.dtype(array))) for array in arrays])
@@ -272,6 +283,12 @@ def _wrapped(op: Op, kind: Kind, results: Any) -> Any:
             current.gradient.note_unrecorded(output)
     named: Any = op.named
     return outputs if named is None else named(*outputs)
+
+
+def _own(kind: Kind, array: Any) -> Any:
+    if type(array) is not kind.array_type:
+        array = kind.as_array(array)
+    return wrap(array, kind.with_dtype(kind.runtime.dtype(array)))
 
 
 def _verify_composite(op: Op, kind: Kind, results: Any, values: tuple[Any, ...]) -> None:

@@ -9,6 +9,7 @@ should do.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from . import kinds
 from .current import current
 from .dtypes import DType
-from .errors import KernelContractError
+from .errors import KernelContractError, TensorplugError
 from .kinds import Kind
 from .operators import Op
 from .shapes import Shape, broadcast_shapes
@@ -42,6 +43,37 @@ def violation(op: Op, kind: Kind, got: str, expected: str) -> KernelContractErro
         f"{op.name}: {describe_kernel(op, kind)} returned {got}, but the op's declaration says "
         f"{expected}; please report this to the author of the kernel"
     )
+
+
+def note_kernel(error: BaseException, op: Op, kind: Kind, raw: Sequence[Any]) -> None:
+    """Note in an error whose kernel raised it, and for what call; once, and not in errors of ours."""
+    from .resolution import describe_kernel
+
+    if isinstance(error, (Warning, TensorplugError)) or any(
+        note.startswith(_RAISED) for note in getattr(error, "__notes__", ())
+    ):
+        return
+    with contextlib.suppress(Exception):  # the error itself matters more
+        given = ", ".join(
+            [_short_argument(kind, v) for v in (raw if isinstance(raw, (list, tuple)) else ())]
+        )
+        error.add_note(
+            f"{_RAISED}{describe_kernel(op, kind)}, for {op.name}({given}) on {kind.device}"
+        )
+
+
+_RAISED = "raised by "
+
+
+def _short_argument(kind: Kind, value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value._kind.dtype.name} {list(value._shape)}"
+    if isinstance(value, kind.array_type):
+        return f"{kind.runtime.dtype(value).name} {list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join([_short_argument(kind, item) for item in value[:4]])}]"
+    text = repr(value)
+    return text if len(text) <= 30 else f"{text[:27]}..."
 
 
 def check_array(op: Op, kind: Kind, array: Any, shape: Shape | None, dtype: DType) -> None:
@@ -105,6 +137,8 @@ def check_composite(
     except Exception:
         return
     tensors = expected if isinstance(expected, (tuple, list)) else (expected,)
+    if isinstance(expected, (tuple, list)) and len(expected) == 1 and len(results) == 1:
+        results = results[0]
     if all(isinstance(tensor, TensorBase) and tensor._kind.is_meta for tensor in tensors):
         check_outputs(op, kind, results, [(t._shape, t._kind.dtype) for t in tensors])
 

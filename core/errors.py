@@ -46,6 +46,10 @@ class DerivativeNotFoundError(TensorplugError, NotImplementedError):
     """A tensor that requires grad met an op that has neither a derivative nor an explicit none."""
 
 
+class DerivativeContractError(TensorplugError, RuntimeError):
+    """A plugin's formula returned a gradient or tangent of another shape or kind of dtype than it has to."""
+
+
 class FallbackWarning(UserWarning):
     """An op ran on the CPU because its device has no kernel for it."""
 

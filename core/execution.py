@@ -95,7 +95,8 @@ def execute(op: Op, spec: Spec) -> Any:
     if current.paused:
         for output in wrapped:
             current.gradient.note_unrecorded(output)
-    return wrapped
+    named: Any = op.named
+    return wrapped if named is None else named(*wrapped)
 
 
 def call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:
@@ -106,6 +107,9 @@ def call_kernel(op: Op, kind: Kind, raw: list[Any]) -> Any:
     except Warning:  # where warnings are errors; what an array library warns of is none to tensors
         with kind.runtime.quiet():
             return kernel(*raw)
+    except Exception as error:
+        note_kernel(error, op, kind, raw)
+        raise
 
 
 def call_known(op: Op, known: Known, args: tuple[Any, ...]) -> Any:
@@ -122,6 +126,16 @@ def call_known(op: Op, known: Known, args: tuple[Any, ...]) -> Any:
         return kind.kernels[op.index](*raw)
     except Warning:  # where warnings are errors
         return call_kernel(op, kind, raw)
+    except Exception as error:
+        note_kernel(error, op, kind, raw)
+        raise
+
+
+def note_kernel(error: Exception, op: Op, kind: Kind, raw: Any) -> None:
+    """Note in an error whose kernel raised it."""
+    from . import contracts
+
+    contracts.note_kernel(error, op, kind, raw)
 
 
 def unwrap(op: Op, values: tuple[Any, ...], kind: Kind) -> tuple[list[Any], int]:

@@ -93,14 +93,14 @@ class Unregistered:
         # Whoever imports an extension's package may call its ops before anything else loads it.
         from . import operators
 
-        operators.find_missing(self.name)
+        reason = operators.find_missing(self.name)
         if operators.has_op(self.name):
             index = operators.get_op(self.name).index
             if type(index) is int:
                 return index
         raise RegistrationError(
             f"op {self.name!r} is declared but not registered; return it from the "
-            "tensorplug_ops hook of a plugin, and register that plugin"
+            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
         )
 
 
@@ -129,6 +129,8 @@ class Op:
         The names of the declared function's parameters.
     pointwise : bool
         Whether each output element depends on the broadcast inputs' elements of its own place only.
+    masks : tuple of int
+        The places of a pointwise op's arguments that are of bool, whatever the others are.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
@@ -137,7 +139,7 @@ class Op:
     outputs : tuple of str
         Names of the outputs; ``("result",)`` for a single one.
     named : type or None
-        The named tuple in which a composite returns its outputs, if it is one.
+        The named tuple in which several outputs are returned, if they are.
     layout : bool
         Whether the result has all elements of the first argument, in another layout.
     reads_layout : bool
@@ -156,16 +158,18 @@ class Op:
         The places of the arguments that a call changes; such an op has no outputs.
     updates : tuple of int
         The places of the arguments that a call writes besides returning results.
+    cacheable : bool
+        Of a composite: whether a call like one before may go to the kernel at once.
     owner : str
         The plugin that registered the op.
     """
 
     __slots__ = (
-        "_signature", "aliases", "arity", "call", "canonical", "declared", "defaults", "elementwise",
-        "function", "index", "inplace", "inplace_body", "inplace_of", "layout", "leading", "method", "mixed",
-        "name", "named", "names", "optional", "outputs", "overridden", "owner", "parameters", "pointwise",
-        "random", "reads_layout", "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates",
-        "view", "writes",
+        "_signature", "aliases", "arity", "cacheable", "call", "canonical", "declared",
+        "defaults", "elementwise", "function", "index", "inplace", "inplace_body", "inplace_of",
+        "layout", "leading", "masks", "method", "mixed", "name", "named", "names", "optional", "outputs",
+        "overridden", "owner", "parameters", "pointwise", "random", "reads_layout",
+        "returns_argument", "rule", "scaled", "scaled_sign", "sort", "updates", "view", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -186,6 +190,7 @@ class Op:
         self.optional = 0
         self.arity = 0
         self.pointwise = False
+        self.masks: tuple[int, ...] = ()
         self.elementwise = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
@@ -199,6 +204,7 @@ class Op:
         # The places of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()
+        self.cacheable = True
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.

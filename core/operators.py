@@ -67,8 +67,12 @@ add_method: Callable[[str, Callable[..., Any]], bool]
 remove_method: Callable[[str, Callable[..., Any]], None]
 
 
-def find_missing(name: str) -> None:
-    """Load plugins that may own an op; the plugin registry puts its own function here."""
+def find_missing(name: str) -> str:  # noqa: ARG001
+    """Load plugins that may own an op; the plugin registry puts its own function here.
+
+    What is returned says why a plugin that may own it is not used, for messages.
+    """
+    return ""
 
 
 def handle(name: str) -> Op:
@@ -93,6 +97,7 @@ def primitive(
     name: str | None = None,
     pointwise: bool = False,
     elementwise: bool = False,
+    masks: str = "",
     view: bool = False,
     layout: bool = False,
     reads_layout: bool = False,
@@ -112,6 +117,8 @@ def primitive(
         The op's name; by default the function's.
     pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
+    masks : str
+        Of a pointwise op: the arguments that are of bool, whatever the others are.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -139,6 +146,8 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        if masks:
+            op.masks = _positions(op, masks)
         return made
 
     return declare
@@ -146,19 +155,32 @@ def primitive(
 
 def primitive_tuple(
     kernel: str,
-    outputs: str,
+    outputs: str | type[Any],
     *,
     name: str | None = None,
     method: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]:
-    """Declare a primitive with several outputs, named in `outputs` (comma-separated)."""
+    """Declare a primitive with several outputs, named in `outputs` (comma-separated).
+
+    `outputs` may also be the class of the named tuple of them.
+    """
 
     def declare(function: Callable[P, Spec]) -> Callable[P, tuple[Tensor, ...]]:
-        names = tuple(part.strip() for part in outputs.split(","))
         made: Any = _declare(
-            function, "primitive", kernel, name, False, False, names, False, method, aliases
+            function,
+            "primitive",
+            kernel,
+            name,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            aliases,
         )
+        if not isinstance(outputs, str):
+            made.op.named = outputs
         return made
 
     return declare
@@ -202,7 +224,8 @@ def composite(
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
     another op serves a form of the call, it returns ``Delegated(result)``.
 
-    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them.
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
+    ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
 
     With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
@@ -224,11 +247,6 @@ def composite(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        names: tuple[str, ...]
-        if isinstance(outputs, str):
-            names = tuple(part.strip() for part in outputs.split(","))
-        else:
-            names = outputs._fields
         made: Any = _declare(
             function,
             "composite",
@@ -236,7 +254,7 @@ def composite(
             name,
             False,
             view,
-            names,
+            _output_names(outputs),
             inplace,
             method,
             aliases,
@@ -255,9 +273,17 @@ def composite(
             op.writes = _positions(op, writes)
         if updates:
             op.updates = _positions(op, updates)
+        op.cacheable = outputs not in ("", "*") and not (writes or updates)
         return made
 
     return declare
+
+
+def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
+    if isinstance(outputs, str):
+        return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
+    names: tuple[str, ...] = outputs._fields
+    return names
 
 
 def _positions(op: Op, names: str) -> tuple[int, ...]:
@@ -451,6 +477,8 @@ def _spellings(name: str) -> Iterator[str]:
     for package in ("tensorplug.", "torch.", "tp."):
         name = name.removeprefix(package)
     yield name
+    name = name.removesuffix("_")  # of a method that writes into its tensor
+    yield name
     path, _, last = name.rpartition(".")
     if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
         yield f"{path}_{last}"
@@ -480,14 +508,17 @@ def get_op(name: str) -> Op:
         If no plugin registers it; the message lists names that are near.
     """
     op = _OPS.get(name) or find_op(name)
+    reason = ""
     if op is None:
-        find_missing(name)
+        reason = find_missing(name)
         op = find_op(name)
     if op is None:
         import difflib
 
         near = difflib.get_close_matches(name, _OPS, 4)
-        raise KeyError(f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+        raise KeyError(
+            f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
+        )
     return op
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from . import dispatch
 from .current import current
 from .dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
-from .execution import execute
+from .execution import execute, note_kernel
 from .op import Op
 from .tensor_base import TensorBase, unset_tensor
 
@@ -174,6 +174,7 @@ def _again(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
     if isinstance(error, Warning):
         with spec.kind.runtime.quiet():
             return execute(op, spec)
+    note_kernel(error, op, spec.kind, spec.values)
     try:
         raise error
     finally:

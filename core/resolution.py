@@ -15,7 +15,7 @@ from typing import Any, Literal
 from . import contracts, fallback, kinds, known, operators, pointwise
 from .current import current
 from .devices import CPU, Device
-from .dtypes import DType, on_default_dtype_change
+from .dtypes import DType, bool_, on_default_dtype_change
 from .errors import KernelNotFoundError
 from .kinds import Kind, lock
 from .operators import Op
@@ -186,7 +186,9 @@ def pointwise_kinds(op: Op, kind: Kind) -> tuple[Kind, Kind]:
     """Return the kinds in which a pointwise op of inputs of one kind computes and results."""
     from .meta import empty_meta
 
-    probes = [empty_meta((1,), kind.dtype) for _ in range(op.arity)]
+    probes = [
+        empty_meta((1,), bool_ if place in op.masks else kind.dtype) for place in range(op.arity)
+    ]
     spec = op.function(*probes)
     return kind.with_dtype(spec.kind.dtype), kind.with_dtype(spec.outputs[0][1])
 
@@ -303,7 +305,7 @@ def _tensors(value: Any, kind: Kind) -> Any:
 def _raw(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value._array
-    return tuple([_raw(item) for item in value])
+    return tuple([_raw(item) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
 def kernel_not_found(op: Op, kind: Kind) -> KernelNotFoundError:

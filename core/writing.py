@@ -147,7 +147,11 @@ def run_inplace(
     """Call the in-place variant of an op, below all interposed layers."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
-    if not kwargs and (op.pointwise or op.elementwise) and _inplace_plain(op, target, args):
+    if (
+        not kwargs
+        and (op.pointwise or (op.elementwise and op.canonical is None))
+        and _inplace_plain(op, target, args)
+    ):
         return target
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
         return target
@@ -157,10 +161,15 @@ def run_inplace(
             return run_inplace(op.scaled, name, target, (args[0], factor), {})
     if op.sort == "composite":
         if op.inplace_body is not None:
-            return op.inplace_body(target, *args, **kwargs)
+            result = op.inplace_body(target, *args, **kwargs)
+            if result is not NotImplemented:
+                return result
         if op.overridden:
             values = op.arguments((target, *args), kwargs)
-            if type(values) is not Delegated and _inplace_by_kernel(op, target, values):
+            if type(values) is not Delegated and (
+                (op.elementwise and values[0] is target and _inplace_plain(op, target, values[1:]))
+                or _inplace_by_kernel(op, target, values)
+            ):
                 return target
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)

@@ -26,6 +26,7 @@ from tensorplug.core.dtypes import (
     wrap_integer,
 )
 from tensorplug.core.errors import (
+    DerivativeContractError,
     DeviceNotAvailableError,
     KernelContractError,
     KernelNotFoundError,
@@ -35,7 +36,15 @@ from tensorplug.core.errors import (
 )
 from tensorplug.core.generator import generator_of
 from tensorplug.core.layers import Layer
-from tensorplug.core.operators import Op, Spec, composite, get_op, primitive, primitive_tuple
+from tensorplug.core.operators import (
+    Delegated,
+    Op,
+    Spec,
+    composite,
+    get_op,
+    primitive,
+    primitive_tuple,
+)
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.pointwise import hot_path_compiled
@@ -72,6 +81,8 @@ __all__ = [
     "AutocastPolicy",
     "DType",
     "DeferredKernels",
+    "Delegated",
+    "DerivativeContractError",
     "DeviceNotAvailableError",
     "DeviceRuntime",
     "Function",

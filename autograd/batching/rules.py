@@ -172,7 +172,7 @@ def copy(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     return relay(op, (whole, src), spec, shape=whole._shape)
 
 
-def qr_factor(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
+def linalg_qr(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     """Call the op, which treats leading dimensions as a batch, but for the Q that nobody asked for."""
     input, mode = values
     outputs = batched(spec, size)

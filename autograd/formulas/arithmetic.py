@@ -18,7 +18,7 @@ from tensorplug.core.ops.comparison import eq, ge
 from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 from tensorplug.core.tensor import Tensor
 
 from ..derivatives import derivative
@@ -57,7 +57,7 @@ def conjugate(value: Any) -> Any:
 def _power_input(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor):
         slope = g * conjugate(exponent * power(input, exponent - 1))
-        return choose(eq(exponent, 0), 0, slope)
+        return where(eq(exponent, 0), 0, slope)
     return g * conjugate(exponent * power(input, exponent - 1)) if exponent else zero(g)
 
 
@@ -67,10 +67,10 @@ def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
         at_zero = eq(input, 0)
         if not exponent.is_complex():
             at_zero = bitwise_and(at_zero, ge(exponent, 0))
-        return choose(at_zero, 0, g * conjugate(result * log(input)))
+        return where(at_zero, 0, g * conjugate(result * log(input)))
     if input == 0:
         slope = g * conjugate(result * -math.inf)
-        return zero(g) if exponent.is_complex() else choose(ge(exponent, 0), 0, slope)
+        return zero(g) if exponent.is_complex() else where(ge(exponent, 0), 0, slope)
     if isinstance(input, complex) or exponent.is_complex():
         return g * conjugate(result * cmath.log(input))
     return g * conjugate(result * (math.log(input) if input > 0 else math.nan))
@@ -83,9 +83,9 @@ def _abs_tangent(t: Any, input: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("_add_scaled", input=lambda g: g, other=lambda g, alpha: g * alpha),
+    derivative("add_scaled", input=lambda g: g, other=lambda g, alpha: g * alpha),
     derivative(
-        "_addcdiv",
+        "addcdiv",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
             g * (value / tensor2).conj(), tensor1_shape, tensor1_dtype
@@ -93,7 +93,7 @@ DERIVATIVES = [
         tensor2=_divisor,
     ),
     derivative(
-        "_addcmul",
+        "addcmul",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
             g * (tensor2 * value).conj(), tensor1_shape, tensor1_dtype
@@ -103,7 +103,7 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "_lerp",
+        "lerp",
         input=lambda g, weight, input_shape, input_dtype: fitted(
             g * conjugate(1 - weight), input_shape, input_dtype
         ),

@@ -9,7 +9,7 @@ from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.gather import gather_backward
 from tensorplug.core.shapes import Shape
 
-from ..derivatives import derivative, not_differentiable
+from ..derivatives import derivative
 from ..tangents import linear
 from ..vmap_rules import shared_rule
 from .reductions import products_before
@@ -79,12 +79,11 @@ def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("_cummax", input=_extreme),
-    derivative("_cummin", input=_extreme),
+    derivative("cummax", input=_extreme),
+    derivative("cummin", input=_extreme),
     derivative("cumsum", input=_reversed_cumsum),
     derivative("cumprod", input=_cumprod),
     derivative("logcumsumexp", input=_logcumsumexp),
-    *not_differentiable("_running_maximum"),
 ]
 
 
@@ -94,5 +93,5 @@ TANGENTS = [
 
 
 VMAP_RULES = [
-    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp", "_running_maximum"),
+    shared_rule("along_second_argument", "cumsum", "cumprod", "logcumsumexp"),
 ]

@@ -18,6 +18,4 @@ def _second(g: Any, x1: Any, x2: Any, result: Any) -> Any:
     return _first(g.transpose(-2, -1), x2, x1, result.transpose(-2, -1))
 
 
-DERIVATIVES = [
-    derivative("_euclidean", x1=_first, x2=_second),
-]
+DERIVATIVES = [derivative("euclidean_dist", x1=_first, x2=_second)]

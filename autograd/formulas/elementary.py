@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from tensorplug.core.ops.comparison import eq
-from tensorplug.core.ops.elementary.activation import _relu_gradient
+from tensorplug.core.ops.elementary.activation import relu_backward
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import rsqrt
 from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 
 from ..derivatives import derivative
 from ..tangents import tangent
@@ -29,7 +29,7 @@ def _acosh(g: Any, input: Any) -> Any:
 
 def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
     square = y * y + x * x
-    return choose(eq(square, 0), 0, value / square)
+    return where(eq(square, 0), 0, value / square)
 
 
 DERIVATIVES = [
@@ -53,7 +53,7 @@ DERIVATIVES = [
     derivative("log10", input=lambda g, input: g / (input * _LN10).conj()),
     derivative("log1p", input=lambda g, input: g / (input + 1).conj()),
     derivative("log2", input=lambda g, input: g / (input * _LN2).conj()),
-    derivative("relu", input=lambda g, result: _relu_gradient(g, result)),
+    derivative("relu", input=lambda g, result: relu_backward(g, result)),
     derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5).conj()),
     derivative("sigmoid", input=lambda g, result: g * (result * (1 - result)).conj()),
     derivative("sin", input=lambda g, input: g * cos(input).conj()),

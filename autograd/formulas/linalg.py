@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dtypes import finfo
-from tensorplug.core.ops.linalg.functions import _matrix_exp, permutation_sign
+from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
     linalg_lu_factor_ex,
     permutation_matrix,
@@ -26,7 +26,7 @@ from tensorplug.core.ops.linalg.lu import (
     upper_of,
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
-from tensorplug.core.ops.linalg.solvers import _solve, matrix_inverse
+from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_pinv
 from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
 
@@ -157,7 +157,7 @@ def _eig(
     mixed = mixed - (Vh @ V) * row(mixed.diagonal(0, -2, -1).real)
     differences = conjugate(row(eigenvalues) - column(eigenvalues))
     inner = _quotient(_off_diagonal(mixed), differences) + g_eigenvalues.diag_embed()
-    result = _solve(Vh, inner @ Vh)[0]
+    result = linalg_solve_ex(Vh, inner @ Vh)[0]
     return result if A_dtype.is_complex else result.real
 
 
@@ -209,91 +209,92 @@ def _log_determinant(g_sign: Any, g_logabsdet: Any, A: Any, sign: Any) -> Any:
     scale = g_logabsdet
     if A.dtype.is_complex:
         scale = scale - 1j * (conjugate(g_sign) * sign).imag
-    inverse = matrix_inverse(A)[0]
+    inverse = linalg_inv_ex(A)[0]
     return adjoint(inverse) * scale.reshape((*scale._shape, 1, 1))
 
 
-def _exponential(g: Any, A: Any) -> Any:
+def _exponential(g: Any, input: Any) -> Any:
     """Return the adjoint of the exponential's derivative, a block of a larger exponential.
 
     Najfeld and Havel, "Derivatives of the matrix exponential and their computation" (1995).
     """
-    n = A._shape[-1]
-    Ah = adjoint(A)
+    n = input._shape[-1]
+    Ah = adjoint(input)
     above = concatenate([Ah, g], -1)
     below = concatenate([Ah * 0, Ah], -1)
-    return _matrix_exp(concatenate([above, below], -2)).narrow(-2, 0, n).narrow(-1, n, n)
+    return matrix_exp(concatenate([above, below], -2)).narrow(-2, 0, n).narrow(-1, n, n)
 
 
 DERIVATIVES = [
-    derivative("cholesky_factor", A=_cholesky),
-    derivative("qr_factor", A=_qr),
-    derivative("lu_factor", A=_lu),
+    derivative("linalg_cholesky_ex", A=_cholesky),
+    derivative("linalg_qr", A=_qr),
+    derivative("linalg_lu_factor_ex", A=_lu),
     derivative(
-        "solve",
-        A=lambda g_result, A, result: -(_solve(adjoint(A), g_result)[0] @ adjoint(result)),
-        B=lambda g_result, A: _solve(adjoint(A), g_result)[0],
+        "linalg_solve_ex",
+        A=lambda g_result, A, result: -(linalg_solve_ex(adjoint(A), g_result)[0] @ adjoint(result)),
+        B=lambda g_result, A: linalg_solve_ex(adjoint(A), g_result)[0],
     ),
     derivative(
-        "matrix_inverse",
+        "linalg_inv_ex",
         A=lambda g_inverse, inverse: -(adjoint(inverse) @ (g_inverse @ adjoint(inverse))),
     ),
     derivative(
-        "solve_triangular",
+        "linalg_solve_triangular",
         A=_triangular_input,
         B=lambda g, A, upper, unitriangular: solve_triangular_side(
             adjoint(A), g, not upper, unitriangular=unitriangular
         ),
     ),
     derivative(
-        "least_squares",
+        "linalg_lstsq",
         A=_least_squares_input,
         B=lambda g_solution, A: adjoint(linalg_pinv(A)) @ g_solution,
     ),
-    *not_differentiable("householder_qr", "ldl_factor", "ldl_solve", "pivots_to_permutation"),
-    derivative("eigh", A=_eigh),
-    derivative("eig", A=_eig),
-    derivative("singular_decomposition", A=_svd),
-    derivative(
-        "pseudoinverse",
-        A=pseudoinverse_gradient,
-        bound=None,
+    *not_differentiable(
+        "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_solve", "pivots_to_permutation"
     ),
-    derivative("determinant", A=_determinant),
-    derivative("log_determinant", A=_log_determinant),
-    derivative("matrix_exponential", A=_exponential),
+    derivative("linalg_eigh", A=_eigh),
+    derivative("linalg_eig", A=_eig),
+    derivative("linalg_svd", A=_svd),
+    derivative(
+        "linalg_pinv",
+        A=pseudoinverse_gradient,
+        atol=None,
+        rtol=None,
+    ),
+    derivative("linalg_det", A=_determinant),
+    derivative("linalg_slogdet", A=_log_determinant),
+    derivative("matrix_exp", input=_exponential),
 ]
 
 
 VMAP_RULES = [
-    shared_rule("qr_factor", "qr_factor"),
+    shared_rule("linalg_qr", "linalg_qr"),
     shared_rule(
         "as_is",
-        "cholesky_factor",
-        "householder_qr",
-        "matrix_exponential",
-        "lu_factor",
-        "ldl_factor",
-        "eigh",
-        "eig",
-        "singular_decomposition",
+        "linalg_cholesky_ex",
+        "geqrf",
+        "matrix_exp",
+        "linalg_lu_factor_ex",
+        "linalg_ldl_factor_ex",
+        "linalg_eigh",
+        "linalg_eig",
+        "linalg_svd",
     ),
-    shared_rule("leading", "solve", "solve_triangular"),
+    shared_rule("leading", "linalg_solve_ex", "linalg_solve_triangular"),
     # These look whether all went well, which needs a number.
     shared_rule(
         "whole_as_is",
         "cholesky",
         "inverse",
+        "linalg_check_errors",
         "linalg_cholesky",
-        "linalg_cholesky_ex",
         "linalg_inv",
         "linalg_inv_ex",
         "linalg_ldl_factor",
-        "linalg_ldl_factor_ex",
         "linalg_lu_factor",
-        "linalg_lu_factor_ex",
         "lu",
     ),
-    shared_rule("linalg_solve", "linalg_solve", "linalg_solve_ex"),
-    shared_rule("whole_loop", "linalg_lstsq", "linalg_tensorsolve"),
+    shared_rule("linalg_solve", "linalg_solve"),
+    shared_rule("whole_loop", "linalg_tensorsolve"),
 ]

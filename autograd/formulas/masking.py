@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 
 from ..derivatives import derivative
 from ..tangents import holomorphic
 
 DERIVATIVES = [
     derivative(
-        "choose",
+        "where",
         condition=None,
-        input=lambda g, condition: choose(condition, g, 0),
-        other=lambda g, condition: choose(condition, 0, g),
+        input=lambda g, condition: where(condition, g, 0),
+        other=lambda g, condition: where(condition, 0, g),
     ),
 ]
 
 
 TANGENTS = [
-    *holomorphic("choose"),
+    *holomorphic("where"),
 ]

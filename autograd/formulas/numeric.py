@@ -11,7 +11,7 @@ from tensorplug.core.ops.comparison import eq, le
 from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import exp, exp2, log
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 from tensorplug.core.queries import is_tensor
 
 from ..derivatives import derivative, not_differentiable
@@ -22,7 +22,7 @@ from .shape import fitted
 
 def _copysign(g: Any, input: Any, result: Any) -> Any:
     at_zero = eq(input, 0)
-    return choose(at_zero, 0, g * (result / choose(at_zero, 1, input)))
+    return where(at_zero, 0, g * (result / where(at_zero, 1, input)))
 
 
 def times_log_input(
@@ -38,15 +38,15 @@ def times_log_input(
     if not is_tensor(other):
         other = copy(g, other)
     constant = bitwise_and(eq(input, 0), le(other, pole))
-    return fitted(g * choose(constant, 0, logarithm(other)), input_shape, input_dtype)
+    return fitted(g * where(constant, 0, logarithm(other)), input_shape, input_dtype)
 
 
 def _sinc(g: Any, input: Any) -> Any:
     at_zero = eq(input, 0)
-    x = choose(at_zero, 1, input)
+    x = where(at_zero, 1, input)
     scaled = x * math.pi
     slope = (scaled * cos(scaled) - sin(scaled)) / (scaled * x)
-    return choose(at_zero, 0, g * slope.conj())
+    return where(at_zero, 0, g * slope.conj())
 
 
 def _xlogy_input(
@@ -58,7 +58,7 @@ def _xlogy_input(
 DERIVATIVES = [
     derivative("copysign", input=_copysign, other=zero),
     derivative(
-        "_hypot",
+        "hypot",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * (input / result), input_shape, input_dtype
         ),
@@ -67,7 +67,7 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "_logaddexp",
+        "logaddexp",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
             g * exp(input - result).conj(), input_shape, input_dtype
         ),
@@ -92,10 +92,10 @@ DERIVATIVES = [
             g * (input / other), other_shape, other_dtype
         ),
     ),
-    *not_differentiable("_nextafter", "frexp_parts", "gcd"),
+    *not_differentiable("nextafter", "frexp", "gcd"),
 ]
 
 
 VMAP_RULES = [
-    shared_rule("as_is", "frexp_parts"),
+    shared_rule("as_is", "frexp"),
 ]

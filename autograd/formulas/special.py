@@ -8,9 +8,9 @@ from typing import Any
 from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.comparison import eq
 from tensorplug.core.ops.elementary.exponential import exp, log, log1p
-from tensorplug.core.ops.masking import choose
+from tensorplug.core.ops.masking import where
 from tensorplug.core.ops.special.bessel import bessel
-from tensorplug.core.ops.special.error_functions import _logit_gradient, erfcx
+from tensorplug.core.ops.special.error_functions import erfcx, logit_backward
 from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
 from ..derivatives import derivative
@@ -34,7 +34,7 @@ def _unknown(g: Any) -> Any:
 def _over(value: Any, input: Any, limit: float) -> Any:
     """Return ``value / input``, and at 0 its limit."""
     at_zero = eq(input, 0)
-    return choose(at_zero, limit, value / choose(at_zero, 1, input))
+    return where(at_zero, limit, value / where(at_zero, 1, input))
 
 
 def _bessel_slope(input: Any, function: str) -> Any:
@@ -87,7 +87,7 @@ DERIVATIVES = [
     derivative("digamma", input=lambda g, input: g * polygamma(1, input)),
     derivative("erf", input=lambda g, input: g * (exp(-input * input) * _TWO_OVER_ROOT_PI)),
     derivative("erfc", input=lambda g, input: g * (exp(-input * input) * -_TWO_OVER_ROOT_PI)),
-    derivative("logit", input=lambda g, input, eps: _logit_gradient(g, input, eps)),
+    derivative("logit", input=lambda g, input, eps: logit_backward(g, input, eps)),
     derivative("erfinv", input=lambda g, result: g * (exp(result * result) / _TWO_OVER_ROOT_PI)),
     derivative("igamma", input=_unknown, other=_igamma),
     derivative("igammac", input=_unknown, other=lambda g, input, other: -_igamma(g, input, other)),

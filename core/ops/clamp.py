@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import writing
 from ..dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
-from ..operators import Spec, composite, handle, in_place, primitive
-from .masking import choose
+from ..operators import Delegated, Spec, composite, handle, in_place, primitive
+from .masking import where
 from .rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
-
-_COPY = handle("copy")
-
 
 _NE = handle("ne")
 
@@ -66,7 +63,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     check_tensor(other, "fmax", "other")
     larger = elementwise("fmax", input, other, without=(COMPLEX,)).values
     first, second = larger
-    return choose(_OR.call(_GE.call(first, second), _NE.call(second, second)), first, second)
+    return where(_OR.call(_GE.call(first, second), _NE.call(second, second)), first, second)
 
 
 @composite()
@@ -82,7 +79,7 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     check_tensor(input, "fmin")
     check_tensor(other, "fmin", "other")
     first, second = elementwise("fmin", input, other, without=(COMPLEX,)).values
-    return choose(_OR.call(_LE.call(first, second), _NE.call(second, second)), first, second)
+    return where(_OR.call(_LE.call(first, second), _NE.call(second, second)), first, second)
 
 
 _GE = handle("ge")
@@ -122,7 +119,26 @@ def clamp_max(input: Tensor, max: Tensor | Number) -> Spec:
     return elementwise("clamp_max", input, max, without=(COMPLEX,))
 
 
-@composite(inplace=True, aliases=("clip",))
+def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    check_tensor(input, "clamp")
+    if min is None:
+        if max is None:
+            raise RuntimeError("clamp(): At least one of 'min' or 'max' must not be None")
+        return Delegated(clamp_max(input, max))
+    if max is None:
+        return Delegated(clamp_min(input, min))
+    dtype = input._kind.dtype
+    if dtype.category != INTEGER or _fit(dtype, min, max):
+        return input, min, max
+    return Delegated(_clamp_steps(input, min, max))
+
+
+def _clamp_steps(input: Any, min: Any, max: Any) -> Any:
+    # Both bounds count for the dtype before the first is applied.
+    return clamp_max(clamp_min(cast(input, result_dtype((input, min, max))), min), max)
+
+
+@composite(rule=_canonical_clamp, elementwise=True, inplace=True, aliases=("clip",))
 def clamp(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None
 ) -> Tensor:
@@ -150,16 +166,7 @@ def clamp(
     >>> tp.clamp(tp.tensor([-2.0, 0.5, 2.0]), min=-1, max=1)
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    check_tensor(input, "clamp")
-    if min is None:
-        if max is None:
-            raise RuntimeError("clamp(): At least one of 'min' or 'max' must not be None")
-        return clamp_max(input, max)
-    if max is None:
-        return clamp_min(input, min)
-    if input._kind.dtype.category != INTEGER or _fit(input._kind.dtype, min, max):
-        return _clamp(input, min, max)
-    return clamp_max(clamp_min(cast(input, result_dtype((input, min, max))), min), max)
+    return _clamp_steps(input, min, max)
 
 
 _limits = functools.cache(iinfo)
@@ -174,40 +181,25 @@ def _fit(dtype: DType, min: Any, max: Any) -> bool:
 
 
 @composite(method=False, elementwise=True)
-def _clamp(input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
-    """Return :func:`clamp` with both bounds."""
-    # Both bounds count for the dtype before the first is applied.
-    compute = result_dtype((input, min, max))
-    return clamp_max(clamp_min(cast(input, compute), min), max)
-
-
-@composite(method=False, elementwise=True)
-def _clamp_gradient(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
+def clamp_backward(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Return `g` where the element is within the bounds, else zero."""
-    return choose(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
+    return where(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
 
 
 @in_place(clamp)
 def _clamp_(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None
-) -> Tensor:
+) -> Any:
     if min is None and max is None:
         raise RuntimeError("clamp_(): At least one of 'min' or 'max' must not be None")
     if min is None:
         return writing.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
     if max is None:
         return writing.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
-    if input._kind.dtype.category != INTEGER or _fit(input._kind.dtype, min, max):
-        return writing.inplace(_CLAMP, "clamp_", input, (min, max), {})
-    result = clamp(input, min, max)
-    writing.check_out("clamp_", input, result._kind.dtype, result._kind)
-    return writing.inplace(_COPY, "clamp_", input, (result,), {})
+    return NotImplemented
 
 
 _AND = handle("bitwise_and")
-
-
-_CLAMP = handle("_clamp")
 
 
 _CLAMP_MAX = handle("clamp_max")

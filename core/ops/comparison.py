@@ -274,7 +274,7 @@ def isclose(
     return bitwise_or(close, bitwise_and(isfinite(actual), le(actual, allowed)))
 
 
-@composite()
+@composite(outputs="")
 def allclose(
     input: Tensor,
     other: Tensor,
@@ -293,7 +293,7 @@ def allclose(
     return bool(_ALL.call(isclose(input, other, rtol, atol, equal_nan)))
 
 
-@composite()
+@composite(outputs="")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and equal elements.
 

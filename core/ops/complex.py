@@ -77,7 +77,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     return complex(size * turn.cos(), size * turn.sin())
 
 
-@composite(method=False)
+@composite(method=False, view=True)
 def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; of a real tensor, the tensor itself.
 
@@ -93,7 +93,7 @@ def real(input: Tensor) -> Tensor:
     return _VIEW_AS_REAL.call(input).select(-1, 0)
 
 
-@composite(method=False)
+@composite(method=False, view=True)
 def imag(input: Tensor) -> Tensor:
     """Return a view of the imaginary parts.
 

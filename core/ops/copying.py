@@ -25,7 +25,7 @@ from ..formats import (
     suggested_format,
 )
 from ..kinds import Kind, kind_of
-from ..operators import Spec, composite, primitive
+from ..operators import Spec, composite, defined_by, primitive
 from ..shapes import Shape, broadcast_shapes, contiguous_strides
 from ..tensor_base import TensorBase, bump_version, new_tensor
 from .rules import check_tensor
@@ -33,7 +33,7 @@ from .rules import check_tensor
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["cast", "clone", "clone_strided", "contiguous", "copied", "copy", "to_device"]
+__all__ = ["cast", "clone", "clone_strided", "contiguous", "copy", "to_device"]
 
 _PERMUTE = operators.handle("permute")
 _VIEW = operators.handle("view")
@@ -100,6 +100,7 @@ def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
     return result
 
 
+@defined_by(copied)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return a copy of `input`.
 

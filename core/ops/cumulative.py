@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..dtypes import FLOATING, DType
 from ..operators import Spec, composite, handle, primitive
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 
 _ARANGE = handle("arange")
+_CAT = handle("cat")
+_MAXIMUM = handle("maximum")
 
 
 @primitive("input, dim", inplace=True)
@@ -97,10 +99,17 @@ def logcumsumexp(input: Tensor, dim: int) -> Spec:
     return Spec((input, dim), input._shape, input.dtype)
 
 
-@primitive("input, dim", method=False)
-def _running_maximum(input: Tensor, dim: int) -> Spec:
-    """Return the largest of each element and all before it along `dim`; NaN wins."""
-    return Spec((input, dim), input._shape, input.dtype)
+def _running_maximum(input: Tensor, dim: int) -> Tensor:
+    """Return the largest of each element and all before it along `dim`, in log2(size) steps; NaN wins."""
+    size = input._shape[dim] if input._shape else 1
+    step = 1
+    while step < size:
+        later = _MAXIMUM.call(
+            input.narrow(dim, step, size - step), input.narrow(dim, 0, size - step)
+        )
+        input = _CAT.call([input.narrow(dim, 0, step), later], dim)
+        step *= 2
+    return input
 
 
 def _last_places(input: Tensor, extremes: Tensor, dim: int) -> Tensor:
@@ -116,7 +125,13 @@ def _last_places(input: Tensor, extremes: Tensor, dim: int) -> Tensor:
     return _running_maximum(places * met, dim)
 
 
-@composite(outputs="values, indices")
+def _canonical_cummax(input: Any, dim: int) -> tuple[Tensor, int]:
+    check_tensor(input, "cummax")
+    refuse_complex(input, "cummax")
+    return input, normalize_dim(dim, len(input._shape), "cummax")
+
+
+@composite(rule=_canonical_cummax, outputs=results.cummax)
 def cummax(input: Tensor, dim: int) -> results.cummax:
     """Return the largest of each element and all before it along `dim`, and its place.
 
@@ -132,21 +147,18 @@ def cummax(input: Tensor, dim: int) -> results.cummax:
     >>> tp.cummax(tp.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
     """
-    check_tensor(input, "cummax")
-    refuse_complex(input, "cummax")
-    dim = normalize_dim(dim, len(input._shape), "cummax")
-    return results.cummax(*_cummax(input, dim))
-
-
-@composite(method=False, outputs="values, indices")
-def _cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Return :func:`cummax` for canonical arguments."""
     plain = input.detach()
     places = _last_places(plain, _running_maximum(plain, dim), dim)
-    return input.gather(dim, places), places
+    return results.cummax(input.gather(dim, places), places)
 
 
-@composite(outputs="values, indices")
+def _canonical_cummin(input: Any, dim: int) -> tuple[Tensor, int]:
+    check_tensor(input, "cummin")
+    refuse_complex(input, "cummin")
+    return input, normalize_dim(dim, len(input._shape), "cummin")
+
+
+@composite(rule=_canonical_cummin, outputs=results.cummin)
 def cummin(input: Tensor, dim: int) -> results.cummin:
     """Return the smallest of each element and all before it along `dim`, and its place.
 
@@ -162,18 +174,9 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     >>> tp.cummin(tp.tensor([2, 1, 3]), dim=0).values
     tensor([2, 1, 1])
     """
-    check_tensor(input, "cummin")
-    refuse_complex(input, "cummin")
-    dim = normalize_dim(dim, len(input._shape), "cummin")
-    return results.cummin(*_cummin(input, dim))
-
-
-@composite(method=False, outputs="values, indices")
-def _cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Return :func:`cummin` for canonical arguments."""
     # The order turned around: bits of integers and bool are inverted, as -x has no place for the
     # least.
     plain = input.detach()
     mirror = -plain if input.dtype.category == FLOATING else ~plain
     places = _last_places(mirror, _running_maximum(mirror, dim), dim)
-    return input.gather(dim, places), places
+    return results.cummin(input.gather(dim, places), places)

@@ -77,7 +77,7 @@ def diff(
 # --- finite differences -----------------------------------------------------------------------
 
 
-@composite(method=False)
+@composite(method=False, outputs="*")
 def gradient(
     input: Tensor,
     *,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..dtypes import FLOATING, Number
 from ..operators import composite, handle
 from ..shapes import broadcast_shapes, normalize_dim
-from .norms import _vector_norm, vector_norm
+from .norms import vector_norm
 from .reductions.reductions import sum
 from .rules import cast, check_tensor
 from .sorting.searching import searchsorted
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["cdist", "dist", "pdist", "renorm"]
 
 _ARANGE = handle("arange")
+_VECTOR_NORM = handle("linalg_vector_norm")
 _ZEROS = handle("zeros")
 
 _MODES = {
@@ -122,13 +123,13 @@ def cdist(
     if product is None:
         product = rows1 > _MANY or rows2 > _MANY
     if p == 2 and product:
-        return _euclidean(x1, x2)
+        return euclidean_dist(x1, x2)
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return _vector_norm(difference, float(p), (len(difference._shape) - 1,), False)
+    return _VECTOR_NORM.call(difference, float(p), (len(difference._shape) - 1,), False)
 
 
 @composite(method=False)
-def _euclidean(x1: Tensor, x2: Tensor) -> Tensor:
+def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """Return Euclidean distances by way of ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b``."""
     squares1 = sum(x1 * x1, -1, True)
     squares2 = sum(x2 * x2, -1, True)
@@ -172,7 +173,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     first = searchsorted(starts, pair, right=True) - 1
     second = pair - starts.index_select(0, first) + first + 1
     difference = input.index_select(0, first) - input.index_select(0, second)
-    return _vector_norm(difference, float(p), (1,), False)
+    return _VECTOR_NORM.call(difference, float(p), (1,), False)
 
 
 @composite(inplace=True)

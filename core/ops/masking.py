@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operators, writing
 from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
-from ..operators import Delegated, Spec, composite, handle, in_place, primitive
+from ..operators import Delegated, composite, defined_by, handle, in_place, primitive
 from ..shapes import broadcast_shapes
 from ..tensor_base import TensorBase
 from ..writing import inplace
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "choose",
     "fill",
     "fill_",
     "masked_fill",
@@ -37,22 +36,7 @@ _NE = handle("ne")
 _NONZERO = handle("nonzero")
 
 
-@primitive("condition, input, other", pointwise=True, method=False)
-def choose(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Spec:
-    """Return `input` where the condition is true, else `other`; what ``where`` calls.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.choose(tp.tensor([True, False]), 1, 2)
-    tensor([1, 2])
-    """
-    return elementwise(
-        "where", input, other, condition=condition, compute=result_dtype((input, other))
-    )
-
-
-@composite(method=False)
+@primitive("condition, input, other", pointwise=True, masks="condition", method=False)
 def where(
     condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None
 ) -> Any:
@@ -79,7 +63,7 @@ def where(
     """
     check_tensor(condition, "where", "condition")
     if input is None and other is None:
-        return _NONZERO.call(condition, as_tuple=True)
+        return Delegated(_NONZERO.call(condition, as_tuple=True))
     if input is None or other is None:
         raise TypeError("where(): give both values, or none for the places of the true elements")
     if condition.dtype.category != BOOL:
@@ -89,7 +73,9 @@ def where(
                 f"{condition.dtype.name}; compare it with something, for example != 0"
             )
         condition = _NE.call(condition, 0)
-    return choose(condition, input, other)
+    return elementwise(
+        "where", input, other, condition=condition, compute=result_dtype((input, other))
+    )
 
 
 @composite(inplace=True)
@@ -122,7 +108,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
         raise RuntimeError(
             f"masked_fill(): only supports boolean masks, but got mask with dtype {mask.dtype.name}"
         )
-    return choose(mask, _filling("masked_fill", input, value), input)
+    return where(mask, _filling("masked_fill", input, value), input)
 
 
 def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Number:
@@ -162,6 +148,7 @@ def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     return copy(input, _filling("fill", input, value))
 
 
+@defined_by(fill)
 def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     """Write `value`, a number or 0-d tensor, into every element of `input`; return `input`.
 
@@ -175,6 +162,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     return writing.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
+@defined_by(fill)
 def zero_(input: Tensor) -> Tensor:
     """Write zero into every element of `input`; return `input`.
 

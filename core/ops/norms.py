@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
+from ..dtypes import FLOATING, DType, as_dtype
 from ..operators import composite, handle
 from ..shapes import Shape, normalize_dims
-from .reductions.reductions import Dims, amax, amin, sum
+from .reductions.reductions import Dims
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:
@@ -17,36 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["norm"]
 
 _MATRIX_NORM = handle("linalg_matrix_norm")
-_HALVES = (float16, bfloat16)
+_VECTOR_NORM = handle("linalg_vector_norm")
 
 
-@composite(method=False)
-def _vector_norm(input: Tensor, ord: float, dim: Shape, keepdim: bool) -> Tensor:
-    """Return the norm of order `ord` over canonical `dim`; of a floating-point or complex dtype."""
-    wide = cast(input, float32) if input.dtype in _HALVES else input
-    if ord == 0:
-        total = sum(cast(wide != 0, wide.dtype.to_real()), dim, keepdim)
-    elif math.isinf(ord):
-        total = (amax if ord > 0 else amin)(wide.abs(), dim, keepdim) if dim else wide.abs()
-    elif ord == 1:
-        total = sum(wide.abs(), dim, keepdim) if dim else wide.abs()
-    elif ord == 2:
-        squares = (wide * wide.conj()).real if wide.is_complex() else wide * wide
-        total = sum(squares, dim, keepdim).sqrt() if dim else wide.abs()
-    else:
-        powers = wide.abs().pow(ord)
-        total = (sum(powers, dim, keepdim) if dim else powers).pow(1 / ord)
-    return cast(total, input.dtype.to_real())
-
-
-def vector_norm(
+def canonical_norm(
     name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
-) -> Tensor:
-    """Return a vector norm for the arguments that users give."""
+) -> tuple[Tensor, float, Shape, bool]:
+    """Return the canonical arguments of a vector norm for those that users give."""
     check_tensor(input, name)
     category = input._kind.dtype.category
     if category == FLOATING and dtype is None and ord == 2 and type(ord) in (int, float):
-        return _vector_norm(input, 2.0, normalize_dims(dim, len(input._shape), name), bool(keepdim))
+        return input, 2.0, normalize_dims(dim, len(input._shape), name), bool(keepdim)
     if category < FLOATING:
         raise RuntimeError(
             f"{name}(): Expected a floating point or complex tensor as input. Got {input.dtype}; "
@@ -67,7 +48,14 @@ def vector_norm(
             f"{name}(): cannot compute the {ord} norm over no elements because the operation "
             f"does not have an identity; got shape {list(input._shape)}"
         )
-    return _vector_norm(input, order, dims, bool(keepdim))
+    return input, order, dims, bool(keepdim)
+
+
+def vector_norm(
+    name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    """Return a vector norm for the arguments that users give."""
+    return _VECTOR_NORM.call(*canonical_norm(name, input, ord, dim, keepdim, dtype))
 
 
 @composite()

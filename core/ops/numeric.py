@@ -30,7 +30,7 @@ from .comparison import eq, ge, gt, isinf, lt, ne
 from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
-from .masking import choose
+from .masking import where
 from .rules import are_alike, cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -91,7 +91,17 @@ def signbit(input: Tensor) -> Tensor:
     return lt(copysign(1, input) if input.dtype.category == FLOATING else input, 0)
 
 
-@composite(inplace=True)
+def _canonical_nextafter(input: Any, other: Any) -> tuple[Any, ...]:
+    spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
+    return tuple(
+        [
+            value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
+            for value in spec.values
+        ]
+    )
+
+
+@composite(rule=_canonical_nextafter, elementwise=True, inplace=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """Return the next number that the dtype can represent after `input` towards `other`.
 
@@ -101,43 +111,22 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.nextafter(tp.tensor([1.0]), tp.tensor([2.0])) - 1
     tensor([1.1921e-07])
     """
-    spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
-    values: list[Any] = [
-        value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
-        for value in spec.values
-    ]
-    return _nextafter(*values)
-
-
-@composite(method=False)
-def _nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`nextafter` for tensors of one dtype, by counting in their bits."""
     dtype = input.dtype
     integer = {2: int16, 4: int32, 8: int64}[dtype.itemsize]
     limits = finfo(dtype)
     away = eq(gt(other, input), gt(input, 0))  # from zero: the bits count up
-    bits = add(input.contiguous().view(integer), choose(away, 1, -1).to(integer))
+    bits = add(input.contiguous().view(integer), where(away, 1, -1).to(integer))
     beside_zero = copysign(limits.tiny * limits.eps, other)  # the smallest number there is
-    moved = choose(eq(input, 0), beside_zero, bits.view(dtype))
-    return choose(
+    moved = where(eq(input, 0), beside_zero, bits.view(dtype))
+    return where(
         eq(input, other),
         other,
-        choose(ne(input, input), input, choose(ne(other, other), other, moved)),
+        where(ne(input, input), input, where(ne(other, other), other, moved)),
     )
 
 
-@primitive_tuple("input", "mantissa, exponent")
-def frexp_parts(input: Tensor) -> Spec:
-    """Return (mantissa, exponent); what :func:`frexp` calls."""
-    check_tensor(input, "frexp")
-    if input.dtype.category != FLOATING:
-        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
-    shape = input._shape
-    return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
-
-
-@composite(outputs="mantissa, exponent")
-def frexp(input: Tensor) -> results.frexp:
+@primitive_tuple("input", results.frexp, method=True)
+def frexp(input: Tensor) -> Spec:
     """Return mantissa and exponent such that ``input = mantissa * 2 ** exponent``.
 
     Returns
@@ -154,7 +143,11 @@ def frexp(input: Tensor) -> results.frexp:
     >>> mantissa
     tensor([ 0.5000, -0.7500])
     """
-    return results.frexp(*frexp_parts(input))
+    check_tensor(input, "frexp")
+    if input.dtype.category != FLOATING:
+        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
+    shape = input._shape
+    return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
 
 
 @composite(inplace=True)
@@ -171,7 +164,15 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return mul(input, exp2(other))
 
 
-@composite(inplace=True)
+def _canonical_hypot(input: Any, other: Any) -> tuple[Any, ...]:
+    check_tensor(input, "hypot")
+    check_tensor(other, "hypot", "other")
+    if are_alike(input, other):
+        return input, other
+    return elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
+
+
+@composite(rule=_canonical_hypot, elementwise=True, inplace=True)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """Return ``sqrt(input**2 + other**2)`` without overflow in between.
 
@@ -181,22 +182,11 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.hypot(tp.tensor([3.0]), tp.tensor([4.0]))
     tensor([5.])
     """
-    check_tensor(input, "hypot")
-    check_tensor(other, "hypot", "other")
-    if are_alike(input, other):
-        return _hypot(input, other)
-    first, second = elementwise("hypot", input, other, without=(BOOL, INTEGER, COMPLEX)).values
-    return _hypot(first, second)
-
-
-@composite(method=False, elementwise=True)
-def _hypot(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`hypot` of two tensors of one dtype."""
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
-    ratio = true_divide(small, choose(eq(large, 0), 1, large))
+    ratio = true_divide(small, where(eq(large, 0), 1, large))
     result = mul(large, sqrt(add(mul(ratio, ratio), 1)))
-    return choose(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
+    return where(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
 
 
 @composite(inplace=True)
@@ -221,7 +211,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
             "heaviside() takes two real tensors of one dtype, got "
             f"{input.dtype.name} and {values.dtype.name}"
         )
-    return choose(eq(input, 0), values, cast(gt(input, 0), input.dtype))
+    return where(eq(input, 0), values, cast(gt(input, 0), input.dtype))
 
 
 @composite(inplace=True)
@@ -256,9 +246,9 @@ def nan_to_num(
         parts = [nan_to_num(part.call(input), nan, posinf, neginf) for part in (_REAL, _IMAG)]
         return _COMPLEX.call(*parts)
     limits = finfo(dtype)
-    result = choose(ne(input, input), 0.0 if nan is None else nan, input)
-    result = choose(eq(input, math.inf), limits.max if posinf is None else posinf, result)
-    return choose(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+    result = where(ne(input, input), 0.0 if nan is None else nan, input)
+    result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
+    return where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
 
 
 @composite(inplace=True)
@@ -310,7 +300,7 @@ def angle(input: Tensor) -> Tensor:
         return atan2(_IMAG.call(input), _REAL.call(input))
     input = cast(input, to_floating(input.dtype))
     # Of the input itself only nan shows.
-    return choose(ne(input, input), input, choose(lt(input, 0), math.pi, copy(input, 0)))
+    return where(ne(input, input), input, where(lt(input, 0), math.pi, copy(input, 0)))
 
 
 @composite(inplace=True)
@@ -327,7 +317,7 @@ def sinc(input: Tensor) -> Tensor:
     dtype = to_floating(input.dtype)
     scaled = mul(_wide(input), math.pi)
     zero = eq(scaled, 0)
-    return cast(choose(zero, 1, true_divide(sin(scaled), choose(zero, 1, scaled))), dtype)
+    return cast(where(zero, 1, true_divide(sin(scaled), where(zero, 1, scaled))), dtype)
 
 
 def _wide(input: Tensor) -> Tensor:
@@ -335,7 +325,15 @@ def _wide(input: Tensor) -> Tensor:
     return cast(input, float32) if input.dtype in (float16, bfloat16) else input
 
 
-@composite()
+def _canonical_logaddexp(input: Any, other: Any) -> tuple[Any, ...]:
+    check_tensor(input, "logaddexp")
+    check_tensor(other, "logaddexp", "other")
+    if are_alike(input, other):
+        return input, other
+    return elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
+
+
+@composite(rule=_canonical_logaddexp, elementwise=True)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log(exp(input) + exp(other))`` without overflow in between.
 
@@ -345,27 +343,16 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.logaddexp(tp.tensor([-1000.0]), tp.tensor([-1000.0]))
     tensor([-999.3068])
     """
-    check_tensor(input, "logaddexp")
-    check_tensor(other, "logaddexp", "other")
-    if are_alike(input, other):
-        return _logaddexp(input, other)
-    first, second = elementwise("logaddexp", input, other, without=(BOOL, INTEGER)).values
-    return _logaddexp(first, second)
-
-
-@composite(method=False, elementwise=True)
-def _logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """Return :func:`logaddexp` of two tensors of one dtype."""
     first, second = input, other
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))
-        first, second = choose(larger, first, second), choose(larger, second, first)
+        first, second = where(larger, first, second), where(larger, second, first)
         return add(first, log(add(exp(sub(second, first)), 1)))
     dtype, first, second = first.dtype, _wide(first), _wide(second)
     large = maximum(first, second)
     sum_of_both = add(large, log1p(exp(neg(abs(sub(first, second))))))
     # Both may be the same infinity, whose difference is nan.
-    return cast(choose(isinf(large), large, sum_of_both), dtype)
+    return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
 @composite()
@@ -383,7 +370,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     large = maximum(first, second)
     ratio = exp2(neg(abs(sub(first, second))))
     sum_of_both = add(large, mul(log1p(ratio), 1 / math.log(2)))
-    return cast(choose(isinf(large), large, sum_of_both), dtype)
+    return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
 @composite(inplace=True)
@@ -408,7 +395,7 @@ def times_log(name: str, input: Tensor | Number, other: Tensor | Number, logarit
     if not is_tensor(first):
         first = copy(second, first)
     product = mul(first, logarithm(second))
-    return choose(ne(second, second), second, choose(eq(first, 0), 0, product))
+    return where(ne(second, second), second, where(eq(first, 0), 0, product))
 
 
 @primitive("input, other", pointwise=True, inplace=True)
@@ -436,4 +423,4 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """
     first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
     divisor = gcd(first, second)
-    return abs(mul(floor_divide(first, choose(eq(divisor, 0), 1, divisor)), second))
+    return abs(mul(floor_divide(first, where(eq(divisor, 0), 1, divisor)), second))

@@ -40,6 +40,8 @@ __all__ = [
 
 unsafe_chunk = chunk  # torch leaves out a check of views there, which ours do not need
 unsafe_split = split
+operators.defined_by(chunk, name="unsafe_chunk")(chunk)
+operators.defined_by(split, name="unsafe_split")(split)
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
@@ -71,6 +73,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 _common = shapes.broadcast_shapes
 
 
+@operators.defined_by(linalg_vander)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Return the matrix whose columns are powers of the vector `x`, by default the highest first.
 

@@ -11,7 +11,7 @@ from ..operators import composite
 from .comparison import ge, le
 from .copying import clone
 from .creation.creation import fill_new, options
-from .masking import choose
+from .masking import where
 from .rearranging import cast_to
 from .rules import check_tensor
 from .shape.shape import permuted
@@ -54,7 +54,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return choose(le(_distances(input), diagonal), input, input.new_zeros(()))
+    return where(le(_distances(input), diagonal), input, input.new_zeros(()))
 
 
 def _canonical_triu(input: Any, diagonal: int = 0) -> tuple[Tensor, int]:
@@ -73,7 +73,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return choose(ge(_distances(input), diagonal), input, input.new_zeros(()))
+    return where(ge(_distances(input), diagonal), input, input.new_zeros(()))
 
 
 def _triangle_indices(

@@ -117,12 +117,42 @@ def installed(refresh: bool = False) -> list[Found]:
                 for group in sorted(points.groups)
                 if group.startswith(hookspecs.GROUP_PREFIX)
                 for point in points.select(group=group)
+                if "." in point.name  # else see misnamed()
             ]
             # One distribution can be seen twice: installed, and as a source tree on sys.path. The
             # packages' names are not asked for: they are in files that would have to be parsed.
             unique = {(f.entry_point.group, f.name, f.entry_point.value): f for f in found}
             _found = list(unique.values())
         return list(_found)
+
+
+def misnamed() -> list[tuple[Found, str, str]]:
+    """Return entry points that are nobody's because of their group or name, with reason and fix."""
+    from importlib.metadata import entry_points
+
+    wrong = []
+    points = entry_points()
+    for group in sorted(points.groups):
+        versioned = group.startswith(hookspecs.GROUP_PREFIX)
+        for point in points.select(group=group):
+            found = Found(point, group.removeprefix(hookspecs.GROUP_PREFIX) if versioned else "")
+            if group == hookspecs.PROJECT:
+                wrong.append(
+                    (
+                        found,
+                        f"its entry point is in the group {group!r}, which nothing reads",
+                        f"its author puts it into the group {hookspecs.GROUP!r}",
+                    )
+                )
+            elif versioned and "." not in point.name:
+                wrong.append(
+                    (
+                        found,
+                        f"its entry point is named {point.name!r}",
+                        "its author names it '<device type>.<label>', or 'extension.<label>'",
+                    )
+                )
+    return wrong
 
 
 def load_device(device: str) -> None:
@@ -283,8 +313,20 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
     return DeviceNotAvailableError(f"no plugin provides device {device!r}; {advice}")
 
 
-def _load_extensions(name: str) -> None:  # noqa: ARG001  entry points do not tell their ops
+def _load_extensions(name: str) -> str:
+    """Load the extensions, whose entry points do not tell their ops; return which may have had this one."""
     load_device(EXTENSION)
+    package = name.rpartition(".")[0]
+    return "".join(
+        [
+            f"; plugin {entry.found.label} is in quarantine: {entry.reason}"
+            for entry in _quarantine.values()
+            if entry.found.device == EXTENSION
+            and package
+            and package.replace("_", "-")
+            in f"{entry.found.name} {entry.found.package}".replace("_", "-")
+        ]
+    )
 
 
 def _find_extensions() -> None:

@@ -137,7 +137,20 @@ def check_op(item: object, record: PluginRecord) -> Op:
             f"plugin {record.label}: tensorplug_ops must return functions declared with "
             f"primitive() or composite(), got {item!r}"
         )
+    if "." not in op.name and not (operators.has_op(op.name) or _is_first_party(record)):
+        package = record.package.removeprefix("tensorplug-").replace("-", "_") or record.name
+        raise RegistrationError(
+            f"plugin {record.label}: op {op.name!r} has no package in front of its name, so it could meet "
+            f'another\'s; declare it with name="{package}.{op.name}"'
+        )
     return op
+
+
+def _is_first_party(record: PluginRecord) -> bool:
+    """Return whether a plugin is of tensorplug's own distribution."""
+    plugin = record.plugin
+    module = getattr(plugin, "__name__", None) or type(plugin).__module__
+    return record.package == "tensorplug" or module.partition(".")[0] == "tensorplug"
 
 
 def check_kernel(kernel: object, record: PluginRecord) -> Kernel:

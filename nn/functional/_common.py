@@ -68,23 +68,3 @@ def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
 def unbatched(output: Any, added: bool) -> Any:
     """Take the batch dimension away again."""
     return output.squeeze(0) if added else output
-
-
-def reduce(loss: Any, reduction: str, name: str) -> Any:
-    """Return a loss's mean, its sum, or the loss as it is."""
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(f"{name}(): {reduction!r} is not a valid value for reduction: none, mean, sum")
-
-
-def legacy_reduction(size_average: bool | None, reduce_: bool | None, reduction: str) -> str:
-    """Return the reduction that torch's old pair of flags stands for."""
-    if size_average is None and reduce_ is None:
-        return reduction
-    if reduce_ is False:
-        return "none"
-    return "sum" if size_average is False else "mean"

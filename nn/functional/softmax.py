@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 
 from tensorplug.core import DType, Tensor
+from tensorplug.core.operators import defined_by
 from tensorplug.core.ops import (
     log_softmax as _log_softmax,
     softmax as _softmax,
     softmin as _softmin,
-    zeros_like,
 )
 
+from ..ops.softmax import gumbel_softmax
 from ._common import tensor
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
@@ -27,6 +28,7 @@ def _implicit_dim(name: str, ndim: int, level: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@defined_by(_softmax)
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
@@ -52,6 +54,7 @@ def softmax(
     return _softmax(input, dim, dtype)
 
 
+@defined_by(_log_softmax)
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
@@ -61,6 +64,7 @@ def log_softmax(
     return _log_softmax(input, dim, dtype)
 
 
+@defined_by(_softmin)
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
@@ -68,35 +72,3 @@ def softmin(
     tensor(input, "softmin")
     dim = _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim
     return _softmin(input, dim, dtype)
-
-
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
-    """Return a sample that is nearly one-hot and still has a gradient.
-
-    Parameters
-    ----------
-    logits : Tensor
-        Unnormalised log probabilities.
-    tau : float
-        Temperature: the lower, the nearer to one-hot.
-    hard : bool
-        Whether the result is one-hot, with the gradient of the soft sample.
-    eps : float
-        Unused, as in torch.
-    dim : int
-        The dimension of the classes.
-
-    Notes
-    -----
-    Jang, Gu and Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
-    """
-    tensor(logits, "gumbel_softmax", "logits")
-    noise = -zeros_like(logits, requires_grad=False).exponential_().log()
-    soft = _softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    index = soft.argmax(dim, keepdim=True)
-    one_hot = zeros_like(logits, requires_grad=False).scatter(dim, index, 1.0)
-    return one_hot - soft.detach() + soft

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tensorplug.core import Tensor
 
 from .. import functional as F
-from ..functional._common import legacy_reduction
 from ..module import Module
+from ..ops.losses.declaration import legacy_reduction
 
 __all__ = [
     "BCELoss",

@@ -13,6 +13,7 @@ from . import (
     normalization,
     pooling,
     rnn,
+    softmax,
 )
 
 FAMILIES = (
@@ -26,4 +27,5 @@ FAMILIES = (
     losses,
     attention,
     rnn,
+    softmax,
 )

@@ -1,20 +1,24 @@
-"""Dropout by random words of a generator's stream."""
+"""Dropout."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import float32
-from tensorplug.core.operators import composite
-from tensorplug.core.ops import philox_bits
+from tensorplug.core.current import current
+from tensorplug.core.dtypes import FLOATING, float32
+from tensorplug.core.generator import generator_of
+from tensorplug.core.operators import Delegated, composite, in_place
+from tensorplug.core.ops import philox_bits, rand
+from tensorplug.core.ops.rules import check_tensor
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-@composite(method=False, outputs="output, kept")
-def random_dropout(input: Tensor, p: float, seed: int, offset: int) -> tuple[Tensor, Tensor]:
+@composite(method=False, outputs="output, mask")
+def native_dropout(input: Tensor, p: float, seed: int, offset: int) -> tuple[Tensor, Tensor]:
     """Return `input` with each element zeroed with probability `p`, and which elements were kept.
 
     An element is kept if the number that ``tp.rand`` makes of its word is at least `p`.
@@ -30,23 +34,148 @@ def random_dropout(input: Tensor, p: float, seed: int, offset: int) -> tuple[Ten
 
     Returns
     -------
-    output, kept : Tensor
+    output, mask : Tensor
         Of the input's shape; of its dtype, and bool.
     """
     words: Any = philox_bits(input._shape, seed, offset, input.device)
-    kept = (words >> 8).to(float32) * 2.0**-24 >= p
-    return dropout_gradient(input, kept, p), kept
+    mask = (words >> 8).to(float32) * 2.0**-24 >= p
+    return native_dropout_backward(input, mask, p), mask
 
 
 @composite(method=False)
-def dropout_gradient(g: Tensor, kept: Tensor, p: float) -> Tensor:
-    """Return `g` scaled by 1/(1-p) where `kept` is True, and zero elsewhere."""
-    return g * (kept.to(g.dtype) * (1 / (1 - p) if p < 1 else 0.0))
+def native_dropout_backward(g: Tensor, mask: Tensor, p: float) -> Tensor:
+    """Return `g` scaled by 1/(1-p) where `mask` is True, and zero elsewhere."""
+    return g * (mask.to(g.dtype) * (1 / (1 - p) if p < 1 else 0.0))
+
+
+# --- functions -------------------------------------------------------------------------------------
+
+
+def _canonical(input: Any, p: float, training: bool, name: str) -> Any:
+    """Return the canonical arguments; where nothing is done, the input."""
+    check_tensor(input, name)
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"{name}(): dropout probability has to be between 0 and 1, but got {p}")
+    return (input, p, True) if training and p else Delegated(input)
+
+
+def _kept(input: Tensor, shape: Any, p: float) -> Tensor:
+    """Return True with probability 1 - p."""
+    return rand(*shape, dtype=float32, device=input.device) >= p
+
+
+def _scale(input: Tensor, shape: Any, p: float) -> Tensor:
+    return _kept(input, shape, p).to(input.dtype) * (1 / (1 - p) if p < 1 else 0.0)
+
+
+def _written(rule: Any, shape_of: Any) -> Any:
+    """Return what multiplies a tensor in place."""
+
+    def body(target: Any, p: float = 0.5, training: bool = True) -> Any:
+        values = rule(target, p, training)
+        if type(values) is Delegated:
+            return target
+        return target.mul_(_scale(target, shape_of(target), p))
+
+    return body
+
+
+def _canonical_dropout(input: Any, p: float = 0.5, training: bool = True) -> Any:
+    return _canonical(input, p, training, "dropout")
+
+
+@composite(rule=_canonical_dropout, random=True, method=False)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Return `input` with each element zeroed with probability `p` and the rest scaled by 1/(1-p)."""
+    # Of other layers, vmap wants to see how numbers are drawn.
+    if current.interposed or input.dtype.category != FLOATING:
+        return input * _scale(input, input._shape, p)
+    seed, offset = generator_of(input.device).take(math.prod(input._shape))
+    return native_dropout(input, p, seed, offset)[0]
+
+
+in_place(dropout)(_written(_canonical_dropout, lambda input: input._shape))
+
+
+def _of_channels(count: int) -> tuple[Any, Any]:
+    """Return the rule, and the function of the mask's shape, for so many spatial dimensions."""
+    name = f"dropout{count}d"
+
+    def canonical(input: Any, p: float = 0.5, training: bool = True) -> Any:
+        values = _canonical(input, p, training, name)
+        if len(input._shape) not in (count + 1, count + 2):
+            raise RuntimeError(
+                f"{name}: Expected {count + 1}D or {count + 2}D input, but received a "
+                f"{len(input._shape)}D input"
+            )
+        return values
+
+    def shape_of(input: Any) -> tuple[int, ...]:
+        return (*input._shape[:-count], *[1] * count)
+
+    return canonical, shape_of
+
+
+_canonical_1d, _shape_1d = _of_channels(1)
+_canonical_2d, _shape_2d = _of_channels(2)
+_canonical_3d, _shape_3d = _of_channels(3)
+
+
+@composite(rule=_canonical_1d, random=True, method=False)
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Return `input` (N, C, L) or (C, L) with whole channels zeroed with probability `p`."""
+    return input * _scale(input, _shape_1d(input), p)
+
+
+@composite(rule=_canonical_2d, random=True, method=False)
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Return `input` (N, C, H, W) or (C, H, W) with whole channels zeroed with probability `p`."""
+    return input * _scale(input, _shape_2d(input), p)
+
+
+@composite(rule=_canonical_3d, random=True, method=False)
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Return `input` (N, C, D, H, W) or (C, D, H, W) with whole channels zeroed with probability `p`."""
+    return input * _scale(input, _shape_3d(input), p)
+
+
+in_place(dropout1d)(_written(_canonical_1d, _shape_1d))
+in_place(dropout2d)(_written(_canonical_2d, _shape_2d))
+in_place(dropout3d)(_written(_canonical_3d, _shape_3d))
+
+
+def _alpha(input: Tensor, shape: Any, p: float) -> Tensor:
+    # Klambauer et al. 2017, section 3: dropped elements take SELU's lower limit, then an affine map
+    # brings mean and variance back.
+    limit = -1.7580993408473766
+    a = ((1 - p) * (1 + p * limit * limit)) ** -0.5 if p < 1 else 0.0
+    kept = _kept(input, shape, p)
+    return input.where(kept, limit) * a - a * limit * p
+
+
+def _canonical_alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
+    return _canonical(input, p, training, "alpha_dropout")
+
+
+@composite(rule=_canonical_alpha_dropout, random=True, method=False)
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """Return `input` with dropout that keeps mean and variance, for networks of SELU."""
+    return _alpha(input, input._shape, p)
+
+
+def _canonical_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
+    return _canonical(input, p, training, "feature_alpha_dropout")
+
+
+@composite(rule=_canonical_feature_alpha_dropout, random=True, method=False)
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """Return `input` with alpha dropout of whole channels."""
+    return _alpha(input, (*input._shape[:2], *[1] * (input.ndim - 2)), p)
 
 
 DERIVATIVES = [
     derivative(
-        "random_dropout", input=lambda g_output, kept, p: dropout_gradient(g_output, kept, p)
+        "native_dropout", input=lambda g_output, mask, p: native_dropout_backward(g_output, mask, p)
     ),
-    derivative("dropout_gradient", g=lambda g, kept, p: dropout_gradient(g, kept, p)),
+    derivative("native_dropout_backward", g=lambda g, mask, p: native_dropout_backward(g, mask, p)),
 ]

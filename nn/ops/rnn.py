@@ -39,7 +39,7 @@ def lstm_cell(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 @composite(method=False, outputs="g_gates, g_cell")
-def lstm_cell_gradient(
+def lstm_cell_backward(
     g_hidden: Tensor, g_state: Tensor, inputs: Sequence[Tensor], state: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of both parts of the gates, which are the same, and of the cell state."""
@@ -83,7 +83,7 @@ def gru_cell(inputs: Sequence[Tensor]) -> Tensor:
 
 
 @composite(method=False, outputs="g_gates, g_own, g_hidden")
-def gru_cell_gradient(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of the two parts of the gates, and of the state."""
     gates, own, hidden = inputs
     r_in, z_in, n_in = gates.chunk(3, 1)
@@ -97,11 +97,11 @@ def gru_cell_gradient(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tens
 
 
 def _lstm(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> list[Any]:
-    g_gates, g_cell = lstm_cell_gradient(g_hidden, g_state, inputs, state)
+    g_gates, g_cell = lstm_cell_backward(g_hidden, g_state, inputs, state)
     return [g_gates, g_gates, g_cell]
 
 
 DERIVATIVES = [
     derivative("lstm_cell", inputs=_lstm),
-    derivative("gru_cell", inputs=lambda g, inputs: list(gru_cell_gradient(g, inputs))),
+    derivative("gru_cell", inputs=lambda g, inputs: list(gru_cell_backward(g, inputs))),
 ]

@@ -45,9 +45,25 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             return xp.array(input, copy=True)
         return xp.cumprod(input, axis=dim, dtype=input.dtype)
 
+    def extremes(better: Any, input: Any, dim: int) -> tuple[Any, Any]:
+        """Return the running extremes and where each was last met."""
+        if not input.ndim:
+            return xp.array(input, copy=True), xp.zeros((), "int64")
+        values = scan(xp, better, input, dim)
+        met = (input == values) | (input != input)
+        shape = [1] * input.ndim
+        shape[dim] = -1
+        indices = xp.arange(input.shape[dim]).reshape(shape)
+        indices = xp.where(met, indices, xp.zeros_like(indices))
+        return values, scan(xp, xp.maximum, indices, dim)
+
     @table.kernel()
-    def _running_maximum(input: Any, dim: int) -> Any:
-        return scan(xp, xp.maximum, input, dim)
+    def cummax(input: Any, dim: int) -> tuple[Any, Any]:
+        return extremes(xp.maximum, input, dim)
+
+    @table.kernel()
+    def cummin(input: Any, dim: int) -> tuple[Any, Any]:
+        return extremes(xp.minimum, input, dim)
 
     @table.kernel()
     def logcumsumexp(input: Any, dim: int) -> Any:
@@ -65,4 +81,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     for function in (cumsum, cumprod, logcumsumexp):
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
-    table.add("_running_maximum", namespace.through_float32(_running_maximum), dtypes=(bfloat16,))
+    for running in (cummax, cummin):
+        table.add(running.__name__, namespace.through_float32(running), dtypes=(bfloat16,))

@@ -13,5 +13,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     xp = namespace.xp
 
     @table.kernel()
-    def choose(condition: Any, input: Any, other: Any) -> Any:
+    def where(condition: Any, input: Any, other: Any) -> Any:
         return xp.where(condition, input, other)

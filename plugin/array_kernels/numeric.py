@@ -20,8 +20,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     xp = namespace.xp
     for op, name in _UNIVERSAL.items():
         table.add(op, getattr(xp, name), out=True)
-    table.add("_nextafter", xp.nextafter, dtypes=FLOATS)
+    table.add("nextafter", xp.nextafter, dtypes=FLOATS)
 
     @table.kernel()
-    def frexp_parts(input: Any) -> Any:
+    def frexp(input: Any) -> Any:
         return xp.frexp(input)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -148,6 +149,26 @@ class ArrayApiBackend:
         return result
 
 
+#: Libraries that array_api_compat makes follow the standard.
+_WRAPPED = ("torch", "dask.array")
+
+
+def _with_standard_names(xp: Any) -> Any:
+    """Return array_api_compat's namespace for a library that has other names than the standard's."""
+    library = getattr(xp, "__name__", "")
+    if library not in _WRAPPED:
+        return xp
+    try:
+        return importlib.import_module(f"array_api_compat.{library}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("array_api_compat"):
+            raise
+        raise TypeError(
+            f"array_api_backend(): {library} does not follow the array API standard by itself; "
+            "`pip install array-api-compat`, which is then used, or pass a namespace that does"
+        ) from error
+
+
 def array_api_backend(
     xp: Any,
     *,
@@ -202,6 +223,7 @@ def array_api_backend(
     tensor(6., device='second:0')
     >>> tp.plugins.unregister("second")
     """
+    xp = _with_standard_names(xp)
 
     def carry_in(array: Any, dtype: Any) -> Any:
         return xp.asarray(array, dtype=dtype)
@@ -216,5 +238,10 @@ def array_api_backend(
     runtime = StandardRuntime(xp, device_type, to_host, from_host or carry_in, unavailable_reason)
     lacks = [d.name for d in (bool_, int64, float32) if d not in runtime.natives]
     if lacks:
-        raise TypeError(f"array_api_backend(): {library} lacks the dtypes {', '.join(lacks)}")
+        fix = (
+            '; run jax.config.update("jax_enable_x64", True) first'
+            if library.startswith("jax")
+            else ""
+        )
+        raise TypeError(f"array_api_backend(): {library} lacks the dtypes {', '.join(lacks)}{fix}")
     return ArrayApiBackend(name or device_type, runtime)

@@ -131,7 +131,7 @@ def _add_copies(runtime: StandardRuntime, add: Add) -> None:
     )
     real = tuple(d for d in ALL_DTYPES if not d.is_complex and d is not bool_)
     add("arange_new", arange_new, real)
-    add("choose", xp.where, ALL_DTYPES)
+    add("where", xp.where, ALL_DTYPES)
 
 
 def _add_composed(runtime: StandardRuntime, add: Add) -> None:

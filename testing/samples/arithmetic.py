@@ -22,20 +22,6 @@ from ..records import ErrorSample, OpRecord, Sample
 from ._steps import stepwise, tensors_of
 
 
-def _lerp_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    for weight in (0.25, 0.75, 1, -2.5):
-        yield Sample(make(4), make(4), weight)
-    yield Sample(make(3, 1), make(4), make(3, 4, low=0, high=1))
-    yield Sample(make(), make(3), make())
-    yield Sample(make(0), make(0), 0.5)
-
-
-def _product_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield from tensors_of(3, 1)(make, dtype)
-    last = make(2, 1, low=1, high=4, exclude_zero=True)
-    yield Sample(make(2, 3), make(3), last, -0.5)
-
-
 def _float_power_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     low = 0.5 if dtype.is_floating_point else 1
     yield from binary(low, 4, 0, 3, numbers=(2, 0.5), reflected=True)(make, dtype)
@@ -254,10 +240,7 @@ _STEPS_ABSOLUTE = {"float16": 5e-2, "bfloat16": 5e-1, "float32": 2e-5, "complex6
 
 
 RECORDS = [
-    stepwise("_add_scaled", tensors_of(2, -0.75), lambda a, b, alpha: a + alpha * b),
-    stepwise("_addcdiv", _product_step_samples, lambda a, b, c, value: a + value * b / c),
-    stepwise("_addcmul", _product_step_samples, lambda a, b, c, value: a + value * b * c),
-    stepwise("_lerp", _lerp_step_samples, lambda a, b, w: a + w * (b - a)),
+    stepwise("add_scaled", tensors_of(2, -0.75), lambda a, b, alpha: a + alpha * b),
     OpRecord("float_power", _float_power_samples, _float_power, torch="float_power"),
     OpRecord("abs", unary(), np.abs, dtypes=NUMBERS, errors=refuses(bool_)),
     OpRecord(

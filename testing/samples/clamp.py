@@ -14,14 +14,6 @@ from ._steps import stepwise
 from .arithmetic import ORDERED, REAL, binary, refuses
 
 
-def _bounds_step_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(6), 1, 5)
-    yield Sample(make(4), 5, 1)
-    yield Sample(make(3, 4), make(4, low=0, high=2), make(3, 1, low=3, high=6))
-    yield Sample(make(3, 4), make(low=0, high=2), 3)
-    yield Sample(make(0), 1, 2)
-
-
 def _within_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(6), make(6), 1, 5)
     yield Sample(make(3, 4), make(3, 4), make(3, 4, low=0, high=2), 3)
@@ -35,9 +27,11 @@ def _bounds_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(6), max=3)
     yield Sample(make(), min=1, max=2)
     yield Sample(make(3, 4), make(4, low=0, high=2), make(3, 1, low=3, high=6))
+    yield Sample(make(3, 4), make(low=0, high=2), 3)
     yield Sample(make(3, 4), max=make(4))
     yield Sample(make(4), 5, 1)
     yield Sample(make(0), 1)
+    yield Sample(make(0), 1, 2)
 
 
 def _clamp(a: Any, min: Any = None, max: Any = None) -> Any:
@@ -52,10 +46,7 @@ def _clamp_errors(make: Any) -> Iterator[ErrorSample]:
 
 RECORDS = [
     stepwise(
-        "_clamp", _bounds_step_samples, lambda a, low, high: np.minimum(np.maximum(a, low), high)
-    ),
-    stepwise(
-        "_clamp_gradient",
+        "clamp_backward",
         _within_samples,
         lambda g, a, low, high: np.where((a >= low) & (a <= high), g, 0),
     ),

@@ -95,25 +95,9 @@ def _extreme(better: Any) -> Any:
     return reference
 
 
-def _running(a: Any, dim: int) -> Any:
-    return np.maximum.accumulate(a, axis=dim) if a.ndim else a
-
-
 def _extreme_errors(make: Any) -> Iterator[ErrorSample]:
     yield from _dim_errors(make)
     yield ErrorSample(Sample(make(2, dtype=complex128), 0), NotImplementedError, "no order")
-
-
-def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(2, 7), 1)
-    yield Sample(make(), 0)
-    yield Sample(make(0, 3), 1)
-
-
-def _canonical(make: Any, dtype: DType) -> Iterator[Sample]:
-    for sample in _extreme_samples(make, dtype):
-        input, dim = (*sample.args, *sample.kwargs.values())
-        yield Sample(input, dim % max(input.ndim, 1), label=sample.label)
 
 
 RECORDS = [
@@ -138,10 +122,5 @@ RECORDS = [
     ),
     OpRecord(
         "cummin", _extreme_samples, _extreme(np.less_equal), dtypes=ORDERED, errors=_extreme_errors
-    ),
-    OpRecord("_cummax", _canonical, _extreme(np.greater_equal), dtypes=ORDERED, torch=""),
-    OpRecord("_cummin", _canonical, _extreme(np.less_equal), dtypes=ORDERED, torch=""),
-    OpRecord(
-        "_running_maximum", _inner_samples, _running, dtypes=ORDERED, gradient=False, torch=""
     ),
 ]

@@ -131,7 +131,7 @@ RECORDS = [
         atol=_ROUNDING,
         rtol=_ROOTS,
     ),
-    OpRecord("_euclidean", _euclidean_samples, _cdist, dtypes=(float64,), torch=""),
+    OpRecord("euclidean_dist", _euclidean_samples, _cdist, dtypes=(float64,), torch=""),
     OpRecord(
         "pdist",
         _pdist_samples,

@@ -37,7 +37,36 @@ def _scaled(g: Any, kept: Any, p: float) -> Any:
     return g * kept * (1 / (1 - p) if p < 1 else 0)
 
 
+def _of_channels(count: int) -> Any:
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        yield Sample(make(2, 3, *[4] * count), 0.5, False)
+        yield Sample(make(3, *[4] * count), 0.0)
+        yield Sample(make(0, 3, *[2] * count), 0.5, False)
+
+    return samples
+
+
+def _function_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 0.5, False)
+    yield Sample(make(), 0.0, True)
+    yield Sample(make(0, 3), 0.5, False)
+
+
+def _unchanged(a: Any, p: float, training: bool = True) -> Any:
+    return a
+
+
+# What these draw is compared with torch's distribution in tests/nn.
+_FUNCTIONS = {
+    **dict.fromkeys(("alpha_dropout", "dropout", "feature_alpha_dropout"), _function_samples),
+    **{f"dropout{count}d": _of_channels(count) for count in (1, 2, 3)},
+}
+
 RECORDS = [
-    OpRecord("random_dropout", _samples, _dropout, FLOATS, torch=""),
-    OpRecord("dropout_gradient", _gradient_samples, _scaled, FLOATS, torch=""),
+    *[
+        OpRecord(name, samples, _unchanged, FLOATS, torch="")
+        for name, samples in _FUNCTIONS.items()
+    ],
+    OpRecord("native_dropout", _samples, _dropout, FLOATS, torch=""),
+    OpRecord("native_dropout_backward", _gradient_samples, _scaled, FLOATS, torch=""),
 ]

@@ -59,7 +59,7 @@ RECORDS = [
     _record("log1p", np.log1p, -0.8, 9),
     _record("log2", np.log2, 0.2, 9),
     OpRecord(
-        "_relu_gradient",
+        "relu_backward",
         binary(),
         lambda g, y: np.where(y <= 0, 0, g),
         dtypes=FLOATS,

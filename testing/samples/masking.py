@@ -106,7 +106,6 @@ def _fill_errors(make: Any) -> Iterator[ErrorSample]:
 RECORDS = [
     OpRecord("masked_select", _masks, _masked_select, errors=_mask_errors, skips=_DATA),
     OpRecord("masked_scatter", _masked_values, _masked_scatter, errors=_value_errors, skips=_DATA),
-    OpRecord("choose", _where_samples, np.where, torch="where"),
     OpRecord("fill", _fill_samples, np.full_like, errors=_fill_errors),
     OpRecord("masked_fill", _masked_fill_samples, _masked_fill, errors=_masked_fill_errors),
     OpRecord("where", _where_samples, np.where, errors=_where_errors),

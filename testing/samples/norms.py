@@ -62,17 +62,8 @@ def _errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), 2, 1), IndexError, "Dimension out of range")
 
 
-def _inner_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 2.0, (1,), True)
-    yield Sample(make(3, 4), 1.0, (0, 1), False)
-    yield Sample(make(0, 4), 2.0, (1,), False)
-
-
 RECORDS = [
     OpRecord(
         "norm", _public_samples, norm, dtypes=INEXACT, errors=_errors, atol=ROUNDING, rtol=ROOTS
-    ),
-    OpRecord(
-        "_vector_norm", _inner_samples, norm, dtypes=INEXACT, torch="", atol=ROUNDING, rtol=ROOTS
     ),
 ]

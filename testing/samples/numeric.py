@@ -23,7 +23,6 @@ from tensorplug.core.dtypes import (
 )
 
 from ..records import ErrorSample, OpRecord, Sample
-from ._steps import stepwise, tensors_of
 from .arithmetic import INEXACT, ORDERED, binary, floating, refuses, unary
 
 # The product or sum of several rounded steps.
@@ -76,8 +75,6 @@ def _next_is_near(result: Any, sample: Sample) -> None:
 
 
 RECORDS = [
-    stepwise("_hypot", tensors_of(2), np.hypot),
-    stepwise("_logaddexp", tensors_of(2), np.logaddexp),
     OpRecord("angle", unary(), _angle),
     OpRecord(
         "copysign",
@@ -102,7 +99,6 @@ RECORDS = [
         gradient=False,
         errors=refuses(int64, match="floating-point"),
     ),
-    OpRecord("frexp_parts", _frexp_samples, np.frexp, dtypes=FLOATS, gradient=False, torch="frexp"),
     OpRecord(
         "gcd", binary(), np.gcd, dtypes=INTEGRAL, gradient=False, errors=refuses(float64, arity=2)
     ),
@@ -152,15 +148,6 @@ RECORDS = [
         gradient=False,
         check=_next_is_near,
         errors=refuses(int64, arity=2),
-    ),
-    OpRecord(
-        "_nextafter",
-        binary(),
-        None,
-        dtypes=FLOATS,
-        gradient=False,
-        check=_next_is_near,
-        torch="",
     ),
     OpRecord("rad2deg", unary(), floating(np.rad2deg), dtypes=ORDERED, rtol=_STEPS),
     OpRecord(

@@ -14,7 +14,6 @@ from tensorplug.core.ops import arange
 
 from ..records import OpRecord, Sample
 from ._networks import ORDER, SUMS
-from .normalization.mixed_norms import _mixed_record
 
 # --- average pooling ------------------------------------------------------------------------------
 _GRADIENT_POOLINGS = (
@@ -450,7 +449,7 @@ def _calls(count: int) -> Iterator[OpRecord]:
 
 
 RECORDS = [
-    _mixed_record("avg_pool_backward", _pool_samples, _pool),
+    _record("avg_pool_backward", _pool_samples, _pool),
     _record("max_pool", _max_pool_samples, _max_pool),
     _record("max_pool_backward", _max_pool_backward_samples, _max_pool_backward),
     _record("avg_pool", _avg_pool_samples, _avg_pool),

@@ -94,7 +94,7 @@ def _record(op: str, samples: Any, reference: Any) -> OpRecord:
 
 RECORDS = [
     _record("lstm_cell", _lstm_samples, _lstm),
-    _record("lstm_cell_gradient", _lstm_gradient_samples, _lstm_gradient),
+    _record("lstm_cell_backward", _lstm_gradient_samples, _lstm_gradient),
     _record("gru_cell", _gru_samples, _gru),
-    _record("gru_cell_gradient", _gru_gradient_samples, _gru_gradient),
+    _record("gru_cell_backward", _gru_gradient_samples, _gru_gradient),
 ]

@@ -160,8 +160,8 @@ def _orthogonal_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 RECORDS = [
-    stepwise("_trigamma", tensors_of(1), lambda a: special.zeta(2, a)),
-    stepwise("_logit_gradient", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
+    stepwise("trigamma", tensors_of(1), lambda a: special.zeta(2, a)),
+    stepwise("logit_backward", _logit_slope_samples, _logit_slope, dtypes=(float32, float64)),
     OpRecord("bessel", _bessel_samples, _bessel, dtypes=(float32, float64), torch="", rtol=_SINGLE),
     _record("digamma", special.digamma, 1, 9),
     _record("erf", special.erf),

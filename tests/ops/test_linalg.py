@@ -128,3 +128,20 @@ def test_svd_lowrank_of_a_small_matrix_has_all_its_rank(shape: tuple[int, ...]) 
     left, values, right = tp.svd_lowrank(matrix)
     assert values.shape[-1] == min(shape[-2:])
     tp.testing.assert_close((left * values.unsqueeze(-2)) @ right.mT, matrix)
+
+
+def test_qr_in_every_mode() -> None:
+    """Mode "complete" makes Q square, and mode "r" leaves it empty."""
+    Q, R = tp.linalg.qr(tp.tensor(TALL), "complete")
+    assert Q.shape == (4, 4) and R.shape == (4, 2)
+    np.testing.assert_allclose((Q @ R).numpy(), TALL, atol=1e-12)
+    empty, only = tp.linalg.qr(tp.tensor(TALL), "r")
+    assert empty.shape == (0,)
+    np.testing.assert_allclose(np.abs(only.numpy()), np.abs(R.numpy()[:2]), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_solve_ex_takes_what_was_a_vector_for_one(shape: tuple[int, ...]) -> None:
+    """A vector of length 1 beside a batch of one 1 by 1 matrix is no matrix after it became a column."""
+    A, b = tp.full((1, 1, 1), 2.0), tp.full(shape, 4.0)
+    assert tp.linalg.solve_ex(A, b).result.tolist() == [[2.0]]

@@ -193,3 +193,30 @@ def test_a_layout_beyond_the_store_is_refused():
     wrong = stores.Layout((3, 3), contiguous_strides((3, 3)), 0, FLOAT64)
     with pytest.raises(RuntimeError, match="out of bounds for storage of size 48"):
         stores.relaid(array, wrong)
+
+
+def test_what_a_library_lacks_is_said_with_the_remedy(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    for name in ("torch", "dask.array"):
+        with pytest.raises(
+            TypeError, match=f"{name} does not follow .*`pip install array-api-compat`"
+        ):
+            array_api_backend(SimpleNamespace(__name__=name), device_type="bare")
+    without_x64 = SimpleNamespace(
+        **{name: getattr(np, name) for name in REQUIRED},
+        **{name: getattr(np, name) for name in ("bool", "int32", "float32")},
+        __name__="jax.numpy",
+    )
+    with pytest.raises(TypeError, match=r"lacks the dtypes int64; run jax.config.update\("):
+        array_api_backend(without_x64, device_type="bare")
+
+
+def test_array_api_compat_is_used_where_a_library_needs_it(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "array_api_compat", SimpleNamespace(__path__=[]))
+    monkeypatch.setitem(sys.modules, "array_api_compat.torch", np)
+    plugin = array_api_backend(SimpleNamespace(__name__="torch"), device_type="bare")
+    assert plugin.runtime.xp is np

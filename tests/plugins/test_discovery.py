@@ -180,3 +180,49 @@ def test_installed_plugins_are_named_with_package_and_version(install):
     labels = {found.name: found.label for found in tp.plugins.installed()}
     assert labels["toy.named"] == "toy.named (tensorplug-toy 3.1)"
     assert labels["cpu.numpy"].startswith("cpu.numpy (tensorplug ")
+
+
+def test_a_quarantined_plugins_ops_say_why(install):
+    from tensorplug.core import operators
+    from tensorplug.plugin import composite
+
+    @composite(name="shards.glue", method=False)
+    def glue(input):
+        """Return the input."""
+        return input + 1
+
+    install(
+        FakeEntryPoint("extension.shards", failing(ImportError("no such library")), "tp-shards")
+    )
+    tp.core.plugins.discovery._tried.discard("extension")
+    reason = (
+        r"plugin extension.shards \(tp-shards 1.0\) is in quarantine: ImportError: no such library"
+    )
+    with pytest.warns(PluginWarning), pytest.raises(KeyError, match=reason):
+        operators.get_op("shards.glue")
+    with pytest.raises(tp.plugin.RegistrationError, match=f"declared but not registered.*{reason}"):
+        glue.op.index.__index__()
+
+
+def test_entry_points_that_nothing_finds_are_reported(monkeypatch):
+    import importlib.metadata
+
+    points = importlib.metadata.EntryPoints(
+        [
+            importlib.metadata.EntryPoint("extension.lost", "lost:plugin", "tensorplug"),
+            importlib.metadata.EntryPoint("lost", "lost:plugin", "tensorplug.v1"),
+            importlib.metadata.EntryPoint("cpu.fine", "fine:plugin", "tensorplug.v1"),
+        ]
+    )
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda: points)
+    monkeypatch.setattr(discovery, "_found", None)
+    assert [found.name for found in discovery.installed()] == ["cpu.fine"]
+    first, second = discovery.misnamed()
+    assert "is in the group 'tensorplug', which nothing reads" in first[1]
+    assert "the group 'tensorplug.v1'" in first[2]
+    assert (second[0].name, second[1]) == ("lost", "its entry point is named 'lost'")
+    assert "'<device type>.<label>'" in second[2]
+    monkeypatch.setattr(discovery, "load_all", lambda: None)
+    from tensorplug.cli import doctor
+
+    assert [entry["reason"] for entry in doctor.report()["misnamed"]] == [first[1], second[1]]

@@ -426,3 +426,87 @@ def test_the_hooks_run_in_the_order_of_the_specifications(registry):
 
     plugins.register(Ordered("ordered"))
     assert order == ["devices", "kernels", "layers"]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    ("formula", "got"),
+    [
+        (lambda g: g.sum(), r"shape \[\], expected \[2, 3\]"),
+        (lambda g: g[0], r"shape \[3\], expected \[2, 3\]"),
+        (lambda g: g > 0, "dtype bool, expected float32"),
+        (lambda g: 1.0, "float, expected a tensor"),
+    ],
+)
+def test_a_derivative_is_held_to_its_argument(registry, create_graph, formula, got):
+    registry.register(
+        plugin_with("wrong", derivatives=[derivative("neg", input=formula, priority=1)])
+    )
+    for result in (lambda x: -x, lambda x: (-x) * 2):
+        x = tp.ones(2, 3, requires_grad=True)
+        message = f"neg: the derivative by 'input', from plugin wrong, returned {got}"
+        with pytest.raises(tp.core.errors.DerivativeContractError, match=message):
+            tp.autograd.grad(result(x).sum(), x, create_graph=create_graph)
+    registry.unregister("wrong")
+    assert tp.autograd.grad((-x).sum(), x)[0].tolist() == [[-1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_broadcasting_is_undone_before_a_derivative_is_checked(registry, create_graph):
+    x, row = tp.ones(2, 3), tp.ones(3, requires_grad=True)
+
+    def gradient(formula):
+        given = derivative("mul", input=formula, other=lambda g, input: g * input, priority=1)
+        registry.register(plugin_with("broadcasting", derivatives=[given]))
+        try:
+            return tp.autograd.grad((row * x).sum(), row, create_graph=create_graph)[0].tolist()
+        finally:
+            registry.unregister("broadcasting")
+
+    assert gradient(lambda g, other: g * other) == [2.0] * 3
+    with pytest.raises(
+        tp.core.errors.DerivativeContractError, match=r"'input'.* returned shape \[\]"
+    ):
+        gradient(lambda g, other: g.sum())
+
+
+def test_a_tangent_is_held_to_the_output(registry):
+    for formula, got in (
+        (lambda t: t.sum(), r"shape \[\], expected \[2, 3\]"),
+        (lambda t: t.to(tp.complex64), "dtype complex64, expected float32"),
+        (lambda t: 1.0, "float, expected a tensor"),
+    ):
+        wrong = plugin_with("wrong", tangents=[tangent("neg", input=formula, priority=1)])
+        registry.register(wrong)
+        message = f"neg: the tangent by 'input', from plugin wrong, returned {got}"
+        with pytest.raises(tp.core.errors.DerivativeContractError, match=message):
+            tp.func.jvp(tp.neg, (tp.ones(2, 3),), (tp.ones(2, 3),))
+        registry.unregister("wrong")
+
+
+@pytest.mark.parametrize("op", ["neg", "mul", "sum", "softmax"])
+def test_a_kernel_that_raises_is_named(registry, op):
+    def failing(*args):
+        raise OSError("no such unit")
+
+    registry.register(
+        plugin_with("failing", kernels=[Kernel(op, "cpu", failing, frozenset({FLOAT32}), TOP)])
+    )
+    arguments = {"mul": (2.0,), "softmax": (0,)}.get(op, ())
+    for _ in range(2):
+        with pytest.raises(OSError, match="no such unit") as caught:
+            getattr(tp.ones(2, 3), op)(*arguments)
+        (note,) = caught.value.__notes__
+        assert note.startswith("raised by the kernel of failing (")
+        assert f"for {op}(float32 [2, 3]" in note
+        assert note.endswith("on cpu")
+
+
+def test_an_op_needs_its_package_in_front(registry):
+    @composite(name="unprefixed", method=False)
+    def unprefixed(input):
+        """Return the input."""
+        return input
+
+    with pytest.raises(RegistrationError, match=r'declare it with name="my_ops.unprefixed"'):
+        registry.register(plugin_with("my_ops", ops=[unprefixed]))

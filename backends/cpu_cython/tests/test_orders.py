@@ -84,9 +84,6 @@ def test_running_extremes(shape, dtype):
             np.testing.assert_array_equal(values, expected)
             here = (array == expected) | (array != array)
             np.testing.assert_array_equal(met, np.maximum.accumulate(place * here, dim))
-        np.testing.assert_array_equal(
-            scans.running_maximum(array, dim), np.maximum.accumulate(array, dim)
-        )
 
 
 @pytest.mark.parametrize("shape", SHAPES)

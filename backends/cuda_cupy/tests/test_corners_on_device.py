@@ -1,5 +1,7 @@
 """Special values, mixed dtypes, positions and random numbers: as on the CPU."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from on_device import FLOATS, agree, integers, needs_device, randoms
@@ -59,7 +61,7 @@ def test_rows_that_are_infinite_or_no_numbers():
         same(tp.Tensor.softmax, array, dim)
     x[4] = 0
     for array, dim in ((x, 1), (x.t(), 0)):
-        same(ops.unit_vectors, array, dim, 1e-12)
+        same(ops.normalize, array, 2, dim, 1e-12)
 
 
 def test_pooling_of_what_is_no_number_and_of_nothing():
@@ -75,19 +77,19 @@ def test_pooling_of_what_is_no_number_and_of_nothing():
 def test_classes_that_are_none():
     x, target, ignored = randoms(3, 4).float(), tp.tensor([0, 4, -1]), tp.full((3,), -100)
     for found in (
-        ops.negative_log_likelihood(x.to("cuda"), target.to("cuda"), None, -100)[0],
-        ops.class_cross_entropy(x.to("cuda"), target.to("cuda"), None, -100, "none"),
+        ops.nll_loss(x.to("cuda"), target.to("cuda"), reduction="none"),
+        ops.cross_entropy(x.to("cuda"), target.to("cuda"), reduction="none"),
     ):
         assert found.isnan().tolist() == [False, True, True]
     for reduction in ("mean", "sum"):
-        same(ops.class_cross_entropy, x, ignored, None, -100, reduction)
-        same(ops.class_cross_entropy_gradient, tp.ones(()), x, ignored, None, -100, reduction)
-        same(ops.class_cross_entropy, x[:0], ignored[:0], None, -100, reduction)
+        same(partial(ops.cross_entropy, reduction=reduction), x, ignored)
+        same(ops.cross_entropy_backward, tp.ones(()), x, ignored, None, -100, reduction)
+        same(partial(ops.cross_entropy, reduction=reduction), x[:0], ignored[:0])
 
 
 def test_batch_norm_far_from_zero():
     x = randoms(64, 3, 5, 5).float() + 1000
-    _, mean, rstd = ops.batch_normalize([t.to("cuda") for t in (x, tp.ones(3), tp.ones(3))], 0.0)
+    _, mean, rstd = ops.native_batch_norm(*[t.to("cuda") for t in (x, tp.ones(3), tp.ones(3))], 0.0)
     variance, right = tp.var_mean(x.double(), (0, 2, 3), correction=0)
     tp.testing.assert_close(mean.cpu().double(), right, rtol=1e-6, atol=0)
     tp.testing.assert_close(rstd.cpu().double(), variance.rsqrt(), rtol=1e-4, atol=0)
@@ -103,13 +105,12 @@ def test_norms_of_halves_by_float32_numbers(dtype):
 
     def normalized(x, g, weight, bias, *statistics):
         narrow = x.dtype not in (tp.float32, tp.float64)
-        end = "_mixed" if narrow else ""
         more = [n.to(tp.float32 if narrow else tp.float64) for n in (weight, bias, *statistics)]
         zeros = [tp.zeros_like(more[0])] * 2
-        found = getattr(ops, f"batch_normalize{end}")([x, *more[:2]], 1e-3)
-        back = getattr(ops, f"batch_normalize{end}_gradient")(g, *zeros, x, more[0], *more[2:])
+        found = ops.native_batch_norm(x, *more[:2], 1e-3)
+        back = ops.native_batch_norm_backward(g, *zeros, x, more[0], *more[2:])
         assert not narrow or {t.dtype for t in (*found[1:], *back[1:])} == {tp.float32}
-        return *found, *back, getattr(ops, f"channel_norm{end}")([x, *more], 1e-3)
+        return *found, *back, ops.batch_norm_inference(x, *more[2:], *more[:2], 1e-3)
 
     agree(normalized, (x, g, *numbers), dtype, times=2)
 
@@ -119,7 +120,7 @@ def test_running_statistics(dtype):
     numbers = [randoms(7, seed=n).abs() + 0.5 for n in range(4)]
 
     def moved(mean, var, *batch):
-        ops.update_statistics(mean, var, *batch, 0.1, 1e-3, 1.25)
+        ops.batch_norm_update_stats(mean, var, *batch, 0.1, 1e-3, 1.25)
         return mean, var
 
     for layout in (tp.Tensor.contiguous, lambda x: tp.stack([x, x], -1)[..., 0]):
@@ -233,7 +234,7 @@ def test_a_replayed_graph_draws_further_numbers():
         return ops.philox_bits((6,), seed, offset, tp.device("cuda")).tolist()
 
     def kept():
-        return ops.random_dropout(tp.ones(5, device="cuda"), 0.5, 7, 13)[1].tolist()
+        return ops.native_dropout(tp.ones(5, device="cuda"), 0.5, 7, 13)[1].tolist()
 
     shift = generator_state.Shift(cupy.zeros(2, cupy.uint64))
     generator_state.begin(shift)

@@ -44,8 +44,11 @@ def of_classes(loss, shape, weighted, reduction):
     """Return a loss of classes and its gradient, one sample ignored, and their arguments."""
 
     def both(x, g, target, weight):
-        options = (x, target, weight, -100, reduction)
-        return getattr(ops, loss)(*options), getattr(ops, f"{loss}_gradient")(g, *options)
+        backward = getattr(ops, f"{loss}_backward")
+        return (
+            getattr(ops, loss)(x, target, weight, reduction=reduction),
+            backward(g, x, target, weight, -100, reduction),
+        )
 
     def arguments():
         target = integers(0, shape[1], (shape[0], *shape[2:]), 1)
@@ -95,12 +98,12 @@ def adaptive(size, wanted):
 
 def batch_norm(*shape):
     def both(inputs, statistics, gradients):
-        back = ops.batch_normalize_gradient(*gradients, *inputs[:2], *statistics)
-        return *ops.batch_normalize(inputs, 1e-3), *back
+        back = ops.native_batch_norm_backward(*gradients, *inputs[:2], *statistics)
+        return *ops.native_batch_norm(*inputs, 1e-3), *back
 
     def arguments():
         inputs = [randoms(*shape) + 3, randoms(shape[1], seed=1), randoms(shape[1], seed=2)]
-        statistics = ops.batch_normalize(inputs, 1e-3)[1:]
+        statistics = ops.native_batch_norm(*inputs, 1e-3)[1:]
         return (
             inputs,
             statistics,
@@ -110,44 +113,49 @@ def batch_norm(*shape):
     return both, arguments
 
 
-def channel_norm(affine, *shape):
+def batch_norm_inference(affine, *shape):
     def arguments():
         numbers = [randoms(shape[1], seed=n) for n in range(1, 5)]
         numbers[1] = numbers[1].abs() + 0.5
-        return [randoms(*shape), *numbers[: 4 if affine else 2]], 1e-3
+        affine_numbers = numbers[2:] if affine else [None, None]
+        return randoms(*shape), *numbers[:2], *affine_numbers, 1e-3
 
-    return ops.channel_norm, arguments
+    return ops.batch_norm_inference, arguments
 
 
-def row_norm(shape, length, weights, repeat, centred):
-    def all_four(g, x, weight, bias):
-        whole = (length, repeat, 1e-3, centred)
+def layer_norm(shape, last, name):
+    def all_of_them(g, x, weight, bias):
+        function, backward = getattr(ops, name), getattr(ops, f"{name}_backward")
+        biased = (function(x, last, weight, bias, 1e-3),) if name == "layer_norm" else ()
         return (
-            ops.row_norm(x, length, 1e-3, centred),
-            ops.row_norm_gradient(g, x, length, 1e-3, centred),
-            ops.affine_row_norm([x, weight], *whole),
-            ops.affine_row_norm([x, weight, bias], *whole),
-            *ops.affine_row_norm_gradient(g, x, weight, *whole),
+            function(x, last, eps=1e-3),
+            function(x, last, weight, eps=1e-3),
+            *biased,
+            *backward(g, x, last, weight, 1e-3),
+            backward(g, x, last, None, 1e-3)[0],
         )
 
     def arguments():
         x, g = randoms(*shape) + 1, randoms(*shape, seed=1) / 8
-        return g, x, randoms(*weights, seed=2), randoms(*weights, seed=3)
+        return g, x, randoms(*last, seed=2), randoms(*last, seed=3)
 
-    return all_four, arguments
+    return all_of_them, arguments
 
 
-def standardized(shape, dim):
-    def both(x, g, g_mean, g_rstd, output, rstd):
-        back = ops.standardize_gradient(g, g_mean, g_rstd, output, rstd, dim)
-        return *ops.standardize(x, dim, 1e-5), back
+def group_norm(shape, groups):
+    def all_of_them(g, x, weight, bias):
+        return (
+            ops.group_norm(x, groups, eps=1e-3),
+            ops.group_norm(x, groups, weight, bias, 1e-3),
+            *ops.group_norm_backward(g, x, groups, weight, 1e-3),
+            ops.group_norm_backward(g, x, groups, None, 1e-3)[0],
+        )
 
     def arguments():
-        x = randoms(*shape)
-        output, mean, rstd = ops.standardize(x, dim, 1e-5)
-        return x, *[randoms(*t.shape, seed=4) for t in (output, mean, rstd)], output, rstd
+        x, g = randoms(*shape) + 1, randoms(*shape, seed=1) / 8
+        return g, x, randoms(shape[1], seed=2), randoms(shape[1], seed=3)
 
-    return both, arguments
+    return all_of_them, arguments
 
 
 def soft(shape, dim):
@@ -167,7 +175,7 @@ def soft(shape, dim):
 
 def unit(shape, dim, eps):
     def both(x, g):
-        return ops.unit_vectors(x, dim, eps), ops.unit_vectors_gradient(g, x, dim, eps)
+        return ops.normalize(x, 2, dim, eps), ops.normalize_backward(g, x, dim, eps)
 
     return both, lambda: (randoms(*shape), randoms(*shape, seed=1))
 
@@ -176,7 +184,7 @@ def lstm(n, h):
     def both(gates, own, cell, g_hidden, g_state, state):
         inputs = [gates, own, cell]
         found = ops.lstm_cell(inputs)
-        return *found, *ops.lstm_cell_gradient(g_hidden, g_state, inputs, state)
+        return *found, *ops.lstm_cell_backward(g_hidden, g_state, inputs, state)
 
     def arguments():
         inputs = [randoms(n, 4 * h), randoms(n, 4 * h, seed=1), randoms(n, h, seed=2)]
@@ -189,7 +197,7 @@ def lstm(n, h):
 def gru(n, h):
     def both(gates, own, hidden, g):
         inputs = [gates, own, hidden]
-        return ops.gru_cell(inputs), *ops.gru_cell_gradient(g, inputs)
+        return ops.gru_cell(inputs), *ops.gru_cell_backward(g, inputs)
 
     sizes = (3 * h, 3 * h, h, h)
     return both, lambda: tuple(randoms(n, size, seed=i) for i, size in enumerate(sizes))
@@ -206,11 +214,11 @@ def table(padding, by_frequency):
     return both, lambda: (randoms(4, 150), indices, randoms(2, 3, 150, seed=1))
 
 
-def random_dropout(p):
+def native_dropout(p):
     def both(x):
         seed, offset = 1234567890123, (1 << 64) - 3  # the counter's lower half wraps around
-        output, kept = ops.random_dropout(x, p, seed, offset)
-        parts = [ops.dropout_gradient(g, kept, p) for g in (x, x[:1])]
+        output, kept = ops.native_dropout(x, p, seed, offset)
+        parts = [ops.native_dropout_backward(g, kept, p) for g in (x, x[:1])]
         return output, kept, *parts
 
     return both, lambda: (randoms(7, 130),)
@@ -252,17 +260,16 @@ CASES = {
     **{f"gelu_{way}": gelu(way) for way in ("none", "tanh")},
     **{f"softmax_{i}": soft(*case) for i, case in enumerate(
         [((3, 37), 1), ((5, 7, 3), 1), ((3000,), 0), ((2, 700), 1), ((300, 5), 0), ((0, 3), 1)])},
-    **{f"standardize_{i}": standardized(*case) for i, case in enumerate(
-        [((4, 700), (1,)), ((3, 4, 5, 6), (0, 2, 3)), ((2, 3, 4, 5), (1, 3)), ((3, 4), (0, 1))])},
     **{f"batch_norm_{i}": batch_norm(*shape) for i, shape in enumerate(
         [(60, 9), (3, 5, 7), (4, 3, 16, 15), (2, 70, 3, 3)])},
-    **{f"channel_norm_{i}_{affine}": channel_norm(affine, *shape) for affine in (False, True)
+    **{f"batch_norm_inference_{i}_{affine}": batch_norm_inference(affine, *shape) for affine in (False, True)
        for i, shape in enumerate([(6, 9), (4, 3, 16, 5), (2, 70, 3, 3)])},
-    **{f"row_norm_{i}_{centred}": row_norm(*case, centred) for centred in (False, True)
+    **{f"{name}_{i}": layer_norm(*case, name) for name in ("layer_norm", "rms_norm")
        for i, case in enumerate(
-           [((5, 37), 37, (37,), 1), ((200, 3, 4, 6), 24, (4, 6), 1), ((900,), 900, (900,), 1),
-            ((3, 6, 5, 2), 20, (6,), 10), ((3, 4, 7), 7, (4,), 7)])},
-    **{f"unit_vectors_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
+           [((5, 37), (37,)), ((200, 3, 4, 6), (4, 6)), ((900,), (900,)), ((0, 3), (3,))])},
+    **{f"group_norm_{i}": group_norm(*case) for i, case in enumerate(
+        [((3, 6, 5, 2), 3), ((3, 4, 7), 4), ((2, 6, 40), 1)])},
+    **{f"normalize_{i}_{eps}": unit(*case, eps) for eps in (1e-12, 3.0) for i, case in enumerate(
         [((5, 370), 1), ((5, 37), 0), ((2, 3, 4), 1), ((9,), 0), ((0, 3), 1), ((3, 0), 1)])},
     **{f"max_pool_{i}": max_pool(*case) for i, case in enumerate(WINDOWS)},
     **{f"avg_pool_{i}_{include}_{divisor}": avg_pool(include, divisor, *case)
@@ -270,12 +277,12 @@ CASES = {
     **{f"adaptive_{i}": adaptive(*case) for i, case in enumerate(
         [((7,), (3,)), ((3,), (7,)), ((5, 8), (2, 3)), ((4, 5, 6), (3, 5, 4)), ((1, 9), (1, 1))])},
     **{f"{loss}_{i}_{weighted}_{reduction}": of_classes(loss, shape, weighted, reduction)
-       for loss in ("class_cross_entropy", "class_nll_loss")
+       for loss in ("cross_entropy", "nll_loss")
        for i, shape in enumerate([(5, 4), (3, 900), (2, 4, 13, 13)])
        for weighted, reduction in [(False, "mean"), (True, "mean"), (True, "sum"), (True, "none")]},
     **{f"embedding_{padding}_{often}": table(padding, often) for padding in (-1, 2)
        for often in (False, True)},
-    **{f"dropout_{p}": random_dropout(p) for p in (0.5, 0.1, 1.0, 0.0)},
+    **{f"dropout_{p}": native_dropout(p) for p in (0.5, 0.1, 1.0, 0.0)},
     "lstm": lstm(5, 70),
     "gru": gru(4, 80),
 }  # fmt: skip

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
-from ...operators import composite, handle, in_place
+from ...operators import composite
 from ...tensor_base import TensorBase
-from ...writing import inplace
 from ..comparison import lt
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor
 from .division import true_divide
 from .pointwise import abs, add, mul, sub
@@ -24,7 +23,41 @@ __all__ = [
 ]
 
 
-@composite(inplace=True)
+def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return the arguments with a weight of the dtype of `input`, if it is a tensor."""
+    check_tensor(input, "lerp")
+    check_tensor(end, "lerp", "end")
+    kind = input._kind
+    if (
+        end._kind is kind
+        and kind.dtype.category == FLOATING
+        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._kind is kind))
+    ):
+        return input, end, weight
+    if not isinstance(weight, (TensorBase, int, float, complex)):
+        raise TypeError(f"lerp(): weight must be a number or a tensor, got {weight!r}")
+    if end.dtype is not input.dtype:
+        raise RuntimeError(
+            f"lerp(): expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}"
+        )
+    if input.dtype.category < FLOATING:
+        raise NotImplementedError(f"lerp() is not implemented for dtype {input.dtype.name}")
+    if isinstance(weight, TensorBase):
+        if weight._kind.dtype is not input.dtype:
+            if weight._shape:
+                raise RuntimeError(
+                    f"lerp(): expected dtype {input.dtype.name} for `weight` but got dtype "
+                    f"{weight._kind.dtype.name}"
+                )
+            weight = cast(weight, input.dtype)
+    elif isinstance(weight, complex) and input.dtype.category != COMPLEX:
+        raise RuntimeError(
+            f"lerp(): value cannot be converted to type {input.dtype.name} without overflow: {weight}"
+        )
+    return input, end, weight
+
+
+@composite(rule=_canonical_lerp, elementwise=True, inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """Return the linear interpolation ``input + weight * (end - input)``.
 
@@ -46,46 +79,6 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     >>> tp.lerp(tp.tensor([0.0, 10.0]), tp.tensor([1.0, 20.0]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
-    return _lerp(input, end, _checked_weight(input, end, weight))
-
-
-def _checked_weight(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor | Number:
-    """Return the weight of :func:`lerp`, of the dtype of `input` if it is a tensor."""
-    check_tensor(input, "lerp")
-    check_tensor(end, "lerp", "end")
-    kind = input._kind
-    if (
-        end._kind is kind
-        and kind.dtype.category == FLOATING
-        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._kind is kind))
-    ):
-        return weight
-    if not isinstance(weight, (TensorBase, int, float, complex)):
-        raise TypeError(f"lerp(): weight must be a number or a tensor, got {weight!r}")
-    if end.dtype is not input.dtype:
-        raise RuntimeError(
-            f"lerp(): expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}"
-        )
-    if input.dtype.category < FLOATING:
-        raise NotImplementedError(f"lerp() is not implemented for dtype {input.dtype.name}")
-    if isinstance(weight, TensorBase):
-        if weight.dtype is not input.dtype:
-            if weight._shape:
-                raise RuntimeError(
-                    f"lerp(): expected dtype {input.dtype.name} for `weight` but got dtype "
-                    f"{weight.dtype.name}"
-                )
-            weight = cast(weight, input.dtype)
-    elif isinstance(weight, complex) and input.dtype.category != COMPLEX:
-        raise RuntimeError(
-            f"lerp(): value cannot be converted to type {input.dtype.name} without overflow: {weight}"
-        )
-    return weight
-
-
-@composite(method=False, elementwise=True)
-def _lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
-    """Return :func:`lerp` of tensors of one dtype."""
     difference = sub(end, input)
     # Measured from the nearer end, so that both ends are met exactly.
     if not isinstance(weight, TensorBase):
@@ -93,13 +86,8 @@ def _lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
             return add(input, mul(difference, weight))
         return sub(end, mul(difference, 1 - weight))
     near = lt(abs(weight), 0.5)
-    reach = choose(near, weight, sub(weight, 1))
-    return add(choose(near, input, end), mul(difference, reach))
-
-
-@in_place(lerp)
-def _lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
-    return inplace(_LERP, "lerp_", input, (end, _checked_weight(input, end, weight)), {})
+    reach = where(near, weight, sub(weight, 1))
+    return add(where(near, input, end), mul(difference, reach))
 
 
 def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
@@ -116,7 +104,13 @@ def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
     return value
 
 
-@composite(inplace=True)
+def _canonical_addcmul(
+    input: Any, tensor1: Any, tensor2: Any, value: Number = 1
+) -> tuple[Any, Any, Any, Number]:
+    return input, tensor1, tensor2, _value_for("addcmul", value, input, tensor1, tensor2)
+
+
+@composite(rule=_canonical_addcmul, elementwise=True, inplace=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """Return ``input + value * tensor1 * tensor2``.
 
@@ -126,22 +120,17 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> tp.addcmul(tp.tensor([1.0]), tp.tensor([2.0]), tp.tensor([3.0]), value=0.5)
     tensor([4.])
     """
-    return _addcmul(input, tensor1, tensor2, _value_for("addcmul", value, input, tensor1, tensor2))
-
-
-@composite(method=False, elementwise=True)
-def _addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) -> Tensor:
-    """Return :func:`addcmul`, whose result's dtype `value` fits."""
     return add(input, mul(_times(value, input, tensor1, tensor2), tensor2))
 
 
-@in_place(addcmul)
-def _addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    value = _value_for("addcmul_", value, input, tensor1, tensor2)
-    return inplace(_ADDCMUL, "addcmul_", input, (tensor1, tensor2, value), {})
+def _canonical_addcdiv(
+    input: Any, tensor1: Any, tensor2: Any, value: Number = 1
+) -> tuple[Any, Any, Any, Number]:
+    _refuse_integers(tensor1, tensor2)
+    return input, tensor1, tensor2, _value_for("addcdiv", value, input, tensor1, tensor2)
 
 
-@composite(inplace=True)
+@composite(rule=_canonical_addcdiv, elementwise=True, inplace=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """Return ``input + value * tensor1 / tensor2``.
 
@@ -157,21 +146,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> tp.addcdiv(tp.tensor([1.0]), tp.tensor([2.0]), tp.tensor([4.0]), value=3)
     tensor([2.5000])
     """
-    _refuse_integers(tensor1, tensor2)
-    return _addcdiv(input, tensor1, tensor2, _value_for("addcdiv", value, input, tensor1, tensor2))
-
-
-@composite(method=False, elementwise=True)
-def _addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) -> Tensor:
-    """Return :func:`addcdiv`, whose result's dtype `value` fits."""
     return add(input, true_divide(_times(value, input, tensor1, tensor2), tensor2))
-
-
-@in_place(addcdiv)
-def _addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    _refuse_integers(tensor1, tensor2)
-    value = _value_for("addcdiv_", value, input, tensor1, tensor2)
-    return inplace(_ADDCDIV, "addcdiv_", input, (tensor1, tensor2, value), {})
 
 
 def _times(value: Number, input: Tensor, tensor1: Tensor, tensor2: Tensor) -> Tensor:
@@ -190,8 +165,3 @@ def _refuse_integers(tensor1: Any, tensor2: Any) -> None:
             "(input + value * tp.div(tensor1, tensor2, rounding_mode='trunc')), or convert one "
             "tensor to a floating-point dtype for true division"
         )
-
-
-_ADDCDIV = handle("_addcdiv")
-_ADDCMUL = handle("_addcmul")
-_LERP = handle("_lerp")

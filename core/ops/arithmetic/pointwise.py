@@ -76,12 +76,12 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
 
 
 @composite(method=False, elementwise=True)
-def _add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
+def add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
     """Return ``input + alpha * other`` of two tensors of one dtype and shape."""
     return add(input, mul(other, alpha))
 
 
-add.op.scaled = sub.op.scaled = _add_scaled.op  # type: ignore[attr-defined]
+add.op.scaled = sub.op.scaled = add_scaled.op  # type: ignore[attr-defined]
 sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 
 
@@ -231,10 +231,10 @@ def sgn(input: Tensor) -> Tensor:
         return sign(input)
     magnitude = abs(input)
     zero = _EQ.call(magnitude, 0)
-    return _CHOOSE.call(zero, 0, _DIVIDE.call(input, _CHOOSE.call(zero, 1, magnitude)))
+    return _WHERE.call(zero, 0, _DIVIDE.call(input, _WHERE.call(zero, 1, magnitude)))
 
 
-_CHOOSE = handle("choose")
+_WHERE = handle("where")
 _DIVIDE = handle("true_divide")
 _EQ = handle("eq")
 

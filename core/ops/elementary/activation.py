@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...dtypes import BOOL, COMPLEX
 from ...operators import Spec, composite, primitive
 from ..comparison import le
-from ..masking import choose
+from ..masking import where
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
@@ -45,6 +45,6 @@ def relu(input: Tensor) -> Spec:
 
 
 @composite(method=False, elementwise=True)
-def _relu_gradient(g: Tensor, result: Tensor) -> Tensor:
+def relu_backward(g: Tensor, result: Tensor) -> Tensor:
     """Return the gradient of relu's input, from that of its result and the result."""
-    return choose(le(result, 0), 0, g)
+    return where(le(result, 0), 0, g)

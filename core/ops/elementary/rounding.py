@@ -9,7 +9,7 @@ from ...operators import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..comparison import lt
-from ..masking import choose
+from ..masking import where
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def trunc(input: Tensor) -> Tensor:
     _check_real(input, "trunc")
     if input.dtype.category != FLOATING:
         return input.clone()
-    return choose(lt(input, 0), ceil(input), floor(input))
+    return where(lt(input, 0), ceil(input), floor(input))
 
 
 @primitive("input", pointwise=True, method=False)

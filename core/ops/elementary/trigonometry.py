@@ -16,7 +16,7 @@ from ..arithmetic.division import true_divide
 from ..arithmetic.pointwise import abs, add, mul, neg, sub
 from ..comparison import gt, lt
 from ..complex import complex, imag, real
-from ..masking import choose
+from ..masking import where
 from ..numeric import copysign
 from ..rules import cast, check_tensor, to_floating
 from .circular import atan2, cos, sin, tanh
@@ -150,7 +150,7 @@ def sinh(input: Tensor) -> Tensor:
     root = exp(mul(size, 0.5))  # its square may overflow where half of that does not
     small = mul(add(less, true_divide(less, add(less, 1))), 0.5)
     large = sub(mul(mul(root, 0.5), root), true_divide(true_divide(0.5, root), root))
-    return copysign(choose(lt(size, 1), small, large), input)
+    return copysign(where(lt(size, 1), small, large), input)
 
 
 @composite(inplace=True)
@@ -192,7 +192,7 @@ def asinh(input: Tensor) -> Tensor:
     size = abs(input)
     square = mul(size, size)
     small = log1p(add(size, true_divide(square, add(1, sqrt(add(1, square))))))
-    return copysign(choose(_huge(size), add(log(size), _LN2), small), input)
+    return copysign(where(_huge(size), add(log(size), _LN2), small), input)
 
 
 @composite(inplace=True, aliases=("arccosh",))
@@ -215,7 +215,7 @@ def acosh(input: Tensor) -> Tensor:
         )
     beyond = sub(input, 1)
     small = log1p(add(beyond, mul(sqrt(beyond), sqrt(add(input, 1)))))
-    return choose(_huge(input), add(log(input), _LN2), small)
+    return where(_huge(input), add(log(input), _LN2), small)
 
 
 @composite(inplace=True, aliases=("arctanh",))

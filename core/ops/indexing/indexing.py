@@ -92,7 +92,7 @@ def part(input: Any, dim: int, start: int, stop: int) -> Any:
     )
 
 
-@composite()
+@composite(view=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return the view of `input` at one position along a dimension, which disappears.
 
@@ -131,7 +131,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return at(input, dim, position + size if position < 0 else position)
 
 
-@composite()
+@composite(view=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """Return the view of `length` positions of `input` along a dimension, from `start` on.
 

@@ -31,7 +31,7 @@ def _listed(tensors: tuple[Any, ...]) -> list[Any]:
     return list(tensors)
 
 
-@composite(method=False)
+@composite(method=False, outputs="*", view=True)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid: each vector expanded along the dimensions of the others.
 

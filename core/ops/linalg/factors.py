@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import int32
-from ...operators import Spec, composite, primitive_tuple
+from ...operators import Delegated, Spec, composite, primitive_tuple
 from ..rules import check_tensor
 from . import results
-from .rules import adjoint, check_info, check_matrix, check_same_dtype, column, conjugate, identity
+from .rules import (
+    adjoint,
+    check_matrix,
+    check_same_dtype,
+    column,
+    conjugate,
+    identity,
+    linalg_check_errors,
+)
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -19,21 +27,8 @@ __all__ = ["cholesky", "geqrf", "orgqr", "ormqr", "qr"]
 # --- Cholesky ---------------------------------------------------------------------------------
 
 
-@primitive_tuple("A", "L, info", name="cholesky_factor")
-def _cholesky_factor(A: Tensor) -> Spec:
-    """Return lower triangular L with L L^H = A, and LAPACK's info.
-
-    Only the lower triangle of `A` is read. ``info`` is the order of the first leading minor that
-    is not positive, or 0.
-    """
-    dtype = A.dtype
-    return Spec((A,), outputs=((A._shape, dtype), (A._shape[:-2], int32)))
-
-
-@composite(name="linalg_cholesky_ex", outputs="L, info", method=False)
-def linalg_cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False
-) -> results.linalg_cholesky_ex:
+@primitive_tuple("A", results.linalg_cholesky_ex)
+def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Spec:
     """Return the Cholesky factor; ``info`` is the order of the first minor that is not positive.
 
     Parameters
@@ -52,14 +47,18 @@ def linalg_cholesky_ex(
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return _cholesky(A, upper, check_errors, "linalg.cholesky_ex")
+    check_matrix("linalg.cholesky_ex", A, square=True)
+    if upper or check_errors:
+        return Delegated(_cholesky(A, upper, check_errors, "linalg.cholesky_ex"))
+    return Spec((A,), outputs=((A._shape, A.dtype), (A._shape[:-2], int32)))
 
 
 def _cholesky(A: Any, upper: bool, check: bool, name: str) -> results.linalg_cholesky_ex:
     check_matrix(name, A, square=True)
-    L, info = _cholesky_factor(adjoint(A) if upper else A)
+    L: Any
+    L, info = linalg_cholesky_ex(adjoint(A) if upper else A)
     if check:
-        check_info(
+        linalg_check_errors(
             info,
             name,
             "The factorization could not be completed because the input is not positive-definite "
@@ -111,19 +110,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 # --- QR ---------------------------------------------------------------------------------------
 
 
-@primitive_tuple("A, mode", "Q, R", name="qr_factor")
-def _qr_factor(A: Tensor, mode: str) -> Spec:
-    """Return the QR factors in mode "reduced", "complete" or "r"; what ``linalg.qr`` calls."""
-    *batch, m, n = A._shape
-    k = min(m, n)
-    q = (m, m) if mode == "complete" else (m, k)
-    r = (m, n) if mode == "complete" else (k, n)
-    q_shape = (0,) if mode == "r" else (*batch, *q)
-    return Spec((A, mode), outputs=((q_shape, A.dtype), ((*batch, *r), A.dtype)))
-
-
-@composite(name="linalg_qr", outputs="Q, R", method=False)
-def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
+@primitive_tuple("A, mode", results.linalg_qr)
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Spec:
     """Return Q with orthonormal columns and upper triangular R, with Q R = A.
 
     Parameters
@@ -154,7 +142,12 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> results.linalg_qr:
             "(default), "
             "'r', or 'complete'"
         )
-    return results.linalg_qr(*_qr_factor(A, mode))
+    *batch, m, n = A._shape
+    k = min(m, n)
+    q = (m, m) if mode == "complete" else (m, k)
+    r = (m, n) if mode == "complete" else (k, n)
+    q_shape = (0,) if mode == "r" else (*batch, *q)
+    return Spec((A, mode), outputs=((q_shape, A.dtype), ((*batch, *r), A.dtype)))
 
 
 @composite(outputs="Q, R")
@@ -168,19 +161,11 @@ def qr(input: Tensor, some: bool = True) -> results.qr:
     Size([2, 2])
     """
     check_matrix("qr", input)
-    return results.qr(*_qr_factor(input, "reduced" if some else "complete"))
+    return results.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
-@primitive_tuple("input", "a, tau", name="householder_qr")
-def _householder_qr(input: Tensor) -> Spec:
-    """Return LAPACK's compact form of a QR factorization; what ``geqrf`` calls."""
-    *batch, m, n = input._shape
-    tau = (*batch, min(m, n))
-    return Spec((input,), outputs=((input._shape, input.dtype), (tau, input.dtype)))
-
-
-@composite(outputs="a, tau")
-def geqrf(input: Tensor) -> results.geqrf:
+@primitive_tuple("input", results.geqrf, method=True)
+def geqrf(input: Tensor) -> Spec:
     """Return a QR factorization in LAPACK's compact form, for ``linalg.householder_product``.
 
     Returns
@@ -197,7 +182,9 @@ def geqrf(input: Tensor) -> results.geqrf:
     Size([2])
     """
     check_matrix("geqrf", input)
-    return results.geqrf(*_householder_qr(input))
+    *batch, m, n = input._shape
+    tau = (*batch, min(m, n))
+    return Spec((input,), outputs=((input._shape, input.dtype), (tau, input.dtype)))
 
 
 @composite(name="linalg_householder_product", method=False)

@@ -45,14 +45,6 @@ def trace(input: Tensor) -> Tensor:
 # --- determinants -----------------------------------------------------------------------------
 
 
-@composite(name="determinant", method=False)
-def _det(A: Tensor) -> Tensor:
-    """Return determinants from the LU factors; what the public ones call."""
-    LU, pivots, _ = linalg_lu_factor_ex(A)
-    diagonal: Any = LU.diagonal(0, -2, -1)
-    return diagonal.prod(-1) * permutation_sign(pivots, LU)
-
-
 def permutation_sign(pivots: Any, like: Any) -> Any:
     """Return -1 to the number of rows that LAPACK's pivots exchange."""
     n = pivots._shape[-1]
@@ -60,7 +52,12 @@ def permutation_sign(pivots: Any, like: Any) -> Any:
     return (1 - 2 * (moved % 2)).to(like.dtype.to_real())
 
 
-@composite(name="linalg_det", method=False)
+def _canonical_det(A: Any) -> tuple[Any]:
+    check_matrix("linalg.det", A, square=True)
+    return (A,)
+
+
+@composite(rule=_canonical_det, method=False)
 def linalg_det(A: Tensor) -> Tensor:
     """Return the determinants of square matrices ``(*, n, n)``.
 
@@ -70,8 +67,9 @@ def linalg_det(A: Tensor) -> Tensor:
     >>> tp.linalg.det(tp.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor(5.)
     """
-    check_matrix("linalg.det", A, square=True)
-    return _det(A)
+    LU, pivots, _ = linalg_lu_factor_ex(A)
+    diagonal: Any = LU.diagonal(0, -2, -1)
+    return diagonal.prod(-1) * permutation_sign(pivots, LU)
 
 
 @composite()
@@ -85,19 +83,15 @@ def det(input: Tensor) -> Tensor:
     tensor(2.)
     """
     check_matrix("det", input, square=True)
-    return _det(input)
+    return linalg_det(input)
 
 
-@composite(name="log_determinant", outputs="sign, logabsdet", method=False)
-def _slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
-    """Return sign and logarithm of determinants from the LU factors."""
-    LU, pivots, _ = linalg_lu_factor_ex(A)
-    diagonal: Any = LU.diagonal(0, -2, -1)
-    sign = diagonal.sgn().prod(-1) * permutation_sign(pivots, LU)
-    return sign, diagonal.abs().log().sum(-1)
+def _canonical_slogdet(A: Any) -> tuple[Any]:
+    check_matrix("linalg.slogdet", A, square=True)
+    return (A,)
 
 
-@composite(name="linalg_slogdet", outputs="sign, logabsdet", method=False)
+@composite(rule=_canonical_slogdet, outputs=results.linalg_slogdet, method=False)
 def linalg_slogdet(A: Tensor) -> results.linalg_slogdet:
     """Return the sign of the determinant and the logarithm of its magnitude.
 
@@ -117,8 +111,10 @@ def linalg_slogdet(A: Tensor) -> results.linalg_slogdet:
     >>> tp.linalg.slogdet(tp.tensor([[-1.0]])).sign
     tensor(-1.)
     """
-    check_matrix("linalg.slogdet", A, square=True)
-    return results.linalg_slogdet(*_slogdet(A))
+    LU, pivots, _ = linalg_lu_factor_ex(A)
+    diagonal: Any = LU.diagonal(0, -2, -1)
+    sign = diagonal.sgn().prod(-1) * permutation_sign(pivots, LU)
+    return results.linalg_slogdet(sign, diagonal.abs().log().sum(-1))
 
 
 @composite(outputs="sign, logabsdet")
@@ -132,7 +128,7 @@ def slogdet(input: Tensor) -> results.slogdet:
     tensor(0.)
     """
     check_matrix("slogdet", input, square=True)
-    return results.slogdet(*_slogdet(input))
+    return results.slogdet(*linalg_slogdet(input))
 
 
 @composite()
@@ -147,7 +143,7 @@ def logdet(input: Tensor) -> Tensor:
     """
     check_matrix("logdet", input, square=True)
     sign: Any
-    sign, logabs = _slogdet(input)
+    sign, logabs = linalg_slogdet(input)
     if input.dtype.is_complex:
         return sign.log() + logabs
     return where(sign == -1, float("nan"), logabs)
@@ -156,14 +152,8 @@ def logdet(input: Tensor) -> Tensor:
 # --- powers and the exponential ---------------------------------------------------------------
 
 
-@primitive("A", method=False, name="matrix_exponential")
-def _matrix_exp(A: Tensor) -> Spec:
-    """Return the exponentials of matrices."""
-    return Spec((A,), A._shape, A.dtype)
-
-
-@composite()
-def matrix_exp(input: Tensor) -> Tensor:
+@primitive("input")
+def matrix_exp(input: Tensor) -> Spec:
     """Return the exponential of square matrices ``(*, n, n)``: the sum of A^k / k!.
 
     Examples
@@ -174,7 +164,7 @@ def matrix_exp(input: Tensor) -> Tensor:
             [0., 1.]])
     """
     check_matrix("linalg.matrix_exp", input, "A", square=True, half=True)
-    return _matrix_exp(input)
+    return Spec((input,), input._shape, input.dtype)
 
 
 @composite()
@@ -365,7 +355,7 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     return concatenate([ones, powers.to(own.dtype)], -1)
 
 
-@composite(name="linalg_diagonal", method=False)
+@composite(name="linalg_diagonal", method=False, view=True)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return a view of the diagonals of matrices, by default those in the last two dimensions.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import int32
-from ...operators import Spec, composite, primitive_tuple
+from ...operators import Delegated, Spec, composite, primitive_tuple
 from . import results
-from .rules import arange, check_info, check_matrix, column, identity, row, where
+from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -18,20 +18,8 @@ __all__ = ["lu", "lu_unpack"]
 # --- LU ---------------------------------------------------------------------------------------
 
 
-@primitive_tuple("A, pivot", "LU, pivots, info", name="lu_factor")
-def _lu_factor(A: Tensor, pivot: bool) -> Spec:
-    """Return L and U in one matrix, LAPACK's pivots (from 1), and its info."""
-    *batch, m, n = A._shape
-    lead = tuple(batch)
-    return Spec(
-        (A, pivot), outputs=((A._shape, A.dtype), ((*lead, min(m, n)), int32), (lead, int32))
-    )
-
-
-@composite(name="linalg_lu_factor_ex", outputs="LU, pivots, info", method=False)
-def linalg_lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False
-) -> results.linalg_lu_factor_ex:
+@primitive_tuple("A, pivot", results.linalg_lu_factor_ex)
+def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Spec:
     """Return the LU factors in one matrix, the pivots, and which pivot is zero, if any.
 
     Parameters
@@ -50,14 +38,22 @@ def linalg_lu_factor_ex(
     tensor([[2., 3.],
             [0., 1.]])
     """
-    return _lu(A, pivot, check_errors, "linalg.lu_factor_ex")
+    check_matrix("linalg.lu_factor_ex", A)
+    if check_errors:
+        return Delegated(_lu(A, pivot, True, "linalg.lu_factor_ex"))
+    *batch, m, n = A._shape
+    lead = tuple(batch)
+    return Spec(
+        (A, pivot), outputs=((A._shape, A.dtype), ((*lead, min(m, n)), int32), (lead, int32))
+    )
 
 
 def _lu(A: Any, pivot: bool, check: bool, name: str) -> results.linalg_lu_factor_ex:
     check_matrix(name, A)
-    LU, pivots, info = _lu_factor(A, pivot)
+    LU: Any
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
     if check:
-        check_info(
+        linalg_check_errors(
             info,
             name,
             "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If "
@@ -87,7 +83,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> results.linalg_lu_fact
     return results.linalg_lu_factor(LU, pivots)
 
 
-@composite()
+@composite(outputs="*")
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """Return (LU, pivots), and info if asked for; ``linalg.lu_factor`` is its newer name.
 
@@ -200,20 +196,8 @@ def lu_unpack(
 # --- LDL --------------------------------------------------------------------------------------
 
 
-@primitive_tuple("A, hermitian", "LD, pivots, info", name="ldl_factor")
-def _ldl_factor(A: Tensor, hermitian: bool) -> Spec:
-    """Return the Bunch-Kaufman factors of symmetric matrices as LAPACK stores them."""
-    shape = A._shape
-    return Spec(
-        (A, hermitian),
-        outputs=((shape, A.dtype), (shape[:-1], int32), (shape[:-2], int32)),
-    )
-
-
-@composite(name="linalg_ldl_factor_ex", outputs="LD, pivots, info", method=False)
-def linalg_ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False
-) -> results.linalg_ldl_factor_ex:
+@primitive_tuple("A, hermitian", results.linalg_ldl_factor_ex)
+def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Spec:
     """Return L D L^T of symmetric (L D L^H of Hermitian) matrices, the pivots, and info.
 
     Parameters
@@ -232,14 +216,23 @@ def linalg_ldl_factor_ex(
     tensor([[2., 0.],
             [0., 3.]])
     """
-    return _ldl(A, hermitian, check_errors, "linalg.ldl_factor_ex")
+    check_matrix("linalg.ldl_factor_ex", A, square=True)
+    if check_errors:
+        return Delegated(_ldl(A, hermitian, True, "linalg.ldl_factor_ex"))
+    shape = A._shape
+    return Spec(
+        (A, hermitian),
+        outputs=((shape, A.dtype), (shape[:-1], int32), (shape[:-2], int32)),
+    )
 
 
 def _ldl(A: Any, hermitian: bool, check: bool, name: str) -> results.linalg_ldl_factor_ex:
     check_matrix(name, A, square=True)
-    LD, pivots, info = _ldl_factor(A, hermitian)
+    LD, pivots, info = linalg_ldl_factor_ex(A, hermitian=hermitian)
     if check:
-        check_info(info, name, "The diagonal element {} of D is zero, so that D is singular.")
+        linalg_check_errors(
+            info, name, "The diagonal element {} of D is zero, so that D is singular."
+        )
     return results.linalg_ldl_factor_ex(LD, pivots, info)
 
 

@@ -6,38 +6,58 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import FLOATING, DType, as_dtype
+from ...dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ...operators import composite
 from ...shapes import normalize_dims
-from ..norms import vector_norm
+from ..norms import canonical_norm, vector_norm
+from ..reductions.reductions import amax, amin, sum
 from ..rules import cast, check_tensor
 from .rules import check_floating, check_matrix, where
 from .solvers import linalg_inv_ex
-from .spectra import singular_values
+from .spectra import linalg_svdvals
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
 
 __all__: list[str] = []
 
+_HALVES = (float16, bfloat16)
 
-def vector_norm_of(
-    name: str, x: Any, ord: Any, dim: Any, keepdim: bool, dtype: DType | None
-) -> Any:
-    """Return the vector norm after checks of what only ``torch.linalg`` refuses."""
+
+def _check_vector_norm(name: str, x: Any, ord: Any, dtype: DType | None) -> None:
+    """Refuse what only ``torch.linalg`` refuses."""
     check_tensor(x, name, "x")
     if dtype is None and type(ord) in (int, float) and x._kind.dtype.category == FLOATING:
-        return vector_norm(name, x, ord, dim, keepdim, None)
+        return
     check_floating(name, x, half=True)
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}: ord must be a number, got {ord!r}")
     if dtype is not None and as_dtype(dtype).is_complex != x.dtype.is_complex:
         kind = "complex for complex" if x.dtype.is_complex else "real for real"
         raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {dtype.name}")
+
+
+def vector_norm_of(
+    name: str, x: Any, ord: Any, dim: Any, keepdim: bool, dtype: DType | None
+) -> Any:
+    """Return the vector norm after checks of what only ``torch.linalg`` refuses."""
+    _check_vector_norm(name, x, ord, dtype)
     return vector_norm(name, x, ord, dim, keepdim, dtype)
 
 
-@composite(name="linalg_vector_norm", method=False)
+def _canonical_vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
+    _check_vector_norm("linalg.vector_norm", x, ord, dtype)
+    return canonical_norm("linalg.vector_norm", x, ord, dim, keepdim, dtype)
+
+
+@composite(
+    "x, ord, dim, keepdim",
+    rule=_canonical_vector_norm,
+    name="linalg_vector_norm",
+    method=False,
+)
 def linalg_vector_norm(
     x: Tensor,
     ord: float = 2,
@@ -68,7 +88,21 @@ def linalg_vector_norm(
     >>> tp.linalg.vector_norm(tp.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    return vector_norm_of("linalg.vector_norm", x, ord, dim, keepdim, dtype)
+    dims: Any = dim
+    wide = cast(x, float32) if x.dtype in _HALVES else x
+    if ord == 0:
+        total = sum(cast(wide != 0, wide.dtype.to_real()), dims, keepdim)
+    elif math.isinf(ord):
+        total = (amax if ord > 0 else amin)(wide.abs(), dims, keepdim) if dims else wide.abs()
+    elif ord == 1:
+        total = sum(wide.abs(), dims, keepdim) if dims else wide.abs()
+    elif ord == 2:
+        squares = (wide * wide.conj()).real if wide.is_complex() else wide * wide
+        total = sum(squares, dims, keepdim).sqrt() if dims else wide.abs()
+    else:
+        powers = wide.abs().pow(ord)
+        total = (sum(powers, dims, keepdim) if dims else powers).pow(1 / ord)
+    return cast(total, x.dtype.to_real())
 
 
 @composite(name="linalg_matrix_norm", method=False)
@@ -125,7 +159,7 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
     if ord == "nuc" or magnitude == 2:
         check_matrix(name, A)
         order = [d for d in range(len(A._shape)) if d not in pair] + pair
-        values = singular_values(A.permute(*order))
+        values = linalg_svdvals(A.permute(*order))
         if ord == "nuc":
             result = values.sum(-1)
         else:
@@ -223,7 +257,7 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     name = "linalg.cond"
     check_matrix(name, A)
     if p is None or (not isinstance(p, str) and abs(p) == 2):
-        values: Any = singular_values(A)
+        values: Any = linalg_svdvals(A)
         if not values._shape[-1]:
             return values.sum(-1)
         large, small = values.narrow(-1, 0, 1), values.narrow(-1, values._shape[-1] - 1, 1)

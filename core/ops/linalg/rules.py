@@ -148,15 +148,17 @@ def row(x: Any) -> Any:
     return x.reshape((*x._shape[:-1], 1, x._shape[-1]))
 
 
-def check_info(info: Any, name: str, what: str) -> None:
+@operators.composite(method=False)
+def linalg_check_errors(info: Any, name: str, what: str) -> Any:
     """Raise LinAlgError if LAPACK's `info` is nonzero for a matrix; `what` has place for its value.
 
-    Nothing is known of tensors without data.
+    Nothing is known of tensors without data. Returns `info`.
     """
     if info._kind.is_meta:
-        return
+        return info
     values = info.reshape(-1).tolist()
     for number, value in enumerate(values):
         if value:
             where_ = f"(Batch element {number}): " if info._shape else ""
             raise LinAlgError(f"{name}: {where_}{what.format(value)}")
+    return info

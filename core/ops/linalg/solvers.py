@@ -6,18 +6,18 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import finfo, int32, int64
-from ...operators import Spec, composite, primitive_tuple
+from ...operators import Delegated, Spec, composite, primitive_tuple
 from ...shapes import normalize_dims
 from ..rules import check_tensor
 from . import results
 from .rules import (
     broadcast_batches,
     check_factor_inputs,
-    check_info,
     check_matrix,
     check_same_dtype,
     column,
     identity_like,
+    linalg_check_errors,
     transpose,
 )
 
@@ -27,16 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["inverse"]
 
 
-@primitive_tuple("A, B", "result, info", name="solve")
-def _solve(A: Tensor, B: Tensor) -> Spec:
-    """Return X with A X = B for matrices of equal batches, and LAPACK's info."""
-    return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
-
-
-@composite(name="linalg_solve_ex", outputs="result, info", method=False)
-def linalg_solve_ex(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
-) -> results.linalg_solve_ex:
+@primitive_tuple("A, B", results.linalg_solve_ex)
+def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Spec:
     """Return X with A X = B, and in ``info`` the first zero pivot of a singular matrix.
 
     Parameters are those of :func:`linalg_solve`; `check_errors` says whether to raise where a
@@ -48,10 +40,16 @@ def linalg_solve_ex(
     >>> tp.linalg.solve_ex(tp.tensor([[2.0]]), tp.tensor([[4.0]])).result
     tensor([[2.]])
     """
-    return _solve_checked(A, B, left, check_errors, "linalg.solve_ex")
+    name = "linalg.solve_ex"
+    vector = _check_system(name, A, B, left)
+    if vector or check_errors or not left:
+        return Delegated(_solve_checked(A, B, left, check_errors, name))
+    A, B = broadcast_batches(A, B)
+    return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
 
 
-def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> results.linalg_solve_ex:
+def _check_system(name: str, A: Any, B: Any, left: bool) -> bool:
+    """Check the arguments of a system of equations; return whether B is a vector or one for each A."""
     check_matrix(name, A, square=True)
     check_tensor(B, name, "B")
     check_same_dtype(name, A, B)
@@ -63,16 +61,26 @@ def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> result
                 "left=False; "
                 f"pass B as a matrix, got {list(B._shape)}"
             )
-        B = column(B)
+        if B._shape[-1] != A._shape[-1]:
+            check_factor_inputs(name, A, column(B), left)
+        return True
     if len(B._shape) < 2:
         raise RuntimeError(f"{name}: B must have at least 1 dimension, got shape {list(B._shape)}")
     check_factor_inputs(name, A, B, left)
-    A, B = broadcast_batches(A, B)
+    return False
+
+
+def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> results.linalg_solve_ex:
+    vector = _check_system(name, A, B, left)
+    if vector:
+        B = column(B)
     if not left:
         A, B = transpose(A), transpose(B)
-    X, info = _solve(A, B)
+    A, B = broadcast_batches(A, B)  # of as many dimensions, B is no vector
+    X: Any
+    X, info = linalg_solve_ex(A, B)
     if check:
-        check_info(info, name, "The solver failed because the input matrix is singular.")
+        linalg_check_errors(info, name, "The solver failed because the input matrix is singular.")
     if vector:
         X = X.reshape(X._shape[:-1])
     elif not left:
@@ -112,7 +120,14 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return _solve_checked(A, B, left, True, "linalg.solve").result
 
 
-@composite(name="linalg_inv_ex", outputs="inverse, info", method=False)
+def _canonical_inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+    if check_errors:
+        return Delegated(_inverse(A, "linalg.inv_ex"))
+    check_matrix("linalg.inv_ex", A, square=True)
+    return (A,)
+
+
+@composite("A", rule=_canonical_inv_ex, outputs=results.linalg_inv_ex, method=False)
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> results.linalg_inv_ex:
     """Return the inverse, and in ``info`` the first zero pivot of a singular matrix.
 
@@ -122,27 +137,20 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> results.linalg_in
     >>> tp.linalg.inv_ex(tp.tensor([[2.0]])).inverse
     tensor([[0.5000]])
     """
-    return results.linalg_inv_ex(*_inverse(A, check_errors, "linalg.inv_ex"))
+    return results.linalg_inv_ex(*linalg_solve_ex(A, identity_like(A)))
 
 
-@composite(name="matrix_inverse", outputs="inverse, info", method=False)
-def matrix_inverse(A: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the inverse and LAPACK's info; what the public inverses call."""
-    return _solve(A, identity_like(A))  # type: ignore[return-value]
-
-
-def _inverse(A: Any, check: bool, name: str) -> tuple[Any, Any]:
+def _inverse(A: Any, name: str) -> results.linalg_inv_ex:
     check_matrix(name, A, square=True)
-    inverse_, info = matrix_inverse(A)
-    if check:
-        check_info(
-            info,
-            name,
-            "The diagonal element {} is zero, the inversion could not be completed because the "
-            "input "
-            "matrix is singular.",
-        )
-    return inverse_, info
+    result = linalg_inv_ex(A)
+    linalg_check_errors(
+        result.info,
+        name,
+        "The diagonal element {} is zero, the inversion could not be completed because the "
+        "input "
+        "matrix is singular.",
+    )
+    return result
 
 
 @composite(name="linalg_inv", method=False)
@@ -161,7 +169,7 @@ def linalg_inv(A: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _inverse(A, True, "linalg.inv")[0]
+    return _inverse(A, "linalg.inv").inverse
 
 
 @composite()
@@ -174,7 +182,7 @@ def inverse(input: Tensor) -> Tensor:
     >>> tp.inverse(tp.tensor([[2.0]]))
     tensor([[0.5000]])
     """
-    return _inverse(input, True, "inverse")[0]
+    return _inverse(input, "inverse").inverse
 
 
 # --- tensors as matrices ----------------------------------------------------------------------
@@ -254,34 +262,10 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 # --- least squares ----------------------------------------------------------------------------
 
 
-@primitive_tuple(
-    "A, B, rcond, driver", "solution, residuals, rank, singular_values", name="least_squares"
-)
-def _least_squares(A: Tensor, B: Tensor, rcond: float, driver: str) -> Spec:
-    """Return the solutions of min |A X - B| for matrices of equal batches."""
-    *batch, m, n = A._shape
-    lead = tuple(batch)
-    k = B._shape[-1]
-    real = A.dtype.to_real()
-    ranked = driver != "gels"
-    valued = driver in ("gelsd", "gelss")
-    # Whether there are residuals depends on the ranks.
-    residuals = ((*lead, k) if driver == "gels" else None) if m > n else (0,)
-    return Spec(
-        (A, B, rcond, driver),
-        outputs=(
-            ((*lead, n, k), A.dtype),
-            (residuals, real),
-            (lead if ranked else (0,), int64),
-            ((*lead, min(m, n)) if valued else (0,), real),
-        ),
-    )
-
-
-@composite(name="linalg_lstsq", outputs="solution, residuals, rank, singular_values", method=False)
+@primitive_tuple("A, B, rcond, driver", results.linalg_lstsq)
 def linalg_lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
-) -> results.linalg_lstsq:
+) -> Spec:
     """Return the X that makes the Frobenius norm of A X - B smallest.
 
     Parameters
@@ -321,9 +305,11 @@ def linalg_lstsq(
         raise RuntimeError(
             f"{name}: parameter driver should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
         )
-    vector = is_vector(A, B)
-    if vector:
-        B = column(B)
+    if is_vector(A, B):
+        A, B = broadcast_batches(A, column(B))  # of as many dimensions, B is no vector
+        solution: Any
+        solution, *others = linalg_lstsq(A, B, rcond, driver=driver)
+        return Delegated(results.linalg_lstsq(solution.reshape(solution._shape[:-1]), *others))
     if len(B._shape) < 2 or B._shape[-2] != A._shape[-2]:
         raise RuntimeError(
             f"{name}: input.size(-2) should match other.size(-2), got {list(A._shape)} and "
@@ -332,7 +318,20 @@ def linalg_lstsq(
     A, B = broadcast_batches(A, B)
     if rcond is None:
         rcond = finfo(A.dtype).eps * max(A._shape[-2:])
-    solution, residuals, rank, values = _least_squares(A, B, float(rcond), driver)
-    if vector:
-        solution = solution.reshape(solution._shape[:-1])
-    return results.linalg_lstsq(solution, residuals, rank, values)
+    *batch, m, n = A._shape
+    lead = tuple(batch)
+    k = B._shape[-1]
+    real = A.dtype.to_real()
+    ranked = driver != "gels"
+    valued = driver in ("gelsd", "gelss")
+    # Whether there are residuals depends on the ranks.
+    residuals = ((*lead, k) if driver == "gels" else None) if m > n else (0,)
+    return Spec(
+        (A, B, float(rcond), driver),
+        outputs=(
+            ((*lead, n, k), A.dtype),
+            (residuals, real),
+            (lead if ranked else (0,), int64),
+            ((*lead, min(m, n)) if valued else (0,), real),
+        ),
+    )

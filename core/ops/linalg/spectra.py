@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["pinverse", "svd"]
 
 
-@primitive_tuple("A, UPLO", "eigenvalues, eigenvectors", name="eigh")
-def _eigh(A: Tensor, UPLO: str) -> Spec:
-    """Return eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
-    real = A.dtype.to_real()
-    return Spec((A, UPLO), outputs=((A._shape[:-1], real), (A._shape, A.dtype)))
-
-
 def _triangle(UPLO: str) -> str:
     chosen = str(UPLO).upper()
     if chosen not in ("L", "U"):
@@ -31,8 +24,8 @@ def _triangle(UPLO: str) -> str:
     return chosen
 
 
-@composite(name="linalg_eigh", outputs="eigenvalues, eigenvectors", method=False)
-def linalg_eigh(A: Tensor, UPLO: str = "L") -> results.linalg_eigh:
+@primitive_tuple("A, UPLO", results.linalg_eigh)
+def linalg_eigh(A: Tensor, UPLO: str = "L") -> Spec:
     """Return the eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
     Parameters
@@ -54,10 +47,16 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> results.linalg_eigh:
     tensor([-2.,  1.])
     """
     check_matrix("linalg.eigh", A, square=True)
-    return results.linalg_eigh(*_eigh(A, _triangle(UPLO)))
+    outputs = ((A._shape[:-1], A.dtype.to_real()), (A._shape, A.dtype))
+    return Spec((A, _triangle(UPLO)), outputs=outputs)
 
 
-@composite(name="linalg_eigvalsh", method=False)
+def _canonical_eigvalsh(A: Any, UPLO: str = "L") -> tuple[Any, str]:
+    check_matrix("linalg.eigvalsh", A, square=True)
+    return A, _triangle(UPLO)
+
+
+@composite(rule=_canonical_eigvalsh, method=False)
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues, ascending, of Hermitian matrices ``(*, n, n)``.
 
@@ -67,25 +66,11 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> tp.linalg.eigvalsh(tp.tensor([[1.0, 0.0], [0.0, -2.0]]))
     tensor([-2.,  1.])
     """
-    check_matrix("linalg.eigvalsh", A, square=True)
-    return hermitian_eigenvalues(A, _triangle(UPLO))
+    return linalg_eigh(A, UPLO)[0]
 
 
-@composite(name="hermitian_eigenvalues", method=False)
-def hermitian_eigenvalues(A: Tensor, UPLO: str) -> Tensor:
-    """Return the eigenvalues of Hermitian matrices; a backend may find them without the vectors."""
-    return _eigh(A, UPLO)[0]
-
-
-@primitive_tuple("A", "eigenvalues, eigenvectors", name="eig")
-def _eig(A: Tensor) -> Spec:
-    """Return complex eigenvalues and eigenvectors of norm 1."""
-    dtype = A.dtype.to_complex()
-    return Spec((A,), outputs=((A._shape[:-1], dtype), (A._shape, dtype)))
-
-
-@composite(name="linalg_eig", outputs="eigenvalues, eigenvectors", method=False)
-def linalg_eig(A: Tensor) -> results.linalg_eig:
+@primitive_tuple("A", results.linalg_eig)
+def linalg_eig(A: Tensor) -> Spec:
     """Return the eigenvalues of square matrices and eigenvectors of norm 1, complex in either case.
 
     Parameters
@@ -105,10 +90,16 @@ def linalg_eig(A: Tensor) -> results.linalg_eig:
     tensor([1.+0.j, 2.+0.j])
     """
     check_matrix("linalg.eig", A, square=True)
-    return results.linalg_eig(*_eig(A))
+    dtype = A.dtype.to_complex()
+    return Spec((A,), outputs=((A._shape[:-1], dtype), (A._shape, dtype)))
 
 
-@composite(name="linalg_eigvals", method=False)
+def _canonical_eigvals(A: Any) -> tuple[Any]:
+    check_matrix("linalg.eigvals", A, square=True)
+    return (A,)
+
+
+@composite(rule=_canonical_eigvals, method=False)
 def linalg_eigvals(A: Tensor) -> Tensor:
     """Return the eigenvalues of square matrices ``(*, n, n)``, complex.
 
@@ -118,39 +109,14 @@ def linalg_eigvals(A: Tensor) -> Tensor:
     >>> tp.linalg.eigvals(tp.tensor([[1.0, 0.0], [0.0, 2.0]]))
     tensor([1.+0.j, 2.+0.j])
     """
-    check_matrix("linalg.eigvals", A, square=True)
-    return eigenvalues(A)
-
-
-@composite(name="eigenvalues", method=False)
-def eigenvalues(A: Tensor) -> Tensor:
-    """Return the eigenvalues of square matrices; a backend may find them without the vectors."""
-    return _eig(A)[0]
+    return linalg_eig(A)[0]
 
 
 # --- singular values --------------------------------------------------------------------------
 
 
-@primitive_tuple("A, full_matrices", "U, S, Vh", name="singular_decomposition")
-def _svd(A: Tensor, full_matrices: bool) -> Spec:
-    """Return U, S and V^H with U diag(S) V^H = A; what ``linalg.svd`` calls."""
-    *batch, m, n = A._shape
-    k = min(m, n)
-    lead = tuple(batch)
-    return Spec(
-        (A, full_matrices),
-        outputs=(
-            ((*lead, m, m if full_matrices else k), A.dtype),
-            ((*lead, k), A.dtype.to_real()),
-            ((*lead, n if full_matrices else k, n), A.dtype),
-        ),
-    )
-
-
-@composite(name="linalg_svd", outputs="U, S, Vh", method=False)
-def linalg_svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None
-) -> results.linalg_svd:
+@primitive_tuple("A, full_matrices", results.linalg_svd)
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Spec:
     """Return U and V with orthonormal columns and S, descending, with U diag(S) V^H = A.
 
     Parameters
@@ -175,10 +141,25 @@ def linalg_svd(
     tensor([4., 3.])
     """
     check_matrix("linalg.svd", A)
-    return results.linalg_svd(*_svd(A, full_matrices))
+    *batch, m, n = A._shape
+    k = min(m, n)
+    lead = tuple(batch)
+    return Spec(
+        (A, full_matrices),
+        outputs=(
+            ((*lead, m, m if full_matrices else k), A.dtype),
+            ((*lead, k), A.dtype.to_real()),
+            ((*lead, n if full_matrices else k, n), A.dtype),
+        ),
+    )
 
 
-@composite(name="linalg_svdvals", method=False)
+def _canonical_svdvals(A: Any, *, driver: str | None = None) -> tuple[Any]:
+    check_matrix("linalg.svdvals", A)
+    return (A,)
+
+
+@composite("A", rule=_canonical_svdvals, method=False)
 def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """Return the singular values, descending, of matrices ``(*, m, n)``.
 
@@ -188,14 +169,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     >>> tp.linalg.svdvals(tp.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor([4., 3.])
     """
-    check_matrix("linalg.svdvals", A)
-    return singular_values(A)
-
-
-@composite(name="singular_values", method=False)
-def singular_values(A: Tensor) -> Tensor:
-    """Return the singular values; a backend may find them without the vectors."""
-    return _svd(A, False)[1]
+    return linalg_svd(A, False)[1]
 
 
 @composite(outputs="U, S, V")
@@ -210,12 +184,12 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> results.sv
     """
     check_matrix("svd", input)
     if compute_uv:
-        U, S, Vh = _svd(input, not some)
+        U, S, Vh = linalg_svd(input, not some)
         return results.svd(U, S, adjoint(Vh))
     *batch, m, n = input._shape
     source: Any = input.detach()
     return results.svd(
-        source.new_zeros((*batch, m, m)), singular_values(input), source.new_zeros((*batch, n, n))
+        source.new_zeros((*batch, m, m)), linalg_svdvals(input), source.new_zeros((*batch, n, n))
     )
 
 
@@ -287,10 +261,17 @@ def linalg_matrix_rank(
 
 
 def _magnitudes(A: Any, hermitian: bool) -> Any:
-    return hermitian_eigenvalues(A, "L").abs() if hermitian else singular_values(A)
+    return linalg_eigvalsh(A, "L").abs() if hermitian else linalg_svdvals(A)
 
 
-@composite(name="linalg_pinv", method=False)
+def _canonical_pinv(
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> tuple[Any, ...]:
+    check_matrix("linalg.pinv", A, square=hermitian)
+    return A, hermitian, atol, rcond if rcond is not None else rtol
+
+
+@composite("A, hermitian, atol, rtol", rule=_canonical_pinv, method=False)
 def linalg_pinv(
     A: Tensor,
     rcond: Any = None,
@@ -320,27 +301,16 @@ def linalg_pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    check_matrix("linalg.pinv", A, square=hermitian)
-    return _pinv("linalg.pinv", A, atol, rcond if rcond is not None else rtol, hermitian)
-
-
-def _pinv(name: str, A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     *batch, m, n = A._shape
     if not m or not n:
         return A.new_empty((*batch, n, m)) + A.sum()
-    bound = tolerance(name, A, _magnitudes(A.detach(), hermitian), atol, rtol)
-    return pseudoinverse(A, bound, hermitian)
-
-
-@composite(name="pseudoinverse", method=False)
-def pseudoinverse(A: Tensor, bound: Tensor, hermitian: bool) -> Tensor:
-    """Return the pseudoinverse; singular values up to `bound` ``(*, 1)`` count as zero."""
+    bound = tolerance("linalg.pinv", A, _magnitudes(A.detach(), hermitian), atol, rtol)
     if hermitian:
-        values, V = _eigh(A, "L")
+        values, V = linalg_eigh(A, "L")
         keep = values.abs() > bound
         inverse = where(keep, 1 / where(keep, values, 1.0), 0.0)
         return matmul(V * row(inverse), adjoint(V))
-    U, S, Vh = _svd(A, False)
+    U, S, Vh = linalg_svd(A, False)
     keep = bound < S
     inverse = where(keep, 1 / where(keep, S, 1.0), 0.0)
     return matmul(adjoint(Vh) * row(inverse), adjoint(U))
@@ -357,4 +327,4 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     tensor([[0.5000]])
     """
     check_matrix("pinverse", input)
-    return _pinv("pinverse", input, None, rcond, False)
+    return linalg_pinv(input, rcond)

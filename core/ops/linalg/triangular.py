@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...dtypes import int32
-from ...operators import Spec, composite, primitive
+from ...operators import Delegated, Spec, composite, primitive
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix
@@ -28,16 +28,10 @@ __all__ = ["cholesky_inverse", "cholesky_solve", "lu_solve", "triangular_solve"]
 # --- triangular and factored ------------------------------------------------------------------
 
 
-@primitive("A, B, upper, unitriangular", method=False, name="solve_triangular")
-def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Spec:
-    """Return X with A X = B for triangular matrices of equal batches."""
-    return Spec((A, B, upper, unitriangular), B._shape, B.dtype)
-
-
-@composite(name="linalg_solve_triangular", method=False)
+@primitive("A, B, upper, unitriangular", method=False)
 def linalg_solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Tensor:
+) -> Spec:
     """Return X with A X = B, where A is triangular; the other triangle of `A` is not read.
 
     Parameters
@@ -66,17 +60,23 @@ def linalg_solve_triangular(
     check_matrix(name, B, "B")
     check_same_dtype(name, A, B)
     check_factor_inputs(name, A, B, left)
+    if not left:
+        return Delegated(solve_triangular_side(A, B, upper, False, unitriangular))
     A, B = broadcast_batches(A, B)
-    return solve_triangular_side(A, B, upper, left, unitriangular)
+    return Spec((A, B, upper, unitriangular), B._shape, B.dtype)
 
 
 def solve_triangular_side(
     A: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Any:
-    """Return the solution of A X = B or X A = B for matrices of equal batches."""
+    """Return the solution of A X = B or X A = B."""
     if left:
         return _solve_triangular(A, B, upper, unitriangular)
     return transpose(_solve_triangular(transpose(A), transpose(B), not upper, unitriangular))
+
+
+def _solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
+    return linalg_solve_triangular(A, B, upper=upper, unitriangular=unitriangular)
 
 
 @composite(outputs="solution, cloned_coefficient")
@@ -226,14 +226,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return cholesky_solve(identity_like(L), L, upper)
 
 
-@primitive("LD, pivots, B, hermitian", method=False, name="ldl_solve")
-def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Spec:
-    """Return X with A X = B from LDL factors of equal batches."""
-    return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)
-
-
-@composite(name="linalg_ldl_solve", method=False)
-def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+@primitive("LD, pivots, B, hermitian", method=False)
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Spec:
     """Return X with A X = B, from what ``linalg.ldl_factor(A)`` returned.
 
     Parameters
@@ -258,4 +252,6 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     check_same_dtype(name, LD, B, "LD", "B")
     check_factor_inputs(name, LD, B, True)
     LD, B = broadcast_batches(LD, B)
-    return _ldl_solve(LD, pivots.expand(LD._shape[:-1]), B, hermitian)
+    if pivots._shape != LD._shape[:-1]:
+        pivots = pivots.expand(LD._shape[:-1])
+    return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)

@@ -106,7 +106,7 @@ def t(input: Tensor) -> Tensor:
     return permuted(input, tuple(range(ndim - 1, -1, -1)))
 
 
-@composite(aliases=("moveaxis",))
+@composite(aliases=("moveaxis",), view=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Return a view with the dimensions `source` moved to `destination`; the others keep their order.
 
@@ -141,7 +141,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 moveaxis = movedim
 
 
-@composite()
+@composite(view=True)
 def adjoint(input: Tensor) -> Tensor:
     """Return the conjugate transpose of a matrix or a batch of matrices.
 
@@ -162,7 +162,7 @@ def adjoint(input: Tensor) -> Tensor:
     return turned.conj() if input.dtype.is_complex else turned
 
 
-@composite(name="matrix_H", method=False)
+@composite(name="matrix_H", method=False, view=True)
 def matrix_H(input: Tensor) -> Tensor:
     """Return the conjugate transpose of a matrix: what ``input.H`` is.
 

@@ -53,7 +53,7 @@ def expand(
     return Spec((input, tuple(target)), tuple(target), input.dtype)
 
 
-@composite()
+@composite(view=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return `input` expanded to the shape of `other`.
 
@@ -66,7 +66,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._shape)
 
 
-@composite()
+@composite(view=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """Return `input` expanded to a shape.
 
@@ -80,7 +80,7 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     return expand(input, size)
 
 
-@composite(method=False)
+@composite(method=False, outputs="*", view=True)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors expanded to the shape that all of them broadcast to.
 

@@ -157,7 +157,7 @@ def reshaped(input: Any, shape: Shape) -> Any:
     return show(_VIEW, input, (shape,), shape)
 
 
-@composite()
+@composite(view=True)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return `input` in the shape of `other`.
 
@@ -170,7 +170,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, other._shape)
 
 
-@composite()
+@composite(view=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the memory of `input` in the shape of `other`.
 
@@ -183,7 +183,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view_in(input, other._shape)
 
 
-@composite()
+@composite(view=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Return `input` with the dimensions from `start_dim` to `end_dim` merged into one.
 
@@ -217,7 +217,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshaped(input, (*shape[:first], merged, *shape[last + 1 :]))
 
 
-@composite()
+@composite(view=True)
 def ravel(input: Tensor) -> Tensor:
     """Return the elements of `input` in one dimension: a view if it is contiguous, else a copy.
 
@@ -231,7 +231,7 @@ def ravel(input: Tensor) -> Tensor:
     return reshaped(input, (math.prod(input._shape),))
 
 
-@composite()
+@composite(view=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Return `input` with one dimension split into several.
 
@@ -326,7 +326,7 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
     return tuple([function(tensor) for tensor in tensors])
 
 
-@composite(method=False)
+@composite(method=False, view=True)
 def atleast_1d(*tensors: Any) -> Any:
     """Return each tensor, as one dimension of size 1 if it has none.
 
@@ -339,7 +339,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _each(lambda x: x if x._shape else shown_as(x, (1,)), tensors)
 
 
-@composite(method=False)
+@composite(method=False, view=True)
 def atleast_2d(*tensors: Any) -> Any:
     """Return each tensor with at least two dimensions; new ones stand in front.
 
@@ -355,7 +355,7 @@ def atleast_2d(*tensors: Any) -> Any:
     )
 
 
-@composite(method=False)
+@composite(method=False, view=True)
 def atleast_3d(*tensors: Any) -> Any:
     """Return each tensor with at least three dimensions: (n,) becomes (1, n, 1), (m, n) (m, n, 1).
 

@@ -330,7 +330,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     values=tensor(2),
     indices=tensor(2))
     """
-    from ..cumulative import _running_maximum
+    from ..cumulative import cummax
 
     order = argsort(input, dim)
     size = input._shape[dim]
@@ -342,7 +342,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     starts = ordered.narrow(dim, 1, size - 1) != ordered.narrow(dim, 0, size - 1)
     run_starts = places.narrow(dim, 1, size - 1) * starts
     run_starts = _CAT.call([order.narrow(dim, 0, 1) * 0, run_starts], dim)
-    lengths = places - _running_maximum(run_starts, dim)
+    lengths = places - cummax(run_starts, dim)[0]
     # The first of the greatest is the end of the first of the longest runs.
     last = order.gather(dim, argmax(lengths, dim, True))
     return results.mode(*pick(input, dim, last, keepdim))
@@ -417,7 +417,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return _CAT.call([found, fill])
 
 
-@composite(method=False)
+@composite(method=False, outputs="*")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Return the index along each dimension of the elements at flat `indices` of a `shape`.
 

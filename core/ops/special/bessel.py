@@ -11,7 +11,7 @@ from ..arithmetic.pointwise import abs, add, mul
 from ..arithmetic.powers import square
 from ..comparison import isinf, lt
 from ..elementary.circular import sin
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -256,10 +256,10 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
     (input,) = elementwise("spherical_bessel_j0", input, floating=True, without=(COMPLEX,)).values
     # Near 0 the quotient is replaced by its series, which leaves it differentiable there.
     near = lt(abs(input), 0.5)
-    x = square(choose(near, input, 0.0))
+    x = square(where(near, input, 0.0))
     series = add(mul(x, 1 / 6227020800), -1 / 39916800)
     for coefficient in (1 / 362880, -1 / 5040, 1 / 120, -1 / 6, 1.0):
         series = add(mul(series, x), coefficient)
-    far = choose(near, 1.0, input)
-    wave = choose(isinf(far), 0.0, sin(far))
-    return choose(near, series, true_divide(wave, far))
+    far = where(near, 1.0, input)
+    wave = where(isinf(far), 0.0, sin(far))
+    return where(near, series, true_divide(wave, far))

@@ -9,10 +9,10 @@ from ...dtypes import COMPLEX, Number
 from ...operators import Spec, composite, primitive
 from ..arithmetic.division import true_divide
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import _clamp_gradient, clamp
+from ..clamp import clamp, clamp_backward
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
-from ..masking import choose
+from ..masking import where
 from ..numeric import times_log
 from ..rules import check_tensor, elementwise
 
@@ -105,10 +105,10 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 
 @composite(method=False, elementwise=True)
-def _logit_gradient(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
+def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     """Return `g` times the derivative of :func:`logit`."""
     slope = true_divide(g, mul(input, sub(1, input)))
-    return slope if eps is None else _clamp_gradient(slope, input, eps, 1 - eps)
+    return slope if eps is None else clamp_backward(slope, input, eps, 1 - eps)
 
 
 @composite(method=False, name="special_ndtr")
@@ -139,7 +139,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     scaled = mul(value, _ROOT_HALF)
     # In the lower tail erfc underflows; its scaled form does not.
     tail = sub(log(mul(erfcx(neg(scaled)), 0.5)), mul(scaled, scaled))
-    return choose(lt(value, -1), tail, log1p(mul(erfc(scaled), -0.5)))
+    return where(lt(value, -1), tail, log1p(mul(erfc(scaled), -0.5)))
 
 
 @composite(method=False, name="special_ndtri")
@@ -168,7 +168,7 @@ def entr(input: Tensor) -> Tensor:
     """
     (value,) = _real(input, "entr").values
     inside = times_log("entr", neg(value), value, log)
-    return choose(lt(value, 0), -math.inf, inside)
+    return where(lt(value, 0), -math.inf, inside)
 
 
 @composite(method=False, name="special_xlog1py")

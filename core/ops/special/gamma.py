@@ -13,7 +13,7 @@ from ..arithmetic.pointwise import add, mul, sub
 from ..arithmetic.powers import square
 from ..comparison import lt
 from ..elementary.circular import sin
-from ..masking import choose
+from ..masking import where
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -95,18 +95,18 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if n == 0:
         return digamma(input)
     if n == 1:
-        return _trigamma(cast(input, to_floating(input.dtype)))
+        return trigamma(cast(input, to_floating(input.dtype)))
     return mul(zeta(n + 1, input), (-1.0) ** (n + 1) * math.factorial(n))
 
 
 @composite(method=False, elementwise=True)
-def _trigamma(input: Tensor) -> Tensor:
+def trigamma(input: Tensor) -> Tensor:
     """Return the derivative of :func:`digamma` of a tensor of floating dtype."""
     # Zeta is nan left of 0, where the reflection formula holds.
     left = lt(input, 0.5)
-    mirrored = zeta(2, choose(left, sub(1, input), input))
+    mirrored = zeta(2, where(left, sub(1, input), input))
     square_of_sine = square(sin(mul(input, math.pi)))
-    return choose(left, sub(div(math.pi**2, square_of_sine), mirrored), mirrored)
+    return where(left, sub(div(math.pi**2, square_of_sine), mirrored), mirrored)
 
 
 def _polygamma_method(self: Any, n: int) -> Any:

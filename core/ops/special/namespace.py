@@ -6,6 +6,9 @@ The functions live by topic in :mod:`.error_functions`, :mod:`.gamma`, :mod:`.be
 
 from __future__ import annotations
 
+from typing import Any
+
+from ...operators import defined_by
 from ..elementary.activation import sigmoid as expit
 from ..elementary.exponential import exp2, expm1, log1p
 from ..elementary.rounding import round
@@ -113,3 +116,14 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+_SPELLINGS: dict[str, Any] = {
+    "expit": expit,
+    "gammainc": gammainc,
+    "gammaincc": gammaincc,
+    "gammaln": gammaln,
+    "multigammaln": multigammaln,
+    "psi": psi,
+}
+for _name, _op in _SPELLINGS.items():
+    defined_by(_op, name=f"special.{_name}")(_op)

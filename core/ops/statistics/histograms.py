@@ -26,7 +26,30 @@ _WHERE = handle("where")
 _ZEROS = handle("zeros")
 
 
-@composite()
+def _canonical_bincount(
+    input: Any, weights: Any = None, minlength: int = 0
+) -> tuple[Tensor, Tensor | None, int]:
+    check_tensor(input, "bincount")
+    if input.dtype.category != INTEGER:
+        raise NotImplementedError(
+            f"bincount(): not implemented for {input.dtype}; it counts integers"
+        )
+    if minlength < 0:
+        raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
+    if len(input._shape) != 1:
+        raise RuntimeError(
+            "bincount(): only supports 1-d non-negative integral inputs, got shape "
+            f"{list(input._shape)}"
+        )
+    if weights is not None and weights._shape != input._shape:
+        raise RuntimeError(
+            "bincount(): weights should be 1-d and have the same length as input, got shapes "
+            f"{list(weights._shape)} and {list(input._shape)}"
+        )
+    return input, weights, minlength
+
+
+@composite(rule=_canonical_bincount)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each number from 0 to the greatest occurs.
 
@@ -50,23 +73,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> tp.bincount(tp.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    check_tensor(input, "bincount")
-    if input.dtype.category != INTEGER:
-        raise NotImplementedError(
-            f"bincount(): not implemented for {input.dtype}; it counts integers"
-        )
-    if minlength < 0:
-        raise RuntimeError(f"bincount(): minlength should be >= 0, got {minlength}")
-    if len(input._shape) != 1:
-        raise RuntimeError(
-            "bincount(): only supports 1-d non-negative integral inputs, got shape "
-            f"{list(input._shape)}"
-        )
-    if weights is not None and weights._shape != input._shape:
-        raise RuntimeError(
-            "bincount(): weights should be 1-d and have the same length as input, got shapes "
-            f"{list(weights._shape)} and {list(input._shape)}"
-        )
     bins = minlength
     if input._shape[0]:
         least, greatest = aminmax(input)
@@ -76,18 +82,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             )
         bins = max(bins, greatest.item() + 1)
     if weights is None:
-        return _occurrences(input, bins)
-    counted = weights if weights.dtype is float32 else cast(weights, float64)
+        counted = _ONES.call(input._shape, dtype=int64, device=input.device)
+    else:
+        counted = weights if weights.dtype is float32 else cast(weights, float64)
     empty = _ZEROS.call(bins, dtype=counted.dtype, device=input.device)
     return empty.scatter_add(0, cast(input, int64), counted)
-
-
-@composite(method=False)
-def _occurrences(input: Tensor, bins: int) -> Tensor:
-    """Return how often each number from 0 to before `bins` occurs, which 1-d `input` has no others of."""
-    ones = _ONES.call(input._shape, dtype=int64, device=input.device)
-    empty = _ZEROS.call(bins, dtype=int64, device=input.device)
-    return empty.scatter_add(0, cast(input, int64), ones)
 
 
 def _finite_range(
@@ -165,11 +164,11 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
         "histc", flat, None if from_data else min, None if from_data else max, 1.0
     )
     edges = _LINSPACE.call(low, high, bins + 1, dtype=flat.dtype, device=flat.device)
-    return cast(_even_counts(flat, edges), input.dtype)
+    return cast(histogram_counts(flat, edges), input.dtype)
 
 
 @composite(method=False)
-def _even_counts(values: Tensor, edges: Tensor) -> Tensor:
+def histogram_counts(values: Tensor, edges: Tensor) -> Tensor:
     """Return how many of 1-d `values` stand between edges of their dtype, evenly far apart."""
     return _counts([values], [edges], None, values.dtype)
 
@@ -258,13 +257,13 @@ def histogram(
     flat = input.detach().reshape(-1)
     edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
     if weight is None and not isinstance(bins, TensorBase):
-        hist = _even_counts(flat, edges)
+        hist = histogram_counts(flat, edges)
     else:
         hist = _counts([flat], [edges], None if weight is None else weight.reshape(-1), flat.dtype)
     return results.histogram(_density(hist, [edges]) if density else hist, edges)
 
 
-@composite(outputs="hist, bin_edges", method=False)
+@composite(outputs="*", method=False)
 def histogramdd(
     input: Tensor,
     bins: Any,

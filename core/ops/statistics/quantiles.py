@@ -40,9 +40,9 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
     return tensor
 
 
-def _quantile(
-    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
-) -> Tensor:
+def _canonical(
+    name: str, input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str
+) -> tuple[Tensor, Tensor, int | None, bool, str]:
     check_tensor(input, name)
     if input.dtype not in (float32, float64):
         raise RuntimeError(
@@ -57,11 +57,22 @@ def _quantile(
         raise RuntimeError(
             f"{name}(): input tensor must be non-empty, got shape {list(input._shape)}"
         )
-    levels = _probabilities(name, q, input)
     ndim = len(input._shape)
     if dim is not None:
         dim = normalize_dim(dim, ndim, name)
-    if dim is None or not ndim:
+    if not ndim:
+        dim = None
+    levels = _probabilities(name, q, input)
+    if levels is q:  # another tensor: of other levels the checks say nothing
+        levels = levels.view(levels._shape)
+    return input, levels, dim, bool(keepdim), interpolation
+
+
+def _quantile(
+    input: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Tensor:
+    ndim = len(input._shape)
+    if dim is None:
         rows = input.reshape(-1)
         kept: tuple[int, ...] = (1,) * ndim if keepdim else ()
     else:
@@ -71,13 +82,11 @@ def _quantile(
             if keepdim
             else rows._shape[:-1]
         )
-    found = _quantiles(rows, levels.reshape(-1), name == "nanquantile", interpolation)
-    found = found.movedim(-1, 0)
-    return found.reshape((*levels._shape, *kept)) if levels._shape else found.reshape(kept)
+    found = _along_last(rows, q.reshape(-1), ignore_nan, interpolation).movedim(-1, 0)
+    return found.reshape((*q._shape, *kept)) if q._shape else found.reshape(kept)
 
 
-@composite(method=False)
-def _quantiles(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: str) -> Tensor:
+def _along_last(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: str) -> Tensor:
     """Return the quantiles at 1-d `levels` along the last dimension, which becomes that of the levels."""
     size = rows._shape[-1]
     ordered = sort(rows, -1)[0]
@@ -113,7 +122,18 @@ def _interpolated(ordered: Tensor, places: Tensor, interpolation: str, dtype: DT
     return lower.lerp(upper, weight)
 
 
-@composite()
+def _canonical_quantile(
+    input: Any,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Any:
+    return _canonical("quantile", input, q, dim, keepdim, interpolation)
+
+
+@composite(rule=_canonical_quantile)
 def quantile(
     input: Tensor,
     q: Any,
@@ -147,10 +167,21 @@ def quantile(
     >>> tp.quantile(tp.tensor([1.0, 2.0, 3.0, 4.0]), 0.25)
     tensor(1.7500)
     """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+    return _quantile(input, q, dim, keepdim, interpolation, False)
 
 
-@composite()
+def _canonical_nanquantile(
+    input: Any,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Any:
+    return _canonical("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+@composite(rule=_canonical_nanquantile)
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -167,4 +198,4 @@ def nanquantile(
     >>> tp.nanquantile(tp.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+    return _quantile(input, q, dim, keepdim, interpolation, True)

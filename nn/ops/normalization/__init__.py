@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import mixed_norms, normalization, scaling
+from . import batch_norm, layer_norm, normalize
 
-DERIVATIVES = [*normalization.DERIVATIVES, *scaling.DERIVATIVES, *mixed_norms.DERIVATIVES]
+DERIVATIVES = [*batch_norm.DERIVATIVES, *layer_norm.DERIVATIVES, *normalize.DERIVATIVES]

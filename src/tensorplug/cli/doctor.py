@@ -70,6 +70,10 @@ def report() -> dict[str, Any]:
             {"plugin": entry.plugin, "reason": str(entry), "wrong": entry.misspelt}
             for entry in manager.waiting_kernels()
         ],
+        "misnamed": [
+            {"plugin": found.label, "reason": reason, "fix": fix}
+            for found, reason, fix in discovery.misnamed()
+        ],
         "slow": [
             {
                 "plugin": record.label,
@@ -90,7 +94,8 @@ def _doctor(chosen: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(found)
-    return 1 if found["quarantined"] or any(entry["wrong"] for entry in found["kernels"]) else 0
+    wrong = any(entry["wrong"] for entry in found["kernels"])
+    return 1 if found["quarantined"] or found["misnamed"] or wrong else 0
 
 
 def _versions() -> dict[str, str]:
@@ -191,12 +196,19 @@ def _print(found: dict[str, Any]) -> None:
             ("plugin", "why"),
             [(entry["plugin"], entry["reason"]) for entry in found["kernels"]],
         )
+    for entry in found["misnamed"]:
+        heading(f"not found: {entry['plugin']}")
+        print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     for entry in found["slow"]:
         heading(f"slow to load: {entry['plugin']}")
         print(f"  why: {entry['reason']}\n  fix: {entry['fix']}\n")
     count = len(found["quarantined"])
+    misnamed = len(found["misnamed"])
     wrong = sum(entry["wrong"] for entry in found["kernels"])
-    if count or wrong:
-        print(f"{count} plugins in quarantine, {wrong} kernels that nothing uses")
+    if count or misnamed or wrong:
+        print(
+            f"{count} plugins in quarantine, {misnamed} that are not found, "
+            f"{wrong} kernels that nothing uses"
+        )
     else:
         print("nothing is wrong with the plugins")

@@ -10,8 +10,8 @@ import numpy as np
 from tensorplug.core.dtypes import DType, int32
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.ops import eye
-from tensorplug.core.ops.linalg.factors import _householder_qr
-from tensorplug.core.ops.linalg.lu import _lu_factor, linalg_lu_factor
+from tensorplug.core.ops.linalg.factors import geqrf
+from tensorplug.core.ops.linalg.lu import linalg_lu_factor, linalg_lu_factor_ex
 
 from ...records import ErrorSample, OpRecord, Sample
 from ._matrices import (
@@ -89,8 +89,8 @@ def _mode_errors(make: Any) -> Iterator[ErrorSample]:
 
 def _compact(make: Any, dtype: DType) -> Iterator[Sample]:
     for shape in ((3, 3), (3, 2), (2, 3, 2), (4, 1), (3, 0), (0, 3, 2)):
-        yield Sample(*_householder_qr(dense(make, *shape)))
-    a, tau = _householder_qr(dense(make, 3, 3))
+        yield Sample(*geqrf(dense(make, *shape)))
+    a, tau = geqrf(dense(make, 3, 3))
     yield Sample(a, tau[:2])
 
 
@@ -114,7 +114,7 @@ def _product_errors(make: Any) -> Iterator[ErrorSample]:
 def _ormqr_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for left in (True, False):
         for transpose in (True, False):
-            a, tau = _householder_qr(dense(make, 3, 2))
+            a, tau = geqrf(dense(make, 3, 2))
             other = dense(make, 3, 2) if left else dense(make, 2, 3)
             yield Sample(a, tau, other, left, transpose)
             yield Sample(a, tau, other[:, :0] if left else other[:0], left, transpose)
@@ -173,14 +173,9 @@ def _check_unpacked(result: Any, sample: Sample) -> None:
     assert L.shape[-1] == U.shape[-2] == k
 
 
-def _flagged(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2), (2, 0)):
-        yield Sample(dense(make, *shape), True)
-
-
 def _pivots(make: Any, dtype: DType) -> Iterator[Sample]:
     for shape in ((4, 4), (2, 3, 4), (4, 2), (2, 0), (0, 3, 3)):
-        yield Sample(_lu_factor(dense(make, *shape), True)[1], shape[-2])
+        yield Sample(linalg_lu_factor_ex(dense(make, *shape))[1], shape[-2])
 
 
 def _packed(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -219,16 +214,10 @@ def _check_ldl(result: Any, sample: Sample) -> None:
     assert LD.shape == sample.args[0].shape
 
 
-def _ldl_flagged(make: Any, dtype: DType) -> Iterator[Sample]:
-    for sample in _ldl_samples(make, dtype):
-        yield Sample(sample.args[0], sample.kwargs.get("hermitian", False))
-
-
 _LDL: dict[str, Any] = {"check": _check_ldl, "gradient": False, **_ROUNDED}
 
 
 RECORDS = [
-    OpRecord("cholesky_factor", of_squares(definite), _with_info, torch="", **_CHOLESKY),
     OpRecord(
         "linalg_cholesky_ex",
         of_squares(definite, {"upper": True}, {"check_errors": True}),
@@ -253,31 +242,14 @@ RECORDS = [
         **_CHOLESKY,
     ),
     OpRecord(
-        "qr_factor",
+        "linalg_qr",
         _wide_or_reduced,
         check=_check_qr,
-        # The phases of complex factors are chosen by the routine, and follow the matrix smoothly.
-        torch="",
-        **_ROUNDED,
-    ),
-    OpRecord(
-        "linalg_qr",
-        _modes("reduced", "complete", "r"),
-        check=_check_qr,
         errors=_mode_errors,
-        gradient=False,  # mode "r" has none; see qr_factor
         torch="linalg.qr",
         **_ROUNDED,
     ),
     OpRecord("qr", _modes(True), check=_check_qr, errors=matrix_errors, **_ROUNDED),
-    OpRecord(
-        "householder_qr",
-        of_rectangles(),
-        check=_check_compact,
-        gradient=False,
-        torch="",
-        **_ROUNDED,
-    ),
     OpRecord(
         "geqrf",
         of_rectangles(),
@@ -302,7 +274,6 @@ RECORDS = [
         **_ROUNDED,
     ),
     OpRecord("ormqr", _ormqr_samples, _ormqr, errors=_ormqr_errors, **_ROUNDED),
-    OpRecord("lu_factor", _flagged, check=_check_lu, torch="", **_ROUNDED),
     OpRecord(
         "linalg_lu_factor_ex",
         of_rectangles({}, {"check_errors": True}),
@@ -337,7 +308,6 @@ RECORDS = [
         dtypes=MATRICES[:1],
     ),
     OpRecord("lu_unpack", _packed, check=_check_unpacked, errors=_unpack_errors, **_ROUNDED),
-    OpRecord("ldl_factor", _ldl_flagged, torch="", **_LDL),
     OpRecord(
         "linalg_ldl_factor_ex",
         _ldl_samples,

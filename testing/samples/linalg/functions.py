@@ -328,7 +328,6 @@ RECORDS = [
         torch="linalg.cond",
         **_ROUNDED,
     ),
-    OpRecord("determinant", of_squares(regular), np.linalg.det, torch="", **_ROUNDED),
     OpRecord(
         "linalg_det",
         of_squares(regular),
@@ -338,7 +337,6 @@ RECORDS = [
         **_ROUNDED,
     ),
     OpRecord("det", of_squares(regular), np.linalg.det, errors=square_errors, **_ROUNDED),
-    OpRecord("log_determinant", of_squares(regular), _slogdet, torch="", **_ROUNDED),
     OpRecord(
         "linalg_slogdet",
         of_squares(regular),
@@ -349,7 +347,6 @@ RECORDS = [
     ),
     OpRecord("slogdet", of_squares(regular), _slogdet, errors=square_errors, **_ROUNDED),
     OpRecord("logdet", of_squares(definite), _logdet, errors=square_errors, **_ROUNDED),
-    OpRecord("matrix_exponential", _exp_samples, _exp, torch="", **_EXPONENTIAL),
     OpRecord("matrix_exp", _exp_samples, _exp, errors=_exp_errors, **_EXPONENTIAL),
     OpRecord(
         "matrix_power",

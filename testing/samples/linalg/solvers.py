@@ -10,7 +10,7 @@ import numpy as np
 from tensorplug.core.dtypes import DType, float32
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
-from tensorplug.core.ops.linalg.lu import _ldl_factor, linalg_ldl_factor, linalg_lu_factor
+from tensorplug.core.ops.linalg.lu import linalg_ldl_factor, linalg_lu_factor
 
 from ...records import ErrorSample, OpRecord, Sample
 from ._matrices import (
@@ -92,14 +92,6 @@ def _triangle(A: Any, upper: bool, unitriangular: bool = False) -> Any:
         eye = np.eye(A.shape[-1])
         T = T * (1 - eye) + eye
     return T
-
-
-def _triangular_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
-    for upper in (False, True):
-        for unit in (False, True):
-            yield Sample(regular(make), dense(make, 3, 2), upper, unit)
-    yield Sample(regular(make, 2), dense(make, 2, 3, 1), True, False)
-    yield Sample(regular(make, n=0), dense(make, 0, 1), True, False)
 
 
 def _triangular(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -213,13 +205,6 @@ def _ldl_systems(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(LD, pivots, dense(make, 0, 1))
 
 
-def _ldl_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
-    LD, pivots, _ = _ldl_factor(definite(make, 2), True)
-    yield Sample(LD, pivots, dense(make, 2, 3, 1), True)
-    LD, pivots, _ = _ldl_factor(definite(make, n=0), True)
-    yield Sample(LD, pivots, dense(make, 0, 1), True)
-
-
 def _ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
     """Solve with the factors put together again, blocks among them (LAPACK's dsytf2, lower)."""
     result = np.empty_like(B)
@@ -278,12 +263,6 @@ def _tensorsolve_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 3, 4), make(2, 3)), RuntimeError, "prod")
 
 
-def _primitive_least_squares(make: Any, dtype: DType) -> Iterator[Sample]:
-    for driver in ("gels", "gelsy", "gelsd", "gelss"):
-        yield Sample(dense(make, 4, 2), dense(make, 4, 2), 1e-6, driver)
-    yield Sample(dense(make, 2, 3), dense(make, 2, 2), 1e-6, "gelsy")
-
-
 def _least_squares_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for shape in ((4, 2), (2, 4), (3, 3), (2, 4, 2)):
         yield Sample(dense(make, *shape), dense(make, *shape[:-1], 2))
@@ -321,7 +300,6 @@ _BY_RANK = {"meta": "the shape of the residuals depends on the ranks"}
 
 
 RECORDS = [
-    OpRecord("solve", _systems, _no_info(_solve), torch="", **_ROUNDED),
     OpRecord(
         "linalg_solve_ex",
         _public_systems,
@@ -338,7 +316,6 @@ RECORDS = [
         torch="linalg.solve",
         **_ROUNDED,
     ),
-    OpRecord("matrix_inverse", of_squares(regular), _no_info(np.linalg.inv), torch="", **_ROUNDED),
     OpRecord(
         "linalg_inv_ex",
         of_squares(regular),
@@ -356,13 +333,6 @@ RECORDS = [
         **_ROUNDED,
     ),
     OpRecord("inverse", of_squares(regular), np.linalg.inv, errors=_inverse_errors, **_ROUNDED),
-    OpRecord(
-        "solve_triangular",
-        _triangular_primitive,
-        lambda A, B, upper, unit: np.linalg.solve(_triangle(A, upper, unit), B),
-        torch="",
-        **_ROUNDED,
-    ),
     OpRecord(
         "linalg_solve_triangular",
         _triangular,
@@ -397,7 +367,6 @@ RECORDS = [
         errors=square_errors,
         **_ROUNDED,
     ),
-    OpRecord("ldl_solve", _ldl_primitive, _ldl_solve, gradient=False, torch="", **_ROUNDED),
     OpRecord(
         "linalg_ldl_solve",
         _ldl_systems,
@@ -422,15 +391,6 @@ RECORDS = [
         lambda A, B, dims=None: np.linalg.tensorsolve(A, B, dims),
         errors=_tensorsolve_errors,
         torch="linalg.tensorsolve",
-        **_ROUNDED,
-    ),
-    OpRecord(
-        "least_squares",
-        _primitive_least_squares,
-        check=_check_least_squares,
-        skips=_BY_RANK,
-        torch="",
-        gradient=False,
         **_ROUNDED,
     ),
     OpRecord(

@@ -33,13 +33,6 @@ from ._matrices import (
 _ROUNDED: dict[str, Any] = {"dtypes": MATRICES, "rtol": DIGITS, "atol": DIGITS}
 
 
-def _hermitian_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
-    for UPLO in ("L", "U"):
-        yield Sample(symmetric(make), UPLO)
-    yield Sample(symmetric(make, 2), "L")
-    yield Sample(symmetric(make, n=0), "L")
-
-
 def _check_eigh(result: Any, sample: Sample) -> None:
     (A,) = exact(sample.args[0])
     w, V = exact(*result)
@@ -86,12 +79,6 @@ _VECTORS: dict[str, Any] = {"gradient": False, **_ROUNDED}
 
 
 # --- singular values --------------------------------------------------------------------------
-def _svd_primitive(make: Any, dtype: DType) -> Iterator[Sample]:
-    for full in (True, False):
-        for shape in ((3, 3), (4, 2), (2, 3), (2, 3, 2), (0, 2), (2, 0)):
-            yield Sample(dense(make, *shape), full)
-
-
 def _check_svd(result: Any, sample: Sample) -> None:
     (A,) = exact(sample.args[0])
     U, S, Vh = exact(*result)
@@ -143,19 +130,12 @@ def _pinv_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield from of_rectangles({}, {"atol": 1e-4})(make, dtype)
 
 
-def _bounded(make: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((3, 3), (3, 2), (2, 3), (0, 2), (2, 0)):
-        A = dense(make, *shape)
-        yield Sample(A, A.detach().abs().sum().real.reshape(1) * 0 + 1e-3, False)
-
-
 def _rank_errors(make: Any) -> Iterator[ErrorSample]:
     yield from matrix_errors(make)
     yield ErrorSample(Sample(make(2, 2), atol=make(dtype=complex128)), RuntimeError, "complex type")
 
 
 RECORDS = [
-    OpRecord("eigh", _hermitian_primitive, check=_check_eigh, torch="", **_VECTORS),
     OpRecord(
         "linalg_eigh",
         of_squares(symmetric, {"UPLO": "U"}),
@@ -164,7 +144,6 @@ RECORDS = [
         torch="linalg.eigh",
         **_VECTORS,
     ),
-    OpRecord("hermitian_eigenvalues", _hermitian_primitive, _eigvalsh, torch="", **_VECTORS),
     OpRecord(
         "linalg_eigvalsh",
         of_squares(symmetric, {"UPLO": "U"}),
@@ -173,7 +152,6 @@ RECORDS = [
         torch="linalg.eigvalsh",
         **_VECTORS,
     ),
-    OpRecord("eig", of_squares(regular), check=_check_eig, torch="", **_VECTORS),
     OpRecord(
         "linalg_eig",
         of_squares(regular),
@@ -182,7 +160,6 @@ RECORDS = [
         torch="linalg.eig",
         **_VECTORS,
     ),
-    OpRecord("eigenvalues", of_squares(regular), check=_check_eigenvalues, torch="", **_VECTORS),
     OpRecord(
         "linalg_eigvals",
         of_squares(regular),
@@ -191,7 +168,6 @@ RECORDS = [
         torch="linalg.eigvals",
         **_VECTORS,
     ),
-    OpRecord("singular_decomposition", _svd_primitive, check=_check_svd, torch="", **_VECTORS),
     OpRecord(
         "linalg_svd",
         of_rectangles({}, {"full_matrices": False}),
@@ -201,7 +177,6 @@ RECORDS = [
         **_VECTORS,
     ),
     OpRecord("svd", of_rectangles(), check=_check_old_svd, errors=matrix_errors, **_VECTORS),
-    OpRecord("singular_values", of_rectangles(), _svdvals, torch="", **_ROUNDED),
     OpRecord(
         "linalg_svdvals",
         of_rectangles(),
@@ -224,14 +199,6 @@ RECORDS = [
         _pinv,
         errors=_rank_errors,
         torch="linalg.pinv",
-        **_ROUNDED,
-    ),
-    OpRecord(
-        "pseudoinverse",
-        _bounded,
-        lambda A, bound, hermitian: _pinv(A, atol=float(bound[0])),
-        torch="",
-        skips={"gradient": "the bound has no derivative", "second_gradient": "see gradient"},
         **_ROUNDED,
     ),
     OpRecord(

@@ -124,14 +124,6 @@ def _histogramdd_errors(make: Any) -> Iterator[ErrorSample]:
 
 RECORDS = [
     OpRecord(
-        "_occurrences",
-        lambda make, dtype: [Sample(make(9, low=0, high=4), 6), Sample(make(0), 2)],
-        lambda a, bins: np.bincount(a.astype(np.int64), minlength=bins),
-        dtypes=INTEGRAL,
-        gradient=False,
-        torch="",
-    ),
-    OpRecord(
         "bincount",
         _bincount_samples,
         _bincount,
@@ -141,7 +133,7 @@ RECORDS = [
         skips=_SHAPE,
     ),
     OpRecord(
-        "_even_counts",
+        "histogram_counts",
         lambda make, dtype: [
             Sample(make(50), make(9).sort()[0]),
             Sample(make(0), make(4).sort()[0]),

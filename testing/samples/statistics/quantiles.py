@@ -25,6 +25,7 @@ def quantile_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1.0, -1)
     for way in ("lower", "higher", "midpoint", "nearest"):
         yield Sample(make(3, 4), 0.3, 1, interpolation=way)
+    yield Sample(make(2, 3, 4), make(14, low=0, high=1).detach(), 2, interpolation="midpoint")
     yield Sample(make(3, 4), make(0).detach(), 1)
     if dtype is float32:
         yield Sample(with_nan(make(3, 6)), 0.3, 1, label="nan")
@@ -37,11 +38,6 @@ def _quantile(function: Any) -> Any:
         return function(a, q, dim if a.ndim else None, keepdims=keepdim, method=interpolation)
 
     return reference
-
-
-def _quantiles(rows: Any, levels: Any, ignore_nan: bool, interpolation: str) -> Any:
-    function: Any = np.nanquantile if ignore_nan else np.quantile
-    return np.moveaxis(function(rows, levels, -1, method=interpolation), 0, -1)
 
 
 def _errors(make: Any) -> Iterator[ErrorSample]:
@@ -72,18 +68,5 @@ RECORDS = [
         dtypes=_WIDE,
         errors=_errors,
         atol=_PLACES,
-    ),
-    OpRecord(
-        "_quantiles",
-        lambda make, dtype: [
-            Sample(make(7), make(2, low=0, high=1).detach(), False, "linear"),
-            Sample(make(2, 3, 4), make(14, low=0, high=1).detach(), True, "midpoint"),
-            Sample(with_nan(make(3, 6)), make(2, low=0, high=1).detach(), True, "lower"),
-        ],
-        _quantiles,
-        dtypes=_WIDE,
-        atol=_PLACES,
-        torch="",
-        never_empty="quantile and nanquantile refuse no elements themselves",
     ),
 ]

@@ -79,11 +79,6 @@ def cumprod(input, int dim):
     return run(kernels.product, plain_array(input), dim, False)
 
 
-def running_maximum(input, int dim):
-    """Return the largest of each element and all before it along `dim`; NaN wins."""
-    return run(kernels.maximum, plain_array(input), dim, False)
-
-
 def cummax(input, int dim):
     """Return the largest so far along `dim`, and where it was last met; NaN wins."""
     return run(kernels.maximum, plain_array(input), dim, True)

@@ -29,27 +29,27 @@ from .kernels import (
     special,
     strided,
 )
-from .kernels.normalization import batch_norm, layer_norm, normalize, standardize
+from .kernels.normalization import batch_norm, layer_norm, normalize
 
 #: Shared kernels that are not taken: the ops' bodies do it right in every dtype.
-LEFT_OUT = frozenset({"_nextafter"})
+LEFT_OUT = frozenset({"nextafter"})
 
 #: What runs on the host: factorizations and spectra, whose sizes are mostly small and whose errors need
 #: LAPACK's info on the host anyway.
 ON_THE_HOST = (
-    "cholesky_factor",
-    "eig",
-    "eigh",
-    "householder_qr",
-    "ldl_factor",
-    "ldl_solve",
-    "least_squares",
-    "lu_factor",
-    "matrix_exponential",
-    "qr_factor",
-    "singular_decomposition",
-    "solve",
-    "solve_triangular",
+    "linalg_cholesky_ex",
+    "linalg_eig",
+    "linalg_eigh",
+    "geqrf",
+    "linalg_ldl_factor_ex",
+    "linalg_ldl_solve",
+    "linalg_lstsq",
+    "linalg_lu_factor_ex",
+    "matrix_exp",
+    "linalg_qr",
+    "linalg_svd",
+    "linalg_solve_ex",
+    "linalg_solve_triangular",
 )
 
 
@@ -91,7 +91,6 @@ def network_kernels() -> KernelTable:
         normalize,
         pooling,
         rnn,
-        standardize,
     ):
         family.build(table)
     return table

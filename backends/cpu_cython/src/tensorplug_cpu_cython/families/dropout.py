@@ -10,5 +10,5 @@ from .._dtypes import FLOATS
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("random_dropout", dropout.forward, dtypes=FLOATS)
-    table.add("dropout_gradient", dropout.backward, dtypes=FLOATS)
+    table.add("native_dropout", dropout.forward, dtypes=FLOATS)
+    table.add("native_dropout_backward", dropout.backward, dtypes=FLOATS)

@@ -22,8 +22,8 @@ _ENDLESS = (-np.inf, np.inf)
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for op, name in (("_hypot", "hypot"), ("_logaddexp", "logaddexp")):
-        table.add(op, _of_two(name), dtypes=FLOATS, out=True)
+    for name in ("hypot", "logaddexp"):
+        table.add(name, _of_two(name), dtypes=FLOATS, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
     for op, name in (("sinc", "sinc"), ("special_entr", "entr"), ("special_ndtr", "ndtr")):
@@ -42,38 +42,38 @@ def build(table: KernelTable) -> None:
     replaced = Fused("nan_to_num").call
     logit_of, logit_slope = Fused("logit").call, Fused("logit_gradient").call
 
-    @table.kernel("_add_scaled", dtypes=FLOATS, out=True)
+    @table.kernel("add_scaled", dtypes=FLOATS, out=True)
     def add_scaled(input: Any, other: Any, alpha: float, out: Any = None) -> Any:
         return scaled((input, other), (alpha,), out)
 
-    @table.kernel("_lerp", dtypes=FLOATS, out=True)
+    @table.kernel("lerp", dtypes=FLOATS, out=True)
     def lerp(input: Any, end: Any, weight: Any, out: Any = None) -> Any:
         if isinstance(weight, np.ndarray):
             return interpolated((input, end, weight), (), out)
         near = -0.5 < weight < 0.5
         return nearer((input, end), (weight if near else weight - 1, near), out)
 
-    @table.kernel("_addcmul", dtypes=FLOATS, out=True)
+    @table.kernel("addcmul", dtypes=FLOATS, out=True)
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
         return product((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
 
-    @table.kernel("_addcdiv", dtypes=FLOATS, out=True)
+    @table.kernel("addcdiv", dtypes=FLOATS, out=True)
     def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
         return quotient((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
 
-    @table.kernel("_clamp", dtypes=FLOATS, out=True)
+    @table.kernel("clamp", dtypes=FLOATS, out=True)
     def clamp(input: Any, min: Any, max: Any, out: Any = None) -> Any:
         if _are_numbers(min, max):
             return within((input,), (min, max), out)
         return between((input, _like(input, min), _like(input, max)), (), out)
 
-    @table.kernel("_clamp", dtypes=_WHOLE, out=True)
+    @table.kernel("clamp", dtypes=_WHOLE, out=True)
     def clamp_whole(input: Any, min: int, max: int, out: Any = None) -> Any:
         if _are_exact(min, max):
             return within((input,), (min, max), out)
         return between((input, _like(input, min), _like(input, max)), (), out)
 
-    @table.kernel("_clamp_gradient", dtypes=FLOATS)
+    @table.kernel("clamp_backward", dtypes=FLOATS)
     def clamp_gradient(g: Any, input: Any, min: Any, max: Any) -> Any:
         if _are_numbers(min, max):
             return slope((g, input), (min, max))
@@ -99,7 +99,7 @@ def build(table: KernelTable) -> None:
     def logit(input: Any, eps: float | None, out: Any = None) -> Any:
         return logit_of((input,), _ENDLESS if eps is None else (eps, 1 - eps), out)
 
-    @table.kernel("_logit_gradient", dtypes=FLOATS)
+    @table.kernel("logit_backward", dtypes=FLOATS)
     def logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
         return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
 

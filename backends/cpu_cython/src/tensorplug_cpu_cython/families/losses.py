@@ -15,14 +15,10 @@ from .._dtypes import FLOATS
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name, logs in (("class_cross_entropy", False), ("class_nll_loss", True)):
+    for name, logs in (("cross_entropy", False), ("nll_loss", True)):
         loss, gradient = _of(logs)
         table.add(name, loss, dtypes=FLOATS)
-        table.add(f"{name}_gradient", gradient, dtypes=FLOATS)
-
-    @table.kernel(dtypes=FLOATS)
-    def negative_log_likelihood(input: Any, target: Any, weight: Any, ignore_index: int) -> Any:
-        return losses.likelihood(input, target, weight, ignore_index, _no_losses)
+        table.add(f"{name}_backward", gradient, dtypes=FLOATS)
 
 
 def _of(logs: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:

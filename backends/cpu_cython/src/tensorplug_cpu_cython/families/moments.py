@@ -28,7 +28,7 @@ def build(table: KernelTable) -> None:
             found = np.sqrt(_variance(input, dim, correction, keepdim))
         return found
 
-    table.add("_vector_norm", moments.Norm(_norm).call, dtypes=FLOATS)
+    table.add("linalg_vector_norm", moments.Norm(_norm).call, dtypes=FLOATS)
 
 
 # For empty arrays, dimensions that are kept between reduced ones, and norms of other orders.

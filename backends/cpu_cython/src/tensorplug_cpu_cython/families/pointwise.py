@@ -17,9 +17,6 @@ _BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activations.NAMES})
 
-# Ops that are called otherwise than their loops.
-_OPS = {"nextafter": "_nextafter"}
-
 _DIVISIONS = frozenset({"floor_divide", "fmod", "remainder"})
 
 
@@ -36,9 +33,9 @@ def build(table: KernelTable) -> None:
                 divide = pointwise.Division(name, getattr(np, name))
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
-            table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=name not in _OPS)
-    table.add("_relu_gradient", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
-    table.add("choose", pointwise.choose, dtypes=NUMBERED)
+            table.add(name, kernel.call, dtypes=dtypes, out=True)
+    table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
+    table.add("where", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)
     table.add("copy", pointwise.copy, out=True)
 

@@ -10,5 +10,6 @@ from .. import cells
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     dtypes = [dtype_named("float32"), dtype_named("float64")]
-    for name in ("lstm_cell", "lstm_cell_gradient", "gru_cell", "gru_cell_gradient"):
+    for name in ("lstm_cell", "gru_cell"):
         table.add(name, getattr(cells, name), dtypes=dtypes)
+        table.add(f"{name}_backward", getattr(cells, f"{name}_gradient"), dtypes=dtypes)

@@ -12,7 +12,6 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("cumsum", scans.cumsum, dtypes=(*FLOATS, dtype_named("int64")))
     table.add("cumprod", scans.cumprod, dtypes=(*FLOATS, dtype_named("int64")))
-    table.add("_running_maximum", scans.running_maximum, dtypes=NUMBERED)
-    table.add("_cummax", scans.cummax, dtypes=NUMBERED)
-    table.add("_cummin", scans.cummin, dtypes=NUMBERED)
+    table.add("cummax", scans.cummax, dtypes=NUMBERED)
+    table.add("cummin", scans.cummin, dtypes=NUMBERED)
     table.add("logcumsumexp", scans.logcumsumexp, dtypes=FLOATS)

@@ -23,6 +23,6 @@ def build(table: KernelTable) -> None:
         loop = loops.get(function)
         return bessel_below(input, function) if loop is None else loop((input,))
 
-    @table.kernel("_trigamma", dtypes=FLOATS)
+    @table.kernel("trigamma", dtypes=FLOATS)
     def trigamma_of(input: Any) -> Any:
         return trigamma((input,))

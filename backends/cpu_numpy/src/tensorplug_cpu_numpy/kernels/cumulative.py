@@ -13,7 +13,8 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
-    table.add("_running_maximum", _running_maximum, priority=1)
+    table.add("cummax", _cummax, priority=1)
+    table.add("cummin", _cummin, priority=1)
     table.add(
         "logcumsumexp",
         _logcumsumexp,
@@ -22,12 +23,27 @@ def build(table: KernelTable) -> None:
     )
 
 
-def _running_maximum(input: Array, dim: int) -> Any:
+def _running(better: np.ufunc, input: Array, dim: int) -> tuple[Any, Any]:
+    """Return the running extremes and where each was last met."""
     if input.ndim == 0:
-        return input.copy()
-    if input.dtype.kind == "V":  # bfloat16 has no loop of its own
-        return np.maximum.accumulate(input.astype(np.float32), dim).astype(input.dtype)
-    return np.maximum.accumulate(input, dim)
+        return input.copy(), np.zeros((), np.int64)
+    wide = input.astype(np.float32) if input.dtype.kind == "V" else input  # bfloat16 has no loop
+    values = better.accumulate(wide, dim)
+    met = wide == values
+    if wide.dtype.kind == "f":
+        met |= np.isnan(wide)
+    shape = [1] * input.ndim
+    shape[dim] = -1
+    indices = np.maximum.accumulate(met * np.arange(input.shape[dim]).reshape(shape), dim)
+    return values.astype(input.dtype, copy=False), indices
+
+
+def _cummax(input: Array, dim: int) -> tuple[Any, Any]:
+    return _running(np.maximum, input, dim)
+
+
+def _cummin(input: Array, dim: int) -> tuple[Any, Any]:
+    return _running(np.minimum, input, dim)
 
 
 def _logcumsumexp(input: Array, dim: int) -> Any:

@@ -32,7 +32,7 @@ def build(table: KernelTable) -> None:
     for op, kernel in _KERNELS.items():
         table.add(op, kernel)
     table.add(
-        "matrix_exponential",
+        "matrix_exp",
         _half_exponential,
         dtypes=[dtype_named("float16"), dtype_named("bfloat16")],
     )
@@ -60,7 +60,7 @@ def _converging(what: str, routine: Callable[[], Any], *inputs: Array) -> Any:
 # --- factorizations ---------------------------------------------------------------------------
 
 
-def cholesky_factor(A: Array) -> tuple[Array, Array]:
+def linalg_cholesky_ex(A: Array) -> tuple[Array, Array]:
     """Return L and info."""
     info = np.zeros(A.shape[:-2], np.int32)
     if np.isfinite(A).all():
@@ -78,7 +78,7 @@ def cholesky_factor(A: Array) -> tuple[Array, Array]:
     return np.tril(result), info
 
 
-def qr_factor(A: Array, mode: str) -> tuple[Array, Array]:
+def linalg_qr(A: Array, mode: str) -> tuple[Array, Array]:
     """Return Q and R."""
     if mode == "r":
         return np.empty((0,), A.dtype), _linalg.qr(A, "r")
@@ -86,13 +86,13 @@ def qr_factor(A: Array, mode: str) -> tuple[Array, Array]:
     return Q, R
 
 
-def householder_qr(A: Array) -> tuple[Array, Array]:
+def geqrf(A: Array) -> tuple[Array, Array]:
     """Return LAPACK's compact form, which NumPy hands over transposed, and its factors."""
     compact, tau = _linalg.qr(A, "raw")
     return np.ascontiguousarray(np.swapaxes(compact, -1, -2)), tau
 
 
-def lu_factor(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
+def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
     """Return L and U in one matrix, the pivots from 1, and info."""
     if not pivot:
         raise RuntimeError(
@@ -110,7 +110,7 @@ def lu_factor(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
     return result, pivots, info
 
 
-def ldl_factor(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+def linalg_ldl_factor_ex(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """Return the Bunch-Kaufman factors in LAPACK's form."""
     result = np.zeros(A.shape, A.dtype)
     pivots = np.zeros(A.shape[:-1], np.int32)
@@ -131,25 +131,25 @@ def _symmetric(routine: str, A: Array, hermitian: bool) -> str:
 # --- spectra ----------------------------------------------------------------------------------
 
 
-def eigh(A: Array, UPLO: str) -> tuple[Array, Array]:
+def linalg_eigh(A: Array, UPLO: str) -> tuple[Array, Array]:
     """Return eigenvalues and eigenvectors of Hermitian matrices."""
     values, vectors = _converging("linalg.eigh", lambda: _linalg.eigh(A, UPLO), A)
     return values, vectors
 
 
-def hermitian_eigenvalues(A: Array, UPLO: str) -> Array:
+def linalg_eigvalsh(A: Array, UPLO: str) -> Array:
     """Return eigenvalues of Hermitian matrices."""
     return _converging("linalg.eigvalsh", lambda: _linalg.eigvalsh(A, UPLO), A)
 
 
-def eig(A: Array) -> tuple[Array, Array]:
+def linalg_eig(A: Array) -> tuple[Array, Array]:
     """Return complex eigenvalues and eigenvectors."""
     values, vectors = _general("linalg.eig", _linalg.eig, A)
     complex_ = np.result_type(A.dtype, np.complex64)
     return values.astype(complex_, copy=False), vectors.astype(complex_, copy=False)
 
 
-def eigenvalues(A: Array) -> Array:
+def linalg_eigvals(A: Array) -> Array:
     """Return complex eigenvalues."""
     values = _general("linalg.eigvals", _linalg.eigvals, A)
     return values.astype(np.result_type(A.dtype, np.complex64), copy=False)
@@ -161,14 +161,14 @@ def _general(what: str, routine: Callable[[Array], Any], A: Array) -> Any:
     return _converging(what, lambda: routine(A), A)
 
 
-def singular_decomposition(A: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
+def linalg_svd(A: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     """Return U, S and V^H."""
     U, S, Vh = _converging("linalg.svd", lambda: _linalg.svd(A, full_matrices), A)
     _check_found("linalg.svd", S)
     return U, S, Vh
 
 
-def singular_values(A: Array) -> Any:
+def linalg_svdvals(A: Array) -> Any:
     """Return the singular values."""
     S = _converging("linalg.svdvals", lambda: _linalg.svd(A, compute_uv=False), A)
     _check_found("linalg.svdvals", S)
@@ -187,7 +187,7 @@ def _check_found(what: str, values: Array) -> None:
 # --- equations --------------------------------------------------------------------------------
 
 
-def solve(A: Array, B: Array) -> tuple[Array, Array]:
+def linalg_solve_ex(A: Array, B: Array) -> tuple[Array, Array]:
     """Return X with A X = B, and info."""
     info = np.zeros(A.shape[:-2], np.int32)
     try:
@@ -202,15 +202,15 @@ def solve(A: Array, B: Array) -> tuple[Array, Array]:
     return result, info
 
 
-def matrix_inverse(A: Array) -> tuple[Array, Array]:
+def linalg_inv_ex(A: Array) -> tuple[Array, Array]:
     """Return the inverse and info."""
     try:
         return _linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
     except NumpyError:
-        return solve(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
+        return linalg_solve_ex(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
 
 
-def solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
+def linalg_solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
     """Return X with A X = B; a zero on the diagonal gives infinities, as in BLAS."""
     result = np.empty(B.shape, B.dtype)
     if B.size:
@@ -222,7 +222,7 @@ def solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool) -> Ar
     return result
 
 
-def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
+def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     """Return X with A X = B from LDL factors."""
     result = np.empty(B.shape, B.dtype)
     if B.size:
@@ -232,7 +232,7 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     return result
 
 
-def least_squares(
+def linalg_lstsq(
     A: Array, B: Array, rcond: float, driver: str
 ) -> tuple[Array, Array, Array, Array]:
     """Return solution, residuals, rank and singular values, as far as the driver finds them."""
@@ -282,18 +282,18 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
 # --- functions --------------------------------------------------------------------------------
 
 
-def determinant(A: Array) -> Array:
+def linalg_det(A: Array) -> Array:
     """Return determinants."""
     return _linalg.det(A)
 
 
-def log_determinant(A: Array) -> tuple[Array, Array]:
+def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """Return sign and logarithm of determinants."""
     sign, logarithm = _linalg.slogdet(A)
     return sign, logarithm
 
 
-def matrix_exponential(A: Array) -> Array:
+def matrix_exp(A: Array) -> Array:
     """Return exponentials by scaling and squaring (Al-Mohy and Higham, 2009)."""
     if not A.size:
         return np.zeros(A.shape, A.dtype)
@@ -303,7 +303,7 @@ def matrix_exponential(A: Array) -> Array:
 
 
 def _half_exponential(A: Array) -> Array:
-    return matrix_exponential(A.astype(np.float32)).astype(A.dtype)
+    return matrix_exp(A.astype(np.float32)).astype(A.dtype)
 
 
 def pivots_to_permutation(pivots: Array, m: int) -> Array:
@@ -319,25 +319,25 @@ def pivots_to_permutation(pivots: Array, m: int) -> Array:
 _KERNELS: dict[str, Callable[..., Any]] = {
     kernel.__name__: kernel
     for kernel in (
-        cholesky_factor,
-        determinant,
-        eig,
-        eigenvalues,
-        eigh,
-        hermitian_eigenvalues,
-        householder_qr,
-        ldl_factor,
-        ldl_solve,
-        least_squares,
-        log_determinant,
-        lu_factor,
-        matrix_exponential,
-        matrix_inverse,
+        linalg_cholesky_ex,
+        linalg_det,
+        linalg_eig,
+        linalg_eigvals,
+        linalg_eigh,
+        linalg_eigvalsh,
+        geqrf,
+        linalg_ldl_factor_ex,
+        linalg_ldl_solve,
+        linalg_lstsq,
+        linalg_slogdet,
+        linalg_lu_factor_ex,
+        matrix_exp,
+        linalg_inv_ex,
         pivots_to_permutation,
-        qr_factor,
-        singular_decomposition,
-        singular_values,
-        solve,
-        solve_triangular,
+        linalg_qr,
+        linalg_svd,
+        linalg_svdvals,
+        linalg_solve_ex,
+        linalg_solve_triangular,
     )
 }

@@ -15,15 +15,14 @@ Array = np.ndarray[Any, Any]
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     halves = (dtype_named("float16"), dtype_named("bfloat16"))
-    for function in (negative_log_likelihood,):
-        table.add(function.__name__, function)
-        table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
+    table.add("nll_loss", nll_loss)
+    table.add("nll_loss", namespace.through_float32(nll_loss), dtypes=halves)
 
 
-def negative_log_likelihood(
-    input: Array, target: Array, weight: Array | None, ignore_index: int
-) -> tuple[Array, Array]:
-    """Return what each sample loses, and what it weighs."""
+def nll_loss(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str
+) -> Array:
+    """Return the negative log-likelihood of target classes."""
     ignored = target == ignore_index
     some = bool(ignored.any())
     chosen = np.where(ignored, 0, target) if some else target
@@ -43,4 +42,7 @@ def negative_log_likelihood(
     if some:
         losses[ignored] = 0
         weights[ignored] = 0
-    return losses, weights
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    return np.asarray(total if reduction == "sum" else total / weights.sum())

@@ -17,7 +17,7 @@ from .random import stream_arguments
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (random_dropout, dropout_gradient):
+    for function in (native_dropout, native_dropout_backward):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
@@ -27,7 +27,7 @@ def _scale(p: float, dtype: Any) -> np.float64:
     return np.float64(np.array(scale, dtype) if dtype.itemsize == 2 else scale)
 
 
-def random_dropout(input: Any, p: float, seed: int, offset: int) -> tuple[Any, Any]:
+def native_dropout(input: Any, p: float, seed: int, offset: int) -> tuple[Any, Any]:
     """Return the input with elements zeroed, and which were kept."""
     array = cp.ascontiguousarray(input).reshape(input.shape)
     output, kept = cp.empty(array.shape, array.dtype), cp.empty(array.shape, bool)
@@ -49,7 +49,7 @@ def random_dropout(input: Any, p: float, seed: int, offset: int) -> tuple[Any, A
     return output, kept
 
 
-def dropout_gradient(g: Any, kept: Any, p: float) -> Any:
+def native_dropout_backward(g: Any, kept: Any, p: float) -> Any:
     """Return `g` scaled where the element was kept, and zero elsewhere."""
     shape = cp.broadcast_shapes(g.shape, kept.shape) if g.shape != kept.shape else g.shape
     gradient, mask = [
@@ -60,5 +60,5 @@ def dropout_gradient(g: Any, kept: Any, p: float) -> Any:
     if output.size:
         arguments = (gradient, mask, output, np.int64(output.size), _scale(p, g.dtype))
         blocks = sources.blocks_for(output.size)
-        sources.launch("dropout", "dropout_gradient", name_of(gradient), blocks, arguments)
+        sources.launch("dropout", "native_dropout_backward", name_of(gradient), blocks, arguments)
     return output

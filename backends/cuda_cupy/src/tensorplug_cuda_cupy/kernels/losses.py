@@ -17,32 +17,16 @@ from ..dtypes import name_of
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
     for function in (
-        negative_log_likelihood,
-        class_nll_loss,
-        class_nll_loss_gradient,
-        class_cross_entropy,
-        class_cross_entropy_gradient,
+        nll_loss,
+        nll_loss_backward,
+        cross_entropy,
+        cross_entropy_backward,
     ):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
 def _dense(array: Any | None) -> Any | None:
     return None if array is None else cp.ascontiguousarray(array)
-
-
-def negative_log_likelihood(
-    input: Any, target: Any, weight: Any | None, ignore_index: int
-) -> tuple[Any, Any]:
-    """Return what each sample loses, and what it weighs."""
-    losses, weights = cp.empty(target.shape, input.dtype), cp.empty(target.shape, input.dtype)
-    if target.size:
-        arguments = (
-            _dense(input), _dense(target), _dense(weight), losses, weights, *_extents(input),
-            np.int64(ignore_index),
-        )  # fmt: skip
-        blocks = sources.blocks_for(target.size)
-        sources.launch("losses", "negative_log_likelihood", name_of(input), blocks, arguments)
-    return losses, weights
 
 
 def _extents(input: Any) -> tuple[Any, Any, Any]:
@@ -59,15 +43,13 @@ def _by_rows(name: str, input: Any, count: int) -> tuple[str, int, tuple[Any, ..
     return f"{name}_columns", sources.blocks_for(count), (samples, classes, positions)
 
 
-def class_nll_loss(
-    input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
-) -> Any:
+def nll_loss(input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str) -> Any:
     """Return the negative log-likelihood of target classes."""
     kernel = ("nll", sources.blocks_for(target.size), _extents(input))
     return _reduced(kernel, input, target, weight, ignore_index, reduction)
 
 
-def class_cross_entropy(
+def cross_entropy(
     input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
     """Return the cross-entropy between scores and target classes."""
@@ -90,14 +72,12 @@ def _reduced(
         function, blocks, extents = kernel
         arguments = (_dense(input), _dense(target), _dense(weight), losses, weights, *extents)
         ignored = np.int64(ignore_index)
-        sources.launch("losses_cross_entropy", function, name, blocks, (*arguments, ignored))
+        sources.launch("losses", function, name, blocks, (*arguments, ignored))
     if reduction == "none":
         return losses.astype(input.dtype, copy=False)
     result = cp.empty((), input.dtype)
     options = (np.int64(count), np.int32(reduction == "mean"))
-    sources.launch(
-        "losses_cross_entropy", "sum_losses", name, 1, (losses, weights, result, *options)
-    )
+    sources.launch("losses", "sum_losses", name, 1, (losses, weights, result, *options))
     return result
 
 
@@ -105,23 +85,23 @@ def _computed(array: Any) -> Any:
     return np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
 
 
-def class_nll_loss_gradient(
+def nll_loss_backward(
     g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
-    """Return the gradient of :func:`class_nll_loss`'s input, of which only the shape counts."""
+    """Return the gradient of :func:`nll_loss`'s input, of which only the shape counts."""
     output = cp.zeros(input.shape, input.dtype)
     if output.size:
         options = _shares(g, input, target, weight, ignore_index, reduction)
         arguments = (*options, output, *_extents(input), np.int64(ignore_index))
         blocks = sources.blocks_for(target.size)
-        sources.launch("losses_cross_entropy", "nll_gradient", name_of(input), blocks, arguments)
+        sources.launch("losses", "nll_gradient", name_of(input), blocks, arguments)
     return output
 
 
-def class_cross_entropy_gradient(
+def cross_entropy_backward(
     g: Any, input: Any, target: Any, weight: Any | None, ignore_index: int, reduction: str
 ) -> Any:
-    """Return the gradient of :func:`class_cross_entropy`'s input."""
+    """Return the gradient of :func:`cross_entropy`'s input."""
     output = cp.empty(input.shape, input.dtype)
     if output.size:
         gradient, each, *options = _shares(g, input, target, weight, ignore_index, reduction)
@@ -135,7 +115,7 @@ def class_cross_entropy_gradient(
             *extents,
             np.int64(ignore_index),
         )
-        sources.launch("losses_cross_entropy", kernel, name_of(input), blocks, arguments)
+        sources.launch("losses", kernel, name_of(input), blocks, arguments)
     return output
 
 
@@ -148,6 +128,6 @@ def _shares(
         whole = cp.empty((), _computed(input))
         sizes = (np.int64(target.size), np.int64(input.shape[1]), np.int64(ignore_index))
         arguments = (chosen, factors, whole, *sizes)
-        sources.launch("losses_cross_entropy", "sum_weights", name_of(input), 1, arguments)
+        sources.launch("losses", "sum_weights", name_of(input), 1, arguments)
     gradient = cp.ascontiguousarray(cp.broadcast_to(g, target.shape) if each else g)
     return [gradient, np.int32(each), chosen, factors, whole]

@@ -56,11 +56,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     table.add("fmod", whole_fmod, dtypes=INTEGRAL, out=True, priority=1)
     table.add("relu", relu, dtypes=FLOATS, out=True, priority=1)
     table.add("sign", sign, dtypes=FLOATS, priority=1)
-    table.add("choose", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
+    table.add("where", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
     table.add("fill_new", fill_new, dtypes=_BFLOAT16, priority=1)
     table.add("tril", tril, priority=1)
     table.add("triu", triu, priority=1)
-    for op in ("frexp_parts", "any", "all", "nonzero"):
+    for op in ("frexp", "any", "all", "nonzero"):
         shared = next(k.function for k in table.kernels if k.op == op and k.dtypes is None)
         table.add(op, namespace.through_float32(shared), dtypes=_BFLOAT16, priority=1)
 

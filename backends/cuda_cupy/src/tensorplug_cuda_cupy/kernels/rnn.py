@@ -20,7 +20,7 @@ ROWS = np.dtype([(name, np.int64) for name in _ROWS])
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (lstm_cell, lstm_cell_gradient, gru_cell, gru_cell_gradient):
+    for function in (lstm_cell, lstm_cell_backward, gru_cell, gru_cell_backward):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
@@ -30,12 +30,12 @@ def lstm_cell(inputs: Sequence[Any]) -> tuple[Any, Any]:
     return hidden, state
 
 
-def lstm_cell_gradient(
+def lstm_cell_backward(
     g_hidden: Any, g_state: Any, inputs: Sequence[Any], state: Any
 ) -> tuple[Any, Any]:
     """Return the gradients of the gates, which is that of both parts, and of the cell state."""
     arrays = {**_named(inputs), "g_hidden": g_hidden, "g_state": g_state, "next": state}
-    g_gates, g_cell = _launched("lstm_cell_gradient", arrays, (4, 1))
+    g_gates, g_cell = _launched("lstm_cell_backward", arrays, (4, 1))
     return g_gates, g_cell
 
 
@@ -44,10 +44,10 @@ def gru_cell(inputs: Sequence[Any]) -> Any:
     return _launched("gru_cell", _named(inputs), (1,))[0]
 
 
-def gru_cell_gradient(g: Any, inputs: Sequence[Any]) -> tuple[Any, Any, Any]:
+def gru_cell_backward(g: Any, inputs: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Return the gradients of the two parts of the gates, and of the state."""
     arrays = {**_named(inputs), "g_hidden": g}
-    g_gates, g_own, g_state = _launched("gru_cell_gradient", arrays, (3, 3, 1))
+    g_gates, g_own, g_state = _launched("gru_cell_backward", arrays, (3, 3, 1))
     return g_gates, g_own, g_state
 
 

@@ -46,7 +46,7 @@ def _filled(value: Number, dtype: DType) -> Any:
 _POSITIONS = (
     "gather", "index", "index_add", "index_copy", "index_put", "index_select", "scatter", "scatter_add",
     "index_backward",
-    "class_cross_entropy", "class_nll_loss", "negative_log_likelihood",
+    "cross_entropy", "nll_loss",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ extern "C" __global__ void dropout(
     }
 }
 
-extern "C" __global__ void dropout_gradient(
+extern "C" __global__ void native_dropout_backward(
     const T* gradient, const bool* kept, T* output, Long count, double scale) {
     for (Long i = global_thread(); i < count; i += all_threads())
         output[i] = store<T>((A)load(gradient[i]) * (kept[i] ? (A)scale : (A)0));

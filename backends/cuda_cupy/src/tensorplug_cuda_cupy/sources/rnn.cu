@@ -20,7 +20,7 @@ extern "C" __global__ void lstm_cell(
     }
 }
 
-extern "C" __global__ void lstm_cell_gradient(
+extern "C" __global__ void lstm_cell_backward(
     const T* gates, const T* own, const T* cell, const T* g_hidden, const T* g_state, const T* next,
     T* g_gates, T* g_cell, Long count, Long h, const Rows row) {
     for (Long at = global_thread(); at < count; at += all_threads()) {
@@ -51,7 +51,7 @@ extern "C" __global__ void gru_cell(
     }
 }
 
-extern "C" __global__ void gru_cell_gradient(
+extern "C" __global__ void gru_cell_backward(
     const T* gates, const T* own, const T* state, const T* gradient, T* g_gates, T* g_own, T* g_hidden,
     Long count, Long h, const Rows row) {
     for (Long at = global_thread(); at < count; at += all_threads()) {

@@ -137,7 +137,7 @@ def _pointwise(runtime: OpenCLRuntime, table: KernelTable) -> None:
         add("bitwise_right_shift", f"{out_of_range} ? ({filled}) : a >> b", (dtype,))
 
     @table.kernel(dtypes=DTYPES)
-    def choose(condition: OpenCLArray, input: OpenCLArray, other: OpenCLArray) -> OpenCLArray:
+    def where(condition: OpenCLArray, input: OpenCLArray, other: OpenCLArray) -> OpenCLArray:
         made = runtime.new(common_shape(condition, input, other), input.dtype, input.index)
         launch(runtime, "a ? b : c", made, condition, input, other)
         return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from tensorplug.plugin import FLOATS, KernelTable
 
 from ... import sources
 from ..._cupy import cp
-from ...dtypes import HALVES, name_of
+from ...dtypes import BFLOAT16, name_of
 from ..layouts import dense, empty_like, is_wide, like
 
 # As in sources/batchnorm.cu.
@@ -24,11 +23,13 @@ _LEAST = 4096  # elements that are worth a block
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (batch_normalize, batch_normalize_gradient, channel_norm, update_statistics):
+    for function in (
+        native_batch_norm,
+        native_batch_norm_backward,
+        batch_norm_inference,
+        batch_norm_update_stats,
+    ):
         table.add(function.__name__, function, dtypes=FLOATS)
-    table.add("channel_norm_mixed", channel_norm, dtypes=HALVES)
-    table.add("batch_normalize_mixed", batch_normalize, dtypes=HALVES)
-    table.add("batch_normalize_mixed_gradient", batch_normalize_gradient, dtypes=HALVES)
 
 
 def _images(image: Any) -> Any:
@@ -60,10 +61,12 @@ def _split(images: Any) -> tuple[int, int]:
     return splits, groups * splits
 
 
-def batch_normalize(inputs: Sequence[Any], eps: float) -> tuple[Any, Any, Any]:
+def native_batch_norm(input: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
     """Return images standardized per channel, times a weight plus a bias; the means; 1 / the deviations."""
-    image = dense(inputs[0])
-    weight, bias = [cp.ascontiguousarray(array) for array in inputs[1:]]
+    image = dense(input)
+    if weight is None:
+        weight, bias = (fill(image.shape[1], image.dtype) for fill in (_ones, cp.zeros))
+    weight, bias = [cp.ascontiguousarray(array) for array in (weight, bias)]
     output = empty_like(image, image.shape)
     mean, rstd = cp.empty(weight.shape, weight.dtype), cp.empty(weight.shape, weight.dtype)
     if not image.size:
@@ -101,11 +104,15 @@ def batch_normalize(inputs: Sequence[Any], eps: float) -> tuple[Any, Any, Any]:
     return output, mean, rstd
 
 
-def batch_normalize_gradient(
+def native_batch_norm_backward(
     g_output: Any, g_mean: Any, g_rstd: Any, input: Any, weight: Any, mean: Any, rstd: Any
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of the images, the weight and the bias."""
     image = dense(input)
+    if weight is None:
+        ones = _ones(image.shape[1], image.dtype)
+        result = native_batch_norm_backward(g_output, g_mean, g_rstd, input, ones, mean, rstd)[0]
+        return result, cp.empty(0, image.dtype), cp.empty(0, image.dtype)
     gradient = like(g_output, image)
     g_mean, g_rstd, weight, mean, rstd = [
         cp.ascontiguousarray(array) for array in (g_mean, g_rstd, weight, mean, rstd)
@@ -136,15 +143,25 @@ def batch_normalize_gradient(
     return result, g_weight, g_bias
 
 
-def channel_norm(inputs: Sequence[Any], eps: float) -> Any:
+def _ones(count: int, dtype: Any) -> Any:
+    if dtype == BFLOAT16:
+        return cp.full(count, 0x3F80, np.uint16).view(BFLOAT16)
+    return cp.full(count, 1, dtype)
+
+
+def batch_norm_inference(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
+) -> Any:
     """Return images less a mean, over the root of a variance, perhaps times a weight plus a bias."""
-    image = dense(inputs[0])
+    image = dense(input)
     output = empty_like(image, image.shape)
     if image.size:
-        numbers = [cp.ascontiguousarray(array) for array in inputs[1:]]
-        weights = numbers[2:] or [None, None]
+        numbers = [cp.ascontiguousarray(array) for array in (running_mean, running_var)]
+        weights = [None, None]
+        if weight is not None:
+            weights = [cp.ascontiguousarray(array) for array in (weight, bias)]
         extents = (_images(image), np.int64(image.size), np.float64(eps))
-        arguments = (image, *numbers[:2], *weights, output, *extents)
+        arguments = (image, *numbers, *weights, output, *extents)
         blocks = sources.blocks_for(image.size)
         macros = _macros(image, numbers[0])
         sources.launch(
@@ -153,7 +170,7 @@ def channel_norm(inputs: Sequence[Any], eps: float) -> Any:
     return output
 
 
-def update_statistics(
+def batch_norm_update_stats(
     running_mean: Any,
     running_var: Any,
     mean: Any,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import FLOATS, KernelTable
+from tensorplug.plugin import FLOATS, KernelTable, Shape
 
 from ... import sources
 from ..._cupy import cp
@@ -20,7 +20,14 @@ WEIGHTS = np.dtype([("count", np.int64), ("repeat", np.int64)])
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    for function in (row_norm, row_norm_gradient, affine_row_norm, affine_row_norm_gradient):
+    for function in (
+        layer_norm,
+        layer_norm_backward,
+        rms_norm,
+        rms_norm_backward,
+        group_norm,
+        group_norm_backward,
+    ):
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
@@ -30,18 +37,50 @@ def _weights(count: int, repeat: int) -> Any:
     return weights
 
 
-def row_norm(input: Any, length: int, eps: float, centred: bool) -> Any:
-    """Return runs of elements divided by their root mean square, perhaps less their mean."""
-    return _normalized(input, None, None, length, _weights(0, 1), eps, centred)
+def layer_norm(input: Any, normalized_shape: Shape, weight: Any, bias: Any, eps: float) -> Any:
+    """Return the input standardized over its last dimensions."""
+    return _rows(input, weight, bias, math.prod(normalized_shape), 1, eps, True)
 
 
-def affine_row_norm(
-    inputs: Sequence[Any], length: int, repeat: int, eps: float, centred: bool
+def layer_norm_backward(
+    g: Any, input: Any, normalized_shape: Shape, weight: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of input, weight and bias."""
+    return _backward(g, input, weight, math.prod(normalized_shape), 1, eps, True)
+
+
+def rms_norm(input: Any, normalized_shape: Shape, weight: Any, eps: float) -> Any:
+    """Return the input divided by its root mean square over its last dimensions."""
+    return _rows(input, weight, None, math.prod(normalized_shape), 1, eps, False)
+
+
+def rms_norm_backward(
+    g: Any, input: Any, normalized_shape: Shape, weight: Any, eps: float
+) -> tuple[Any, Any]:
+    """Return the gradients of input and weight."""
+    return _backward(g, input, weight, math.prod(normalized_shape), 1, eps, False)[:2]
+
+
+def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    """Return the input standardized over groups of channels."""
+    places = math.prod(input.shape[2:])
+    length = input.shape[1] // num_groups * places
+    return _rows(input, weight, bias, length, places, eps, True)
+
+
+def group_norm_backward(
+    g: Any, input: Any, num_groups: int, weight: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of input, weight and bias."""
+    places = math.prod(input.shape[2:])
+    return _backward(g, input, weight, input.shape[1] // num_groups * places, places, eps, True)
+
+
+def _rows(
+    input: Any, weight: Any, bias: Any, length: int, repeat: int, eps: float, centred: bool
 ) -> Any:
-    """Return the same, times weights that are taken in turn, plus biases."""
-    input, weight, *bias = inputs
-    weights = _weights(weight.size, repeat)
-    return _normalized(input, weight, bias[0] if bias else None, length, weights, eps, centred)
+    weights = _weights(0, 1) if weight is None else _weights(weight.size, repeat)
+    return _normalized(input, weight, bias, length, weights, eps, centred)
 
 
 def _normalized(
@@ -55,11 +94,6 @@ def _normalized(
         arguments = (*arrays, output, *extents)
         sources.launch("normalization_layer", "normalize_rows", name_of(input), rows, arguments)
     return output
-
-
-def row_norm_gradient(g: Any, input: Any, length: int, eps: float, centred: bool) -> Any:
-    """Return the gradient of :func:`row_norm`'s input."""
-    return _gradient(g, input, None, length, _weights(0, 1), eps, centred)[0]
 
 
 def _gradient(
@@ -87,10 +121,13 @@ def _computed(array: Any) -> Any:
     return np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
 
 
-def affine_row_norm_gradient(
+def _backward(
     g: Any, input: Any, weight: Any, length: int, repeat: int, eps: float, centred: bool
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients of input, weights and biases."""
+    """Return the gradients of input, weights and biases; the last two are empty without weights."""
+    if weight is None:
+        result, _ = _gradient(g, input, None, length, _weights(0, 1), eps, centred)
+        return result, cp.empty(0, input.dtype), cp.empty(0, input.dtype)
     weights = _weights(weight.size, repeat)
     result, arrays = _gradient(g, input, weight, length, weights, eps, centred)
     g_weight, g_bias = cp.empty(weight.shape, weight.dtype), cp.empty(weight.shape, weight.dtype)

@@ -16,17 +16,17 @@ from ...dtypes import name_of
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    table.add("unit_vectors", unit_vectors, dtypes=FLOATS)
-    table.add("unit_vectors_gradient", unit_vectors_gradient, dtypes=FLOATS)
+    table.add("normalize", normalize, dtypes=FLOATS)
+    table.add("normalize_backward", normalize_backward, dtypes=FLOATS)
 
 
-def unit_vectors(input: Any, dim: int, eps: float) -> Any:
+def normalize(input: Any, dim: int, eps: float) -> Any:
     """Return the vectors along `dim` divided by their lengths, which count as at least `eps`."""
     return _launch("divide", [input], dim, eps)
 
 
-def unit_vectors_gradient(g: Any, input: Any, dim: int, eps: float) -> Any:
-    """Return the gradient of :func:`unit_vectors`' input."""
+def normalize_backward(g: Any, input: Any, dim: int, eps: float) -> Any:
+    """Return the gradient of :func:`normalize`'s input."""
     return _launch("gradient_of", [g, input], dim, eps)
 
 

@@ -112,7 +112,7 @@ def converged(op: str, function: Callable[..., Any], *args: Any) -> Any:
     return tuple(results)
 
 
-def cholesky_factor(A: Any) -> Any:
+def linalg_cholesky_ex(A: Any) -> Any:
     def factor(matrix: Any) -> Any:
         if not matrix.size:
             return matrix, INFO(0)
@@ -125,18 +125,18 @@ def cholesky_factor(A: Any) -> Any:
     return each(factor, A)
 
 
-def qr_factor(A: Any, mode: str) -> Any:
+def linalg_qr(A: Any, mode: str) -> Any:
     if mode == "r":
         return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
     return tuple(np.linalg.qr(A, mode))
 
 
-def householder_qr(input: Any) -> Any:
+def geqrf(input: Any) -> Any:
     compact, tau = np.linalg.qr(input, "raw")
     return np.swapaxes(compact, -1, -2), tau
 
 
-def lu_factor(A: Any, pivot: bool) -> Any:
+def linalg_lu_factor_ex(A: Any, pivot: bool) -> Any:
     if not pivot:
         raise RuntimeError("linalg.lu_factor: the vault has no LU without pivoting")
 
@@ -149,7 +149,7 @@ def lu_factor(A: Any, pivot: bool) -> Any:
     return each(factor, A)
 
 
-def ldl_factor(A: Any, hermitian: bool) -> Any:
+def linalg_ldl_factor_ex(A: Any, hermitian: bool) -> Any:
     name = "hetrf" if hermitian and A.dtype.kind == "c" else "sytrf"
 
     def factor(matrix: Any) -> Any:
@@ -161,7 +161,7 @@ def ldl_factor(A: Any, hermitian: bool) -> Any:
     return each(factor, A)
 
 
-def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     name = "hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs"
 
     def solution(factors: Any, right: Any, exchanged: Any) -> Any:
@@ -172,7 +172,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     return each(solution, LD, B, pivots[..., None])[0]
 
 
-def solve(A: Any, B: Any) -> Any:
+def linalg_solve_ex(A: Any, B: Any) -> Any:
     def solution(matrix: Any, right: Any) -> Any:
         if not right.size:
             return right, INFO(0)
@@ -182,7 +182,7 @@ def solve(A: Any, B: Any) -> Any:
     return each(solution, A, B)
 
 
-def solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
+def linalg_solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     def solution(matrix: Any, right: Any) -> Any:
         if not right.size:
             return (right,)
@@ -192,7 +192,7 @@ def solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return each(solution, A, B)[0]
 
 
-def least_squares(A: Any, B: Any, rcond: float, driver: str) -> Any:
+def linalg_lstsq(A: Any, B: Any, rcond: float, driver: str) -> Any:
     m, n = A.shape[-2:]
     real = A.real.dtype
 
@@ -219,38 +219,38 @@ def least_squares(A: Any, B: Any, rcond: float, driver: str) -> Any:
     )
 
 
-def eigh(A: Any, UPLO: str) -> Any:
+def linalg_eigh(A: Any, UPLO: str) -> Any:
     return converged("eigh", np.linalg.eigh, A, UPLO)
 
 
-def eig(A: Any) -> Any:
+def linalg_eig(A: Any) -> Any:
     if not np.isfinite(A).all():
         raise RuntimeError("linalg.eig: input tensor should not contain infs or NaNs.")
     dtype = np.result_type(A.dtype, np.complex64)
     return tuple([item.astype(dtype) for item in converged("eig", np.linalg.eig, A)])
 
 
-def singular_decomposition(A: Any, full_matrices: bool) -> Any:
+def linalg_svd(A: Any, full_matrices: bool) -> Any:
     return converged("svd", np.linalg.svd, A, full_matrices)
 
 
-def matrix_exponential(A: Any) -> Any:
+def matrix_exp(A: Any) -> Any:
     wide = A.astype(np.float32) if A.dtype.name == "float16" else A
     return linalg.expm(wide).astype(A.dtype) if A.size else A
 
 
 FACTORIZATIONS = (
-    cholesky_factor,
-    eig,
-    eigh,
-    householder_qr,
-    ldl_factor,
-    ldl_solve,
-    least_squares,
-    lu_factor,
-    matrix_exponential,
-    qr_factor,
-    singular_decomposition,
-    solve,
-    solve_triangular,
+    linalg_cholesky_ex,
+    linalg_eig,
+    linalg_eigh,
+    geqrf,
+    linalg_ldl_factor_ex,
+    linalg_ldl_solve,
+    linalg_lstsq,
+    linalg_lu_factor_ex,
+    matrix_exp,
+    linalg_qr,
+    linalg_svd,
+    linalg_solve_ex,
+    linalg_solve_triangular,
 )

@@ -212,7 +212,7 @@ def invert_truth(input: VaultArray) -> VaultArray:
 
 
 @table.kernel(dtypes=DTYPES)
-def choose(condition: VaultArray, input: VaultArray, other: VaultArray) -> VaultArray:
+def where(condition: VaultArray, input: VaultArray, other: VaultArray) -> VaultArray:
     shape = common_shape(condition, input, other)
     triples = zip(condition.values(shape), input.values(shape), other.values(shape), strict=True)
     return new([a if c else b for c, a, b in triples], shape, input.dtype)

@@ -8,12 +8,10 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import int64
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 
-from .._common import reduce, tensor
-
-__all__ = ["ctc_loss"]
+from .declaration import check_tensors, reduced
 
 # Stands for the logarithm of zero: minus infinity would make gradients NaN.
 _NEVER = -1e30
@@ -21,7 +19,7 @@ _NEVER = -1e30
 Lengths = Tensor | Sequence[int]
 
 
-@seen_by_layers
+@composite(method=False)
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -53,8 +51,7 @@ def ctc_loss(
     RuntimeError
         If lengths or labels do not fit.
     """
-    tensor(log_probs, "ctc_loss", "log_probs")
-    tensor(targets, "ctc_loss", "targets")
+    check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     batched = log_probs.ndim == 3
     lp: Any = log_probs if batched else log_probs.unsqueeze(1)
     if lp.ndim != 3:
@@ -79,7 +76,7 @@ def ctc_loss(
         return (losses / sizes).mean()
     if not batched and reduction == "none":
         return losses.reshape(())
-    return reduce(losses, reduction, "ctc_loss")
+    return reduced(losses, reduction, "ctc_loss")
 
 
 def _lengths(lengths: Any, n: int, name: str) -> list[int]:

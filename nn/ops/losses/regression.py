@@ -2,47 +2,72 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.layers import seen_by_layers
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
 
-from .._common import legacy_reduction, reduce, tensor
-
-__all__ = [
-    "gaussian_nll_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-]
+from .declaration import check_tensors, loss, reduced
 
 
-# Under a second name, for the functions that take torch's argument `reduce`.
-reduced = reduce
-
-
-def _broadcast(input: Any, target: Any, name: str) -> tuple[Any, Any]:
-    """Return both at one shape, with torch's warning if theirs differ."""
-    tensor(input, name)
-    tensor(target, name, "target")
-    if tuple(target.shape) == tuple(input.shape):
-        return input, target
+def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
+    """Return the arguments with both at one shape, with torch's warning if theirs differ."""
+    check_tensors(name, input=input, target=target)
+    if target._shape == input._shape:
+        return None
     warnings.warn(
         f"Using a target size ({list(target.shape)}) that is different to the input size "
         f"({list(input.shape)}). This will likely lead to incorrect results due to broadcasting. Please "
         "ensure they have the same size.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=6,
     )
-    both = broadcast_tensors(input, target)
-    return both[0], both[1]
+    return *broadcast_tensors(input, target), *options
+
+
+def _checked(name: str) -> Callable[..., Any]:
+    """Return the check of a loss of an input and a target, by the loss's name."""
+    return functools.partial(_broadcast, name=name)
+
+
+def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> Any:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return _broadcast(input, target, reduction, beta, name="smooth_l1_loss")
+
+
+def _check_huber(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return _broadcast(input, target, reduction, delta, weight, name="huber_loss")
+
+
+def _check_kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> None:
+    check_tensors("kl_div", input=input, target=target)
+
+
+def _check_poisson(input: Any, *options: Any) -> None:
+    check_tensors("poisson_nll_loss", input=input)
+
+
+def _check_gaussian(
+    input: Any, target: Any, var: Any, full: bool, eps: float, reduction: str
+) -> None:
+    check_tensors("gaussian_nll_loss", input=input, target=target)
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+    else:
+        shape, given = input._shape, var._shape
+        if given not in (shape, shape[:-1]) and (shape[:-1] != given[:-1] or given[-1] != 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
 
 
 def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
@@ -57,7 +82,7 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     return reduced(weighted, reduction, name)
 
 
-@seen_by_layers
+@loss("input, target, reduction, weight", _checked("mse_loss"))
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -74,12 +99,10 @@ def mse_loss(
     >>> mse_loss(tp.tensor([1.0, 2.0]), tp.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target, "mse_loss")
     return _weighted_mean((input - target).square(), weight, reduction, "mse_loss")
 
 
-@seen_by_layers
+@loss("input, target, reduction, weight", _checked("l1_loss"))
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -89,12 +112,10 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Return the absolute differences, reduced."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target, "l1_loss")
     return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
 
 
-@seen_by_layers
+@loss("input, target, reduction, beta", _check_smooth_l1)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -110,10 +131,6 @@ def smooth_l1_loss(
     ValueError
         If `beta` is negative.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target, "smooth_l1_loss")
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     distance = (input - target).abs()
     if beta == 0:
         return reduced(distance, reduction, "smooth_l1_loss")
@@ -121,7 +138,7 @@ def smooth_l1_loss(
     return reduced(losses, reduction, "smooth_l1_loss")
 
 
-@seen_by_layers
+@loss("input, target, reduction, delta, weight", _check_huber)
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -136,9 +153,6 @@ def huber_loss(
     RuntimeError
         If `delta` is not positive.
     """
-    input, target = _broadcast(input, target, "huber_loss")
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     distance = (input - target).abs()
     losses = where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
     if weight is not None:
@@ -148,7 +162,7 @@ def huber_loss(
     return reduced(losses, reduction, "huber_loss")
 
 
-@seen_by_layers
+@loss("input, target, reduction, log_target", _check_kl_div)
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -172,9 +186,6 @@ def kl_div(
     log_target : bool
         Whether `target` is in log space.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "kl_div")
-    tensor(target, "kl_div", "target")
     if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
@@ -191,7 +202,7 @@ def kl_div(
     return reduced(losses, reduction, "kl_div")
 
 
-@seen_by_layers
+@loss("input, target, log_input, full, eps, reduction", _check_poisson)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -221,8 +232,6 @@ def poisson_nll_loss(
     reduction : {"mean", "sum", "none"}
         How the losses are put together.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "poisson_nll_loss")
     if log_input:
         losses = input.exp() - target * input
     else:
@@ -233,6 +242,7 @@ def poisson_nll_loss(
     return reduced(losses, reduction, "poisson_nll_loss")
 
 
+@loss("input, target, var, full, eps, reduction", _check_gaussian)
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -261,21 +271,12 @@ def gaussian_nll_loss(
     ValueError
         If a variance is negative, or its shape does not fit.
     """
-    tensor(input, "gaussian_nll_loss")
-    tensor(target, "gaussian_nll_loss", "target")
     if isinstance(var, (int, float)):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
         var = full_like(input, var, requires_grad=False)
     elif not var.is_meta and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if tuple(var.shape) != tuple(input.shape):
-        if tuple(input.shape[:-1]) == tuple(var.shape):
-            var = var.unsqueeze(-1)
-        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
-            raise ValueError("var is of incorrect size")
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not valid")
+    if var._shape != input._shape and var._shape == input._shape[:-1]:
+        var = var.unsqueeze(-1)
     var = var.clone()
     with no_grad():
         var.clamp_(min=eps)

@@ -8,29 +8,21 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
-from tensorplug.core.layers import seen_by_layers
-from tensorplug.core.ops import arange, minimum, pdist, where, zeros
+from tensorplug.core.operators import composite
+from tensorplug.core.ops import arange, minimum, where, zeros
 
-from ...ops.activation import logsigmoid
-from .._common import legacy_reduction, reduce as reduced, tensor
-
-__all__ = [
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "pairwise_distance",
-    "pdist",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
+from ..activation import logsigmoid
+from .declaration import check_tensors, loss, reduced
 
 
-@seen_by_layers
+def _canonical_cosine_similarity(
+    x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8
+) -> tuple[Any, Any, int, float]:
+    check_tensors("cosine_similarity", x1=x1, x2=x2)
+    return x1, x2, dim, eps
+
+
+@composite(rule=_canonical_cosine_similarity, method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`, whose norms count as at least `eps`.
 
@@ -40,8 +32,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> cosine_similarity(tp.tensor([[1.0, 0.0]]), tp.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
-    tensor(x1, "cosine_similarity", "x1")
-    tensor(x2, "cosine_similarity", "x2")
 
     def unit(x: Any) -> Any:
         norm = x.norm(2, dim, keepdim=True).clone()
@@ -66,6 +56,14 @@ def _stretched(x: Any, dim: int, size: int) -> Any:
     return x.expand(shape)
 
 
+def _canonical_pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> tuple[Any, Any, float, float, bool]:
+    check_tensors("pairwise_distance", x1=x1, x2=x2)
+    return x1, x2, p, eps, keepdim
+
+
+@composite(rule=_canonical_pairwise_distance, method=False)
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -77,12 +75,19 @@ def pairwise_distance(
     >>> pairwise_distance(tp.tensor([[3.0, 4.0]]), tp.zeros(1, 2), eps=0.0)
     tensor([5.])
     """
-    tensor(x1, "pairwise_distance", "x1")
-    tensor(x2, "pairwise_distance", "x2")
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 
-@seen_by_layers
+def _check_ranking(input1: Any, input2: Any, target: Any, *_: Any) -> None:
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: "
+            f"{list(target.shape)} "
+        )
+
+
+@loss("input1, input2, target, margin, reduction", _check_ranking)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -99,18 +104,15 @@ def margin_ranking_loss(
     RuntimeError
         If the numbers of dimensions differ.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: "
-            f"{list(target.shape)} "
-        )
     losses = (-target * (input1 - input2) + margin).clamp(min=0)
     return reduced(losses, reduction, "margin_ranking_loss")
 
 
-@seen_by_layers
+def _check_hinge(input: Any, *_: Any) -> None:
+    check_tensors("hinge_embedding_loss", input=input)
+
+
+@loss("input, target, margin, reduction", _check_hinge)
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -120,14 +122,16 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the input where the target is 1, and ``max(0, margin - input)`` where it is -1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "hinge_embedding_loss")
     apart = where(target != 1, (margin - input).clamp(min=0), 0.0)
     together = where(target != -1, input, 0.0)
     return reduced(apart + together, reduction, "hinge_embedding_loss")
 
 
-@seen_by_layers
+def _check_soft_margin(input: Any, *_: Any) -> None:
+    check_tensors("soft_margin_loss", input=input)
+
+
+@loss("input, target, reduction", _check_soft_margin)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -136,12 +140,28 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "soft_margin_loss")
     return reduced(-logsigmoid(target * input), reduction, "soft_margin_loss")
 
 
-@seen_by_layers
+def _check_multi_margin(
+    input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str
+) -> None:
+    check_tensors("multi_margin_loss", input=input)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.ndim > 2 or not input.numel():
+        raise RuntimeError(
+            f"multi_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
+            f"but got: {list(input.shape)}"
+        )
+    n = 1 if input.ndim < 2 else input.shape[0]
+    if target.ndim > 1 or target.numel() != n:
+        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(target.shape)}")
+
+
+@loss("input, target, p, margin, weight, reduction", _check_multi_margin)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -178,21 +198,8 @@ def multi_margin_loss(
     RuntimeError
         If shapes do not fit.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "multi_margin_loss")
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional")
-    if input.ndim > 2 or not input.numel():
-        raise RuntimeError(
-            f"multi_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
-            f"but got: {list(input.shape)}"
-        )
     scores = input.reshape(1, -1) if input.ndim < 2 else input
     n, classes = scores.shape
-    if target.ndim > 1 or target.numel() != n:
-        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(target.shape)}")
     index = target.reshape(n, 1)
     terms = (margin - scores.gather(1, index) + scores).clamp(min=0)
     if p == 2:
@@ -205,7 +212,15 @@ def multi_margin_loss(
     return reduced(losses, reduction, "multi_margin_loss")
 
 
-@seen_by_layers
+def _check_multilabel_margin(input: Any, target: Any, *_: Any) -> None:
+    check_tensors("multilabel_margin_loss", input=input)
+    if tuple(input.shape) != tuple(target.shape):
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+
+
+@loss("input, target, reduction", _check_multilabel_margin)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -231,12 +246,6 @@ def multilabel_margin_loss(
     RuntimeError
         If the shapes differ.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "multilabel_margin_loss")
-    if tuple(input.shape) != tuple(target.shape):
-        raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
-        )
     scores = input.reshape(1, -1) if input.ndim < 2 else input
     labels = target.reshape(scores.shape)
     n, classes = scores.shape
@@ -251,6 +260,11 @@ def multilabel_margin_loss(
     return reduced(losses, reduction, "multilabel_margin_loss")
 
 
+def _check_multilabel_soft_margin(input: Any, *_: Any) -> None:
+    check_tensors("multilabel_soft_margin_loss", input=input)
+
+
+@loss("input, target, weight, reduction", _check_multilabel_soft_margin)
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -260,15 +274,25 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the cross-entropy of each class by itself, averaged over the last dimension's classes."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    tensor(input, "multilabel_soft_margin_loss")
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
     return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
 
 
-@seen_by_layers
+def _check_cosine_embedding(input1: Any, input2: Any, target: Any, *_: Any) -> None:
+    if target.ndim not in (0, 1):
+        raise RuntimeError(
+            f"0D or 1D target tensor expected, multi-target not supported, got {target.ndim}D"
+        )
+    if target.ndim + 1 != input1.ndim or target.ndim + 1 != input2.ndim:
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs "
+            f"with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+
+
+@loss("input1, input2, target, margin, reduction", _check_cosine_embedding)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -298,16 +322,6 @@ def cosine_embedding_loss(
     RuntimeError
         If the numbers of dimensions do not fit.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if target.ndim not in (0, 1):
-        raise RuntimeError(
-            f"0D or 1D target tensor expected, multi-target not supported, got {target.ndim}D"
-        )
-    if target.ndim + 1 != input1.ndim or target.ndim + 1 != input2.ndim:
-        raise RuntimeError(
-            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs "
-            f"with sizes {list(input1.shape)} and {list(input2.shape)}."
-        )
     tiny = 1e-12  # torch's, so that a zero vector gives no NaN
     squares = ((input1 * input1).sum(-1) + tiny) * ((input2 * input2).sum(-1) + tiny)
     cosine = (input1 * input2).sum(-1) / squares.sqrt()
@@ -316,7 +330,18 @@ def cosine_embedding_loss(
     return reduced(together + apart, reduction, "cosine_embedding_loss")
 
 
-@seen_by_layers
+def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, *_: Any) -> None:
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs"
+        )
+
+
+@loss("anchor, positive, negative, margin, p, eps, swap, reduction", _check_triplet)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -351,15 +376,6 @@ def triplet_margin_loss(
     ValueError
         If `margin` is not positive.
     """
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
-            f"{negative.ndim}D inputs"
-        )
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
@@ -383,6 +399,25 @@ def _triplet(
     return reduced((margin + near - far).clamp(min=0), reduction, "triplet_margin_loss")
 
 
+def _check_triplet_with_distance(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance_function: Any,
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> None:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+@loss(
+    "anchor, positive, negative, distance_function, margin, swap, reduction",
+    _check_triplet_with_distance,
+)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -400,10 +435,6 @@ def triplet_margin_with_distance_loss(
     ValueError
         If `margin` is not positive.
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
     return _triplet(
         anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
     )

@@ -1,0 +1,7 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from . import classification, ctc as ctc, margin as margin, regression as regression
+
+DERIVATIVES = classification.DERIVATIVES

@@ -1,0 +1,101 @@
+"""How losses are declared: their rules merge torch's old pair of flags into `reduction`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+from tensorplug.core.operators import Op, composite
+from tensorplug.core.tensor_base import TensorBase
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def loss(
+    kernel: str, check: Callable[..., Any] | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a loss, an op whose rule leaves out ``size_average`` and ``reduce``.
+
+    Parameters
+    ----------
+    kernel : str
+        The names of the canonical arguments, as for :func:`composite`.
+    check : callable, optional
+        Called with the canonical arguments; what it returns, unless None, takes their place.
+    """
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        rule = _Rule(function, kernel, check)
+        declared = composite(kernel, rule=rule, method=False)(function)
+        rule.op = cast(Any, declared).op
+        return declared
+
+    return declare
+
+
+class _Rule:
+    """The rule of one loss."""
+
+    __slots__ = ("check", "defaults", "flags", "names", "op", "values")
+
+    op: Op
+
+    def __init__(
+        self, function: Callable[..., Any], kernel: str, check: Callable[..., Any] | None
+    ) -> None:
+        code = function.__code__
+        self.names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = function.__defaults__ or ()
+        positional = self.names[: code.co_argcount]
+        self.defaults = dict(zip(positional[len(positional) - len(given) :], given, strict=True))
+        self.defaults.update(function.__kwdefaults__ or {})
+        self.values = tuple([part.strip() for part in kernel.split(",")])
+        self.flags = "size_average" in self.names
+        self.check = check
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        names = self.names
+        given = {**self.defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        if (
+            len(given) != len(names)
+            or len(args) > len(names)
+            or (kwargs and not kwargs.keys().isdisjoint(names[: len(args)]))
+        ):
+            self.op.signature.bind(*args, **kwargs)  # says what does not fit
+        if self.flags:
+            given["reduction"] = legacy_reduction(
+                given["size_average"], given["reduce"], given["reduction"]
+            )
+        values = tuple([given[name] for name in self.values])
+        checked = None if self.check is None else self.check(*values)
+        return values if checked is None else checked
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that torch's old pair of flags stands for."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def reduced(losses: Any, reduction: str, name: str) -> Any:
+    """Return the mean of losses, their sum, or the losses as they are."""
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction == "none":
+        return losses
+    raise ValueError(f"{name}(): {reduction!r} is not a valid value for reduction: none, mean, sum")
+
+
+def check_tensors(name: str, **values: Any) -> None:
+    """Raise TypeError for what is no tensor."""
+    for argument, value in values.items():
+        if not isinstance(value, TensorBase):
+            raise TypeError(
+                f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+            )

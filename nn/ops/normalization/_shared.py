@@ -1,0 +1,97 @@
+"""What norms share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dtypes import bfloat16, float16, float32
+from tensorplug.core.ops import ones_like, zeros
+from tensorplug.core.shapes import Shape
+
+HALVES = (float16, bfloat16)
+
+
+def wide(tensor: Any) -> Any:
+    """Return a half-precision tensor in float32, in which torch computes it too."""
+    return tensor.to(float32) if tensor.dtype in HALVES else tensor
+
+
+def along_channels(input: Any) -> Shape:
+    """Return the shape in which a number per channel broadcasts against the input."""
+    return (1, -1, *[1] * (len(input._shape) - 2))
+
+
+def all_but_channels(input: Any) -> Shape:
+    """Return the dimensions of the input that are no channels."""
+    return (0, *range(2, len(input._shape)))
+
+
+def with_weight(weight: Any, bias: Any) -> Any:
+    """Return the weight, or ones for a bias alone."""
+    return ones_like(bias, requires_grad=False) if weight is None and bias is not None else weight
+
+
+def nothing(like: Any) -> Any:
+    """Return the empty tensor that stands for the gradient of a weight that is None."""
+    return zeros(0, dtype=like.dtype, device=like.device)
+
+
+def rows_normalized(
+    input: Any, weight: Any, bias: Any, length: int, repeat: int, eps: float, centred: bool
+) -> Any:
+    """Return runs of `length` elements over their root mean square, times weights, plus biases.
+
+    Parameters
+    ----------
+    weight, bias : Tensor or None
+        Taken in turn along the elements of the input, as they are listed.
+    length : int
+        The elements of a run.
+    repeat : int
+        For how many elements in succession a weight counts.
+    centred : bool
+        Whether the mean of the run is taken off first.
+    """
+    if not input.numel():
+        return input.clone()
+    rows = wide(input).reshape(-1, length)
+    if centred:
+        rows = rows - rows.mean(1, True)
+    rows = rows * ((rows * rows).mean(1, True) + eps).rsqrt()
+    if weight is not None:
+        rows = rows.reshape(-1, weight.numel(), repeat) * wide(weight).reshape(-1, 1)
+        if bias is not None:
+            rows = rows + wide(bias).reshape(-1, 1)
+    return rows.reshape(input._shape).to(input.dtype)
+
+
+def rows_backward(
+    g: Any, input: Any, weight: Any, length: int, repeat: int, eps: float, centred: bool
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of input, weight and bias of :func:`rows_normalized`.
+
+    Notes
+    -----
+    With the output x̂ and the weighted gradient g: dx = rstd (g - mean(g) - x̂ mean(g x̂)), without mean(g)
+    where no mean is taken off. The statistics are computed again, so that nothing else is saved.
+    """
+    if not input.numel():
+        none = nothing(input) if weight is None else weight * 0
+        return g.clone(), none, none
+    p = wide(g)
+    if weight is not None:
+        p = p.reshape(-1, weight.numel(), repeat)
+    inner = p if weight is None else p * wide(weight).reshape(-1, 1)
+    inner, rows = inner.reshape(-1, length), wide(input).reshape(-1, length)
+    if centred:
+        rows = rows - rows.mean(1, True)
+    rstd = ((rows * rows).mean(1, True) + eps).rsqrt()
+    output = rows * rstd
+    result = inner - output * (inner * output).mean(1, True)
+    if centred:
+        result = result - inner.mean(1, True)
+    g_input = (result * rstd).reshape(input._shape).to(input.dtype)
+    if weight is None:
+        return g_input, nothing(input), nothing(input)
+    sums = [t.sum((0, 2)).reshape(weight._shape) for t in (p * output.reshape(p._shape), p)]
+    return g_input, sums[0].to(weight.dtype), sums[1].to(weight.dtype)

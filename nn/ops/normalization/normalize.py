@@ -1,0 +1,95 @@
+"""Vectors to unit length, and elements by the mean square of the channels around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.autograd import derivative
+from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.ops.linalg.norms import linalg_vector_norm as vector_norm
+from tensorplug.core.ops.rules import check_tensor
+
+from ._shared import wide
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+def _canonical_normalize(
+    input: Any, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12
+) -> Any:
+    check_tensor(input, "normalize")
+    ndim = len(input._shape)
+    if p == 2 and type(dim) is int and -ndim <= dim < ndim and eps > 0 and not input.is_complex():
+        return input, dim % ndim, eps
+    return Delegated(input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input))
+
+
+@composite("input, dim, eps", rule=_canonical_normalize, method=False)
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12
+) -> Tensor:
+    """Return the vectors along `dim` divided by their p-norm, which counts as at least `eps`.
+
+    Kernels and derivatives are for one dimension and p = 2.
+    """
+    x = wide(input)
+    result: Tensor = (x / vector_norm(x, 2, dim, True).clamp_min(eps)).to(input.dtype)
+    return result
+
+
+@composite(method=False)
+def normalize_backward(g: Tensor, input: Tensor, dim: int, eps: float) -> Tensor:
+    """Return the gradient of :func:`normalize`'s input.
+
+    Notes
+    -----
+    With the length l and the result y: (g - y <g, y>) / l, or g / eps where the length is below `eps`.
+    """
+    p, x = wide(g), wide(input)
+    length = vector_norm(x, 2, dim, True)
+    below = length < eps
+    length = length.clamp_min(eps)
+    output = x / length
+    along = (p * output).sum(dim, True).masked_fill(below, 0)
+    result: Tensor = ((p - output * along) / length).to(input.dtype)
+    return result
+
+
+def _canonical_local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> tuple[Any, int, float, float, float]:
+    check_tensor(input, "local_response_norm")
+    if input.ndim < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+        )
+    return input, size, alpha, beta, k
+
+
+@composite(rule=_canonical_local_response_norm, method=False)
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Return `input` divided by a power of the mean square over neighbouring channels.
+
+    Krizhevsky et al. 2012, section 3.3, with the mean rather than the sum, as in torch.
+    """
+    from ...functional.pooling.pooling import avg_pool3d
+    from ..convolution.unfold import pad_zeros
+
+    if not input.numel():
+        return input
+    before = size // 2
+    squares = (input * input).reshape(input.shape[0], 1, input.shape[1], -1, 1)
+    padded = pad_zeros(squares, (before, 0, 0), (size - 1 - before, 0, 0))
+    means = avg_pool3d(padded, (size, 1, 1), 1).reshape(input.shape)
+    return input / (means * alpha + k) ** beta
+
+
+DERIVATIVES = [
+    derivative(
+        "normalize", input=lambda g, input, dim, eps: normalize_backward(g, input, dim, eps)
+    ),
+]
