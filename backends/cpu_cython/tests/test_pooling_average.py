@@ -99,10 +99,10 @@ def test_empty_images():
     options = ((2,), (2,), (0,), False, True, None)
     assert pooling_average.avg_pool(np.ones((0, 2, 4), np.float32), *options).shape == (0, 2, 2)
     empty = np.ones((0, 2, 2), np.float32)
-    assert pooling_average.avg_pool_gradient(empty, (4,), *options).shape == (0, 2, 4)
+    assert pooling_average.avg_pool_backward(empty, (4,), *options).shape == (0, 2, 4)
     none = pooling_average.adaptive_avg_pool(np.ones((2, 1, 3), np.float32), (0,))
     assert none.shape == (2, 1, 0)
-    assert not pooling_average.adaptive_avg_pool_gradient(none, (2, 1, 3)).any()
+    assert not pooling_average.adaptive_avg_pool_backward(none, (2, 1, 3)).any()
 
 
 def test_special_values():

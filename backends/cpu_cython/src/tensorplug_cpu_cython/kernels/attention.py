@@ -13,5 +13,7 @@ def build(table: KernelTable) -> None:
         return
     from .. import attention
 
-    for name in ("attention", "attention_gradient"):
-        table.add(name, getattr(attention, name), dtypes=[dtype_named("float32")])
+    name = "scaled_dot_product_efficient_attention"
+    dtypes = [dtype_named("float32")]
+    table.add(name, attention.attention, dtypes=dtypes)
+    table.add(f"{name}_backward", attention.attention_backward, dtypes=dtypes)

@@ -15,6 +15,9 @@ from . import activation
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activation.NAMES})
 
+# Ops whose loops have NumPy's names.
+_OPS = {"true_divide": "div"}
+
 _DIVISIONS = frozenset({"floor_divide", "fmod", "remainder"})
 
 
@@ -31,5 +34,5 @@ def build(table: KernelTable) -> None:
                 divide = pointwise.Division(name, getattr(np, name))
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
-            table.add(name, kernel.call, dtypes=dtypes, out=True)
+            table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=True)
     table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
