@@ -69,9 +69,9 @@ def check(name, dtype, order, shape, options):
     assert_allclose(found, below(name, x.astype(float), *options), rtol=rtol, atol=atol)
     g = numbers(found.shape, dtype, 1)
     after = (shape,) if name == "adaptive_avg_pool" else (shape[2:], *options)
-    back = getattr(pooling_average, f"{name}_gradient")(ORDERS[order](g), *after)
+    back = getattr(pooling_average, f"{name}_backward")(ORDERS[order](g), *after)
     assert back.dtype == dtype
-    expected = below(f"{name}_gradient", g.astype(float), *after)
+    expected = below(f"{name}_backward", g.astype(float), *after)
     assert_allclose(back, expected, rtol=rtol, atol=atol)
     if order == "channels_last" and found[0, 0].size > 1:  # of a single place both orders are right
         assert found.strides == channels_last(found).strides
