@@ -268,7 +268,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
         # A result that stands in the list twice belongs to two arguments.
         program.fresh = [
             places.count(place) == 1
-            and (place.place if type(place) is _Output else place) in tracer.fresh
+            and (place.place if isinstance(place, _Output) else place) in tracer.fresh
             for place in places
         ]
     else:

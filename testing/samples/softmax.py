@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import ALL_DTYPES, FLOATS, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
@@ -103,6 +104,15 @@ def _sums_to_one(result: Any, sample: Sample) -> None:
 
 
 RECORDS = [
+    OpRecord(
+        "gumbel_softmax",
+        _gumbel_samples,
+        dtypes=FLOATS,
+        gradient=False,
+        check=_sums_to_one,
+        skips=RANDOM,
+        torch="",
+    ),
     OpRecord("softmax", softmax_samples, _softmax, dtypes=FLOATS, errors=_errors, atol=HALVES),
     OpRecord(
         "log_softmax", softmax_samples, _log_softmax, dtypes=FLOATS, errors=_errors, atol=HALVES
