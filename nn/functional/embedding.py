@@ -1,4 +1,4 @@
-"""Sums, means and maxima over bags of embeddings."""
+"""Rows of tables, bags of them, and classes as vectors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,52 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import INTEGER, int64
-from tensorplug.core.ops import arange, searchsorted, where
+from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
 
-from ..ops.embedding import embedding_rows
+from ..ops.embedding import embedding, limit_norms
 from ._common import tensor
-from .linear import limit_norms
 
-__all__ = ["embedding_bag"]
+__all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
+def _canonical_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    tensor(input, "embedding_bag")
+    _check(input, weight, offsets, mode, scale_grad_by_freq, per_sample_weights, sparse)
+    padding = None if padding_idx is None else _padding_row(padding_idx, weight._shape[0])
+    if max_norm is not None:
+        _check_first(offsets)
+        limit_norms(weight, input.reshape(-1).to(int64), max_norm, norm_type)
+        return Delegated(
+            embedding_bag(
+                input, weight, offsets, None, norm_type, scale_grad_by_freq, mode, sparse,
+                per_sample_weights, include_last_offset, padding,
+            )
+        )  # fmt: skip
+    return (
+        weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset,
+        padding,
+    )  # fmt: skip
+
+
+@composite(
+    "weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, "
+    "padding_idx",
+    rule=_canonical_bag,
+    method=False,
+)
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -62,8 +99,6 @@ def embedding_bag(
     tensor([[3.],
             [4.]])
     """
-    tensor(input, "embedding_bag")
-    _check(input, weight, offsets, mode, scale_grad_by_freq, per_sample_weights, sparse)
     if input.ndim == 2:
         bags, length = input.shape
         flat = input.reshape(-1).to(int64)
@@ -71,23 +106,15 @@ def embedding_bag(
         membership: Any = arange(bags * length, device=input.device).floor_divide(max(length, 1))
     else:
         assert offsets is not None
-        if not offsets.is_meta and offsets.numel() and int(offsets[0].item()) != 0:
-            raise ValueError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                f"position 0. However, got {int(offsets[0].item())}"
-            )
+        _check_first(offsets)
         starts = offsets.to(int64)
         starts = starts[:-1] if include_last_offset else starts
         flat, factors, bags = input.to(int64), per_sample_weights, starts.shape[0]
         membership = (
             searchsorted(starts, arange(flat.shape[0], device=input.device), right=True) - 1
         )
-    rows = weight.shape[0]
-    padding = -1 if padding_idx is None else _padding_row(padding_idx, rows)
-    if max_norm is not None:
-        limit_norms(weight, flat, max_norm, norm_type)
-    members = embedding_rows(weight, flat, padding, scale_grad_by_freq)
-    counted = flat != padding
+    members = embedding(flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    counted = flat != (-1 if padding_idx is None else padding_idx)
     empty = weight.new_zeros((bags, weight.shape[1]))
     if mode == "max":
         return _largest(members, membership, counted, empty)
@@ -99,6 +126,17 @@ def embedding_bag(
         return totals
     counts = weight.new_zeros((bags,)).index_add(0, membership, counted.to(weight.dtype))
     return totals / counts.clamp(min=1).unsqueeze(1)
+
+
+def _check_first(offsets: Any) -> None:
+    if offsets is None or offsets.is_meta or not offsets.numel():
+        return
+    first = int(offsets[0].item())
+    if first:
+        raise ValueError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {first}"
+        )
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:
@@ -154,3 +192,43 @@ def _check(
                 "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                 f"mode='sum' (got mode='{mode}')."
             )
+
+
+@composite(method=False)
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Return a last dimension of classes with a one at the class and zeros elsewhere.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        int64 of any shape, not negative.
+    num_classes : int
+        How many classes; by default one more than the largest.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> one_hot(tp.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if tensor.dtype is not int64:
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}"
+        )
+    if tensor.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
+    if not tensor.is_meta:
+        smallest, largest = (int(extreme) for extreme in aminmax(tensor))
+        if smallest < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if num_classes == -1:
+            num_classes = largest + 1
+        elif largest >= num_classes:
+            raise RuntimeError(
+                f"Class values must be smaller than num_classes: {largest} is not below {num_classes}"
+            )
+    result = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
+    return result.scatter_(-1, tensor.unsqueeze(-1), 1)

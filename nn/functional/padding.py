@@ -9,14 +9,63 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import bool_, int64
+from tensorplug.core.operators import composite
 from tensorplug.core.ops import ones
 from tensorplug.core.ops.indexing.indexing import place
+from tensorplug.core.shapes import Shape
 
 from ._common import tensor
 
 __all__ = ["pad"]
 
 
+def _canonical_pad(
+    input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Any:
+    tensor(input, "pad")
+    sizes = tuple([int(size) for size in pad])
+    if len(sizes) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2, got {len(sizes)}")
+    shape = input._shape
+    if len(sizes) > 2 * len(shape):
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding "
+            f"length {len(sizes)} and input of dimension {len(shape)}"
+        )
+    around = _around(len(shape), sizes)
+    if mode == "constant":
+        for length, (before, after) in zip(shape, around, strict=True):
+            if length + before + after < 0:
+                raise RuntimeError(
+                    f"The input size {list(input.shape)} plus negative padding {around} resulted in a "
+                    "negative output size"
+                )
+        return input, sizes, mode, value
+    if mode not in _PLACES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    count = len(sizes) // 2
+    if count not in (1, 2, 3) or len(shape) - count not in (1, 2):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got "
+            f"{count} padded dimensions of an input of {len(shape)}"
+        )
+    for dim, (before, after) in enumerate(around):
+        if before or after:
+            _CHECKS[mode](shape[dim], before, after)
+            if shape[dim] + before + after <= 0:
+                raise RuntimeError(f"pad(): the padded size of dimension {dim} is not positive")
+    return input, sizes, mode, None
+
+
+def _around(ndim: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (before, after) of every dimension, the first one first."""
+    ends = [(sizes[i], sizes[i + 1]) for i in range(0, len(sizes), 2)]
+    return [(0, 0)] * (ndim - len(ends)) + ends[::-1]
+
+
+@composite(rule=_canonical_pad, method=False)
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
@@ -45,49 +94,22 @@ def pad(
     >>> pad(tp.tensor([[1.0, 2.0, 3.0]]), (2, 1), "reflect")
     tensor([[3., 2., 1., 2., 3., 2.]])
     """
-    tensor(input, "pad")
-    sizes = [int(size) for size in pad]
-    if mode == "constant" and not value and min(sizes, default=-1) >= 0:
-        wider = _zeros_around(input._shape, sizes)
-        if wider is not None and (value is None or math.copysign(1.0, value) > 0):
-            return place(input, *wider)
-    if len(sizes) % 2:
-        raise RuntimeError(f"Padding length must be divisible by 2, got {len(sizes)}")
-    if len(sizes) > 2 * input.ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got padding "
-            f"length {len(sizes)} and input of dimension {input.ndim}"
-        )
-    ends = [(sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
-    around = [(0, 0)] * (input.ndim - len(ends)) + ends[::-1]
     if mode == "constant":
-        return _constant(input, around, 0.0 if value is None else value)
-    if mode not in _PLACES:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if value:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if len(ends) not in (1, 2, 3) or input.ndim - len(ends) not in (1, 2):
-        raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got "
-            f"{len(ends)} padded dimensions of an input of {input.ndim}"
-        )
+        zero = value is None or (not value and math.copysign(1.0, value) > 0)
+        if zero and min(pad, default=-1) >= 0:
+            return place(input, *_zeros_around(input._shape, pad))
+        return _constant(input, _around(input.ndim, pad), 0.0 if value is None else value)
     result: Any = input
-    for dim, (before, after) in enumerate(around):
+    for dim, (before, after) in enumerate(_around(input.ndim, pad)):
         if before or after:
             places = _PLACES[mode](input.shape[dim], before, after)
-            if not places:
-                raise RuntimeError(f"pad(): the padded size of dimension {dim} is not positive")
             index = make_tensor(places, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
     return result
 
 
-def _zeros_around(
-    shape: tuple[int, ...], sizes: list[int]
-) -> tuple[tuple[int, ...], tuple[slice, ...]] | None:
-    """Return the shape with zeros around, and the place within; None for what is to be refused."""
-    if len(sizes) % 2 or len(sizes) > 2 * len(shape):
-        return None
+def _zeros_around(shape: Shape, sizes: Sequence[int]) -> tuple[Shape, tuple[slice, ...]]:
+    """Return the shape with zeros around, and the place within."""
     whole = list(shape)
     where = [slice(0, length) for length in shape]
     for i in range(0, len(sizes), 2):
@@ -101,14 +123,7 @@ def _zeros_around(
 def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
     if not any(before or after for before, after in around):
         return input.clone()
-    size = []
-    for length, (before, after) in zip(input.shape, around, strict=True):
-        size.append(length + before + after)
-        if size[-1] < 0:
-            raise RuntimeError(
-                f"The input size {list(input.shape)} plus negative padding {around} resulted in a "
-                "negative output size"
-            )
+    size = [sum(ends, length) for length, ends in zip(input.shape, around, strict=True)]
     kept = tuple(
         [
             slice(max(-before, 0), length - max(-after, 0))
@@ -129,28 +144,38 @@ def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
     return result.masked_fill(given.logical_not(), value)
 
 
-def _reflected(length: int, before: int, after: int) -> list[int]:
+def _check_reflected(length: int, before: int, after: int) -> None:
     if before >= length or after >= length:
         raise RuntimeError(
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at a dimension of size {length}"
         )
-    return [abs(i) if i < length else 2 * (length - 1) - i for i in range(-before, length + after)]
 
 
-def _replicated(length: int, before: int, after: int) -> list[int]:
+def _check_replicated(length: int, before: int, after: int) -> None:
     if length == 0:
         raise RuntimeError("Expected a dimension of non-zero size to replicate from")
-    return [min(max(i, 0), length - 1) for i in range(-before, length + after)]
 
 
-def _wrapped(length: int, before: int, after: int) -> list[int]:
+def _check_wrapped(length: int, before: int, after: int) -> None:
     if before > length or after > length:
         raise RuntimeError(
             "Padding value causes wrapping around more than once: padding "
             f"({before}, {after}) at a dimension of size {length}"
         )
+
+
+def _reflected(length: int, before: int, after: int) -> list[int]:
+    return [abs(i) if i < length else 2 * (length - 1) - i for i in range(-before, length + after)]
+
+
+def _replicated(length: int, before: int, after: int) -> list[int]:
+    return [min(max(i, 0), length - 1) for i in range(-before, length + after)]
+
+
+def _wrapped(length: int, before: int, after: int) -> list[int]:
     return [i % length for i in range(-before, length + after)]
 
 
 _PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}
+_CHECKS = {"reflect": _check_reflected, "replicate": _check_replicated, "circular": _check_wrapped}

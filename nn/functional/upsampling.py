@@ -11,6 +11,7 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import FLOATING, bfloat16, float16, float32, int64
+from tensorplug.core.operators import composite, defined_by
 
 from ._common import tensor
 from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -29,6 +30,56 @@ _DIMENSIONS = {
 }
 
 
+def _canonical_interpolate(
+    input: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    tensor(input, "interpolate")
+    count = input.ndim - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                "bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    sizes, scales = _sizes(input, size, scale_factor, count, recompute_scale_factor)
+    if antialias and (mode not in ("bilinear", "bicubic") or count != 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as "
+            "input"
+        )
+    if mode not in _DIMENSIONS or count not in _DIMENSIONS[mode]:
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+            f"nearest-exact (got {mode})"
+        )
+    if mode != "area" and (min(sizes) <= 0 or 0 in input._shape[1:]):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input {list(input.shape)} and "
+            f"output {sizes}"
+        )
+    if mode not in ("nearest", "nearest-exact", "area") and input.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f"interpolate(): mode {mode!r} is not implemented for {input.dtype}"
+        )
+    if scales[0] is not None:
+        return input, None, tuple(scales), mode, align_corners, antialias
+    return input, tuple(sizes), None, mode, align_corners, antialias
+
+
+@composite(
+    "input, size, scale_factor, mode, align_corners, antialias",
+    rule=_canonical_interpolate,
+    method=False,
+)
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,
@@ -72,37 +123,13 @@ def interpolate(
     >>> interpolate(tp.tensor([[[1.0, 2.0]]]), size=3, mode="linear", align_corners=True)
     tensor([[[1.0000, 1.5000, 2.0000]]])
     """
-    tensor(input, "interpolate")
-    count = input.ndim - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
-                "bicubic | trilinear"
-            )
-    elif align_corners is None:
-        align_corners = False
-    sizes, scales = _sizes(input, size, scale_factor, count, recompute_scale_factor)
-    if antialias and (mode not in ("bilinear", "bicubic") or count != 2):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as "
-            "input"
-        )
-    if mode not in _DIMENSIONS or count not in _DIMENSIONS[mode]:
-        raise NotImplementedError(
-            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-            f"nearest-exact (got {mode})"
-        )
+    sizes, scales = _sizes(input, size, scale_factor, input.ndim - 2, None)
     if mode == "area":
-        area: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1]
-        return area(input, sizes)
-    if min(sizes) <= 0 or 0 in input.shape[1:]:
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input {list(input.shape)} and "
-            f"output {sizes}"
-        )
-    return _resample(input, sizes, scales, mode, bool(align_corners), antialias)
+        area: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+        result: Tensor = area[len(sizes) - 1](input, tuple(sizes))
+        return result
+    resampled: Tensor = _resample(input, sizes, scales, mode, bool(align_corners), antialias)
+    return resampled
 
 
 def _sizes(
@@ -153,8 +180,6 @@ def _resample(
     antialias: bool,
 ) -> Any:
     dtype = input.dtype
-    if mode not in ("nearest", "nearest-exact") and dtype.category != FLOATING:
-        raise NotImplementedError(f"interpolate(): mode {mode!r} is not implemented for {dtype}")
     half = dtype is float16 or dtype is bfloat16
     x = input.to(float32) if half and mode not in ("nearest", "nearest-exact") else input
     for position, (wanted, scale) in enumerate(zip(sizes, scales, strict=True)):
@@ -266,6 +291,7 @@ def _combined(x: Any, dim: int, taps: Taps) -> Any:
     return result
 
 
+@defined_by(interpolate)
 def upsample(
     input: Tensor,
     size: int | Sequence[int] | None = None,
@@ -278,6 +304,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@defined_by(interpolate)
 def upsample_nearest(
     input: Tensor,
     size: int | Sequence[int] | None = None,
@@ -288,6 +315,7 @@ def upsample_nearest(
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
+@defined_by(interpolate)
 def upsample_bilinear(
     input: Tensor,
     size: int | Sequence[int] | None = None,

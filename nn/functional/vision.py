@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import FLOATING, int64
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import composite
 from tensorplug.core.ops import linspace, ones, stack, where
 
 from ._common import tensor
@@ -25,6 +26,26 @@ __all__ = [
 Ints = int | Sequence[int]
 
 
+def _canonical_pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    tensor(input, "pixel_shuffle")
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} "
+            "dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *_, channels, _, _ = input.shape
+    if channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    return input, upscale_factor
+
+
+@composite(rule=_canonical_pixel_shuffle, method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Return (*, C r², H, W) rearranged as (*, C, H r, W r).
 
@@ -44,29 +65,15 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     -----
     Shi et al., "Real-time single image and video super-resolution", 2016.
     """
-    tensor(input, "pixel_shuffle")
     r = upscale_factor
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} "
-            "dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *leading, channels, h, w = input.shape
-    if channels % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
-        )
     n = len(leading)
     parts = input.reshape(*leading, channels // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
     return parts.permute(order).reshape(*leading, channels // (r * r), h * r, w * r)
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Return (*, C, H r, W r) rearranged as (*, C r², H, W): the inverse of :func:`pixel_shuffle`."""
+def _canonical_pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     tensor(input, "pixel_unshuffle")
     r = downscale_factor
     if input.ndim < 3:
@@ -76,26 +83,27 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *leading, channels, h, w = input.shape
+    *_, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(
             f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but {h} or "
             f"{w} is not divisible by {r}"
         )
+    return input, downscale_factor
+
+
+@composite(rule=_canonical_pixel_unshuffle, method=False)
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Return (*, C, H r, W r) rearranged as (*, C r², H, W): the inverse of :func:`pixel_shuffle`."""
+    r = downscale_factor
+    *leading, channels, h, w = input.shape
     n = len(leading)
     parts = input.reshape(*leading, channels, h // r, r, w // r, r)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
     return parts.permute(order).reshape(*leading, channels * r * r, h // r, w // r)
 
 
-def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Return the channels of (N, C, *) in turn from each of `groups` groups (Zhang et al. 2017).
-
-    Raises
-    ------
-    RuntimeError
-        If the groups do not divide the channels.
-    """
+def _canonical_channel_shuffle(input: Any, groups: int) -> Any:
     tensor(input, "channel_shuffle")
     if input.ndim <= 2:
         raise RuntimeError(
@@ -105,11 +113,24 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
         )
-    n, channels, *size = input.shape
+    channels = input._shape[1]
     if channels % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
+    return input, groups
+
+
+@composite(rule=_canonical_channel_shuffle, aliases=("native_channel_shuffle",), method=False)
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Return the channels of (N, C, *) in turn from each of `groups` groups (Zhang et al. 2017).
+
+    Raises
+    ------
+    RuntimeError
+        If the groups do not divide the channels.
+    """
+    n, channels, *size = input.shape
     parts = input.reshape(n, groups, channels // groups, *size)
     return parts.transpose(1, 2).reshape(n, channels, *size)
 
@@ -117,6 +138,29 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 native_channel_shuffle = channel_shuffle
 
 
+def _canonical_affine_grid(
+    theta: Any, size: Sequence[int], align_corners: bool | None = None
+) -> Any:
+    tensor(theta, "affine_grid", "theta")
+    if theta.dtype.category != FLOATING:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    count = len(size) - 2
+    if count not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+            f"Got size {list(size)}."
+        )
+    if theta.ndim != 3 or tuple(theta.shape[-2:]) != (count, count + 1):
+        raise ValueError(
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
+            f"{list(size)}. Got {list(theta.shape)}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    return theta, tuple([int(extent) for extent in size]), bool(align_corners)
+
+
+@composite(rule=_canonical_affine_grid, method=False)
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return where an affine map takes each position of an image, for :func:`grid_sample`.
 
@@ -139,23 +183,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     ValueError
         If the shapes do not fit.
     """
-    tensor(theta, "affine_grid", "theta")
-    if theta.dtype.category != FLOATING:
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    count = len(size) - 2
-    if count not in (2, 3):
-        raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
-            f"Got size {list(size)}."
-        )
-    if theta.ndim != 3 or tuple(theta.shape[-2:]) != (count, count + 1):
-        raise ValueError(
-            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
-            f"{list(size)}. Got {list(theta.shape)}."
-        )
-    if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
-    extents = [int(extent) for extent in size[2:]]
+    extents = list(size[2:])
+    count = len(extents)
     axes = []
     for dim, extent in enumerate(extents):
         axis = _centres(extent, bool(align_corners), theta)
@@ -174,38 +203,13 @@ def _centres(extent: int, align_corners: bool, like: Any) -> Any:
     return axis if align_corners else axis * ((extent - 1) / extent)
 
 
-@seen_by_layers
-def grid_sample(
-    input: Tensor,
-    grid: Tensor,
+def _canonical_grid_sample(
+    input: Any,
+    grid: Any,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> Tensor:
-    """Return what `input` has at the positions of `grid`.
-
-    Parameters
-    ----------
-    input : Tensor
-        (N, C, H, W) or (N, C, D, H, W).
-    grid : Tensor
-        (N, *, 2) or (N, *, 3): x, y and z, each from -1 to 1 across the image.
-    mode : {"bilinear", "nearest", "bicubic"}
-        How to interpolate; "bilinear" is trilinear for volumes, "bicubic" is for images only.
-    padding_mode : {"zeros", "border", "reflection"}
-        What lies beyond the image.
-    align_corners : bool, optional
-        Whether -1 and 1 are the centres of the outermost pixels, rather than their edges.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        If an option or a shape does not fit.
-
-    Notes
-    -----
-    Jaderberg et al., "Spatial transformer networks", 2015.
-    """
+) -> Any:
     tensor(input, "grid_sample")
     tensor(grid, "grid_sample", "grid")
     if mode not in ("bilinear", "nearest", "bicubic"):
@@ -241,6 +245,41 @@ def grid_sample(
         )
     if mode == "bicubic" and count != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    return input, grid, mode, padding_mode, bool(align_corners)
+
+
+@composite(rule=_canonical_grid_sample, method=False)
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Return what `input` has at the positions of `grid`.
+
+    Parameters
+    ----------
+    input : Tensor
+        (N, C, H, W) or (N, C, D, H, W).
+    grid : Tensor
+        (N, *, 2) or (N, *, 3): x, y and z, each from -1 to 1 across the image.
+    mode : {"bilinear", "nearest", "bicubic"}
+        How to interpolate; "bilinear" is trilinear for volumes, "bicubic" is for images only.
+    padding_mode : {"zeros", "border", "reflection"}
+        What lies beyond the image.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the outermost pixels, rather than their edges.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        If an option or a shape does not fit.
+
+    Notes
+    -----
+    Jaderberg et al., "Spatial transformer networks", 2015.
+    """
     return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
@@ -318,5 +357,6 @@ def _tap(at: Any, size: int, weight: Any) -> tuple[Any, Any]:
 def _gathered(input: Any, index: Any) -> Any:
     """Return (N, C, *positions) of the elements at flat places (N, *positions)."""
     n, c = input.shape[:2]
-    flat = index.reshape(n, 1, -1).expand(n, c, -1)
-    return input.reshape(n, c, -1).gather(2, flat).reshape(n, c, *index.shape[1:])
+    where = index.shape[1:]
+    flat = index.reshape(n, 1, math.prod(where)).expand(n, c, -1)
+    return input.flatten(2).gather(2, flat).reshape(n, c, *where)

@@ -40,7 +40,7 @@ def _wide_mask(mask: Any) -> Any:
 
 
 @composite(method=False, outputs="output, logsumexp")
-def attention(
+def scaled_dot_product_efficient_attention(
     inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
     r"""Return :math:`softmax(Q K^T s + M) V`, and the logarithm of what the softmax divides by.
@@ -71,7 +71,9 @@ def attention(
     query, key, value = inputs
     dtype = query.dtype
     if dtype is float16 or dtype is bfloat16:
-        output, total = attention(_wide(inputs), _wide_mask(mask), is_causal, scale)
+        output, total = scaled_dot_product_efficient_attention(
+            _wide(inputs), _wide_mask(mask), is_causal, scale
+        )
         return output.to(dtype), total.to(dtype)
     scores = _scores(query, key, mask, is_causal, scale)
     logsumexp = scores.logsumexp(-1)
@@ -79,7 +81,7 @@ def attention(
 
 
 @composite(method=False, outputs="g_query, g_key, g_value")
-def attention_gradient(
+def scaled_dot_product_efficient_attention_backward(
     g_output: Tensor,
     g_logsumexp: Tensor,
     inputs: Sequence[Tensor],
@@ -89,7 +91,7 @@ def attention_gradient(
     is_causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of query, key and value, see :func:`attention`.
+    """Return the gradients of query, key and value, see :func:`scaled_dot_product_efficient_attention`.
 
     Notes
     -----
@@ -99,7 +101,7 @@ def attention_gradient(
     dtype = query.dtype
     if dtype is float16 or dtype is bfloat16:
         g, g_total, result, total = _wide((g_output, g_logsumexp, output, logsumexp))
-        gradients = attention_gradient(
+        gradients = scaled_dot_product_efficient_attention_backward(
             g, g_total, _wide(inputs), _wide_mask(mask), result, total, is_causal, scale
         )
         return gradients[0].to(dtype), gradients[1].to(dtype), gradients[2].to(dtype)
@@ -124,7 +126,9 @@ def _gradient(
     scale: float,
 ) -> list[Any]:
     return list(
-        attention_gradient(g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale)
+        scaled_dot_product_efficient_attention_backward(
+            g_output, g_logsumexp, inputs, mask, output, logsumexp, is_causal, scale
+        )
     )
 
 
@@ -149,20 +153,24 @@ def _mask_gradient(
 
 
 @composite(method=False, mixed=True, outputs="output, logsumexp")
-def attention_half(
+def scaled_dot_product_flash_attention(
     inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return :func:`attention` of half precision, with float32 logarithms that are for the derivative alone.
+    """Return attention of half precision, with float32 logarithms that are for the derivative alone.
+
+    It is :func:`scaled_dot_product_efficient_attention` otherwise.
 
     Nothing flows back through them, so a backend may leave the derivative to a library that does not know
     them as a result.
     """
-    output, logsumexp = attention(_wide(inputs), _wide_mask(mask), is_causal, scale)
+    output, logsumexp = scaled_dot_product_efficient_attention(
+        _wide(inputs), _wide_mask(mask), is_causal, scale
+    )
     return output.to(inputs[0].dtype), logsumexp
 
 
 @composite(method=False, mixed=True, outputs="g_query, g_key, g_value")
-def attention_half_gradient(
+def scaled_dot_product_flash_attention_backward(
     g_output: Tensor,
     inputs: Sequence[Tensor],
     mask: Tensor | None,
@@ -171,11 +179,11 @@ def attention_half_gradient(
     is_causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of query, key and value, see :func:`attention_half`."""
+    """Return the gradients of query, key and value, see :func:`scaled_dot_product_flash_attention`."""
     dtype = g_output.dtype
     g, result = _wide((g_output, output))
     none = zeros_like(logsumexp)
-    g_query, g_key, g_value = attention_gradient(
+    g_query, g_key, g_value = scaled_dot_product_efficient_attention_backward(
         g, none, _wide(inputs), _wide_mask(mask), result, logsumexp, is_causal, scale
     )
     return g_query.to(dtype), g_key.to(dtype), g_value.to(dtype)
@@ -191,7 +199,9 @@ def _half_gradient(
     scale: float,
 ) -> list[Any]:
     return list(
-        attention_half_gradient(g_output, inputs, mask, output, logsumexp, is_causal, scale)
+        scaled_dot_product_flash_attention_backward(
+            g_output, inputs, mask, output, logsumexp, is_causal, scale
+        )
     )
 
 
@@ -213,6 +223,8 @@ def _half_mask_gradient(
 
 
 DERIVATIVES = [
-    derivative("attention", inputs=_gradient, mask=_mask_gradient),
-    derivative("attention_half", inputs=_half_gradient, mask=_half_mask_gradient),
+    derivative("scaled_dot_product_efficient_attention", inputs=_gradient, mask=_mask_gradient),
+    derivative(
+        "scaled_dot_product_flash_attention", inputs=_half_gradient, mask=_half_mask_gradient
+    ),
 ]

@@ -2,65 +2,149 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tensorplug.autograd import derivative
-from tensorplug.core.operators import composite
+from tensorplug.autograd import derivative, no_grad
+from tensorplug.core.dtypes import INTEGER, int64
+from tensorplug.core.operators import Delegated, composite
 from tensorplug.core.ops import index_select, ones, where, zeros
+from tensorplug.core.ops.rules import check_tensor
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-@composite(method=False)
-def embedding_rows(
-    weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
+def _canonical_embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    check_tensor(input, "embedding")
+    if input.dtype.category != INTEGER:
+        raise RuntimeError(
+            f"embedding(): Expected tensor for argument 'indices' to have an integer dtype, got {input.dtype}"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding(): 'weight' must be 2-D, got shape {list(weight.shape)}")
+    rows = weight._shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError(
+                f"embedding(): padding_idx must be within the {rows} rows, got {padding_idx}"
+            )
+        padding_idx %= rows
+    indices = input if input.dtype is int64 else input.to(int64)
+    if max_norm is not None:
+        limit_norms(weight, input, max_norm, norm_type)
+        return Delegated(
+            embedding(indices, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+        )
+    return weight, indices, padding_idx, bool(scale_grad_by_freq)
+
+
+@composite(
+    "weight, input, padding_idx, scale_grad_by_freq", rule=_canonical_embedding, method=False
+)
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor:
-    """Return the rows of `weight` that `indices` names.
+    """Return the rows of `weight` that `input` names.
 
     Parameters
     ----------
+    input : Tensor
+        Integers of any shape.
     weight : Tensor
         (rows, features).
+    padding_idx : int, optional
+        The row that gets no gradient.
+    max_norm : float, optional
+        Rows of a larger norm are scaled down to it, in place.
+    norm_type : float
+        Which norm.
+    scale_grad_by_freq : bool
+        Divide a row's gradient by how often it is named.
+    sparse : bool
+        Accepted; gradients are always dense here.
+
+    Raises
+    ------
+    IndexError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> embedding(tp.tensor([1, 0]), tp.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    flat = index_select(weight, 0, input.reshape(-1))
+    return flat.reshape(*input._shape, weight._shape[1])
+
+
+def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that `indices` names down to `max_norm`, in place."""
+    with no_grad():
+        used = indices.reshape(-1).unique()
+        rows = weight[used]
+        norms = rows.norm(norm_type, 1, keepdim=True)
+        scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
+        weight[used] = rows * scale
+
+
+@composite(method=False)
+def embedding_dense_backward(
+    grad_output: Tensor,
+    indices: Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> Tensor:
+    """Return the gradient of :func:`embedding`'s weight.
+
+    Parameters
+    ----------
+    grad_output : Tensor
+        (*indices.shape, features).
     indices : Tensor
-        Integers of any shape.
+        Which rows of the weight were taken.
+    num_weights : int
+        How many rows there are.
     padding_idx : int
         The row that gets no gradient; -1 for none.
     scale_grad_by_freq : bool
         Divide a row's gradient by how often it is named.
-
-    Returns
-    -------
-    Tensor
-        (*indices.shape, features).
     """
-    flat = index_select(weight, 0, indices.reshape(-1))
-    return flat.reshape(*indices._shape, weight._shape[1])
-
-
-@composite(method=False)
-def embedding_rows_gradient(
-    g: Tensor, indices: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Tensor:
-    """Return the gradient of :func:`embedding_rows`'s weight, of which there are so many rows."""
-    features = g._shape[-1]
+    features = grad_output._shape[-1]
     flat = indices.reshape(-1)
-    sources = g.reshape(len(flat), features)
+    sources = grad_output.reshape(len(flat), features)
+    dtype, device = grad_output.dtype, grad_output.device
     if scale_grad_by_freq:
-        named = ones(len(flat), dtype=g.dtype, device=g.device)
-        counts = zeros(rows, dtype=g.dtype, device=g.device).scatter_add(0, flat, named)
+        named = ones(len(flat), dtype=dtype, device=device)
+        counts = zeros(num_weights, dtype=dtype, device=device).scatter_add(0, flat, named)
         sources = sources / counts.gather(0, flat).unsqueeze(1)
     if padding_idx >= 0:
         sources = where((flat == padding_idx).unsqueeze(1), 0.0, sources)
-    empty = zeros(rows, features, dtype=g.dtype, device=g.device)
+    empty = zeros(num_weights, features, dtype=dtype, device=device)
     return empty.index_add(0, flat, sources)
 
 
-DERIVATIVES = [
-    derivative(
-        "embedding_rows",
-        weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: (
-            embedding_rows_gradient(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
-        ),
-    )
-]
+def _weight_gradient(
+    g: Any, weight_shape: Any, input: Any, padding_idx: int | None, scale_grad_by_freq: bool
+) -> Any:
+    padding = -1 if padding_idx is None else padding_idx
+    return embedding_dense_backward(g, input, weight_shape[0], padding, scale_grad_by_freq)
+
+
+DERIVATIVES = [derivative("embedding", weight=_weight_gradient)]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.operators import composite
+from tensorplug.core.ops import einsum
+from tensorplug.core.ops.rules import check_tensor
 
 from .activation import gelu, silu
 
@@ -16,7 +18,28 @@ if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-@composite(method=False)
+def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    check_tensor(input, "linear")
+    check_tensor(weight, "linear", "weight")
+    shape, other = input._shape, weight._shape
+    if not shape or len(other) not in (1, 2) or shape[-1] != other[-1]:
+        raise RuntimeError(
+            f"linear(): input of shape {list(shape)} and weight of shape {list(other)} cannot be "
+            "multiplied: the last sizes must be equal, and the weight have one or two dimensions"
+        )
+    if bias is not None and bias._shape not in ((), (1,), other[:-1]):
+        raise RuntimeError(
+            f"linear(): expected bias of shape {list(other[:-1])}, got {list(bias._shape)}"
+        )
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"linear(): expected input and weight to have the same dtype, but got: {input.dtype} != "
+            f"{weight.dtype}"
+        )
+    return input, weight, bias
+
+
+@composite(rule=_canonical_linear, method=False)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input @ weight.T + bias`` over the last dimension.
 
@@ -29,12 +52,35 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     bias : Tensor, optional
         (out_features,), or ().
 
-    Returns
-    -------
-    Tensor
-        (*, out_features), or (*) for a one-dimensional weight.
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> linear(tp.tensor([1.0, 2.0]), tp.tensor([[3.0, 4.0]]), tp.tensor([0.5]))
+    tensor([11.5000])
     """
     output = input @ (weight if weight.ndim == 1 else weight.t())
+    return output if bias is None else output + bias
+
+
+@composite(method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
+
+    Parameters
+    ----------
+    input1, input2 : Tensor
+        (*, in1) and (*, in2).
+    weight : Tensor
+        (out, in1, in2).
+    bias : Tensor, optional
+        (out,).
+    """
+    output = einsum("...i,kij,...j->...k", input1, weight, input2)
     return output if bias is None else output + bias
 
 

@@ -104,7 +104,7 @@ def max_pool(
 
 
 @composite(method=False)
-def max_pool_gradient(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor:
+def max_pool_backward(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor:
     """Return the gradient put, and added up, where the maxima were.
 
     Parameters
@@ -161,7 +161,7 @@ def avg_pool(
 
 
 @composite(method=False)
-def avg_pool_gradient(
+def avg_pool_backward(
     g: Tensor,
     size: Shape,
     kernel: Shape,
@@ -241,7 +241,7 @@ def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
 
 
 @composite(method=False)
-def adaptive_avg_pool_gradient(gradient: Tensor, shape: Shape) -> Tensor:
+def adaptive_avg_pool_backward(gradient: Tensor, shape: Shape) -> Tensor:
     """Return the gradient of :func:`adaptive_avg_pool` with respect to its input.
 
     Parameters
@@ -306,18 +306,18 @@ def _tensor(values: list[int], like: Any) -> Any:
 DERIVATIVES = [
     derivative(
         "max_pool",
-        input=lambda g_values, indices, input_shape: max_pool_gradient(
+        input=lambda g_values, indices, input_shape: max_pool_backward(
             g_values, indices, tuple(input_shape)
         ),
     ),
     derivative(
-        "max_pool_gradient",
+        "max_pool_backward",
         gradient=lambda g, indices: _maxima(g, indices),
     ),
     derivative(
         "avg_pool",
         input=lambda g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor: (
-            avg_pool_gradient(
+            avg_pool_backward(
                 g,
                 tuple(input_shape[2:]),
                 kernel,
@@ -330,17 +330,17 @@ DERIVATIVES = [
         ),
     ),
     derivative(
-        "avg_pool_gradient",
+        "avg_pool_backward",
         g=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor: avg_pool(
             g, kernel, stride, padding, ceil_mode, count_include_pad, divisor
         ),
     ),
     derivative(
         "adaptive_avg_pool",
-        input=lambda g, input_shape: adaptive_avg_pool_gradient(g, tuple(input_shape)),
+        input=lambda g, input_shape: adaptive_avg_pool_backward(g, tuple(input_shape)),
     ),
     derivative(
-        "adaptive_avg_pool_gradient",
+        "adaptive_avg_pool_backward",
         gradient=lambda g, gradient_shape: adaptive_avg_pool(g, tuple(gradient_shape[2:])),
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(triple(2, 2, length=4), None, True, 0.7)
     yield Sample(triple(2), make(2, 1, 4, low=-1.0, high=1.0), False, 1.0, label="numbers added")
     allowed = make(3, 4, dtype=bool_)
+    allowed[:, 0] = True  # of a row with nothing to see the logarithm is infinite
     yield Sample(triple(2), allowed, False, 1.0, label="allowed or not")
     yield Sample(triple(0), None, False, 1.0)
 
@@ -110,19 +112,97 @@ def _half_gradient(
 _HALVES = (dtype_named("float16"), dtype_named("bfloat16"))
 
 
+def _call_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sample in _samples(make, dtype):
+        inputs, mask, is_causal, scale = sample.args
+        options = {"attn_mask": mask, "is_causal": is_causal, "scale": scale}
+        yield Sample(*inputs, label=sample.label, **options)
+    yield Sample(*[make(2, 2, 3, 4) for _ in range(3)])
+
+
+def _call(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    is_causal: bool = False,
+    scale: Any = None,
+) -> Any:
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    return _attention([query, key, value], attn_mask, is_causal, factor)[0]
+
+
+def _heads_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for batch in ((2,), (), (0,)):
+        x = [make(length, *batch, 4, low=-1.0, high=1.0) for length in (3, 2, 2)]
+        weights = [make(12, 4, low=-0.5, high=0.5), make(12), None, None, False, 0.0]
+        yield Sample(*x, 4, 2, *weights, make(4, 4, low=-0.5, high=0.5), make(4))
+
+
+def _heads(
+    query: Any, key: Any, value: Any, size: int, heads: int, weight: Any, bias: Any, *rest: Any
+) -> Any:
+    *_, out_weight, out_bias = rest
+    projected = [
+        np.moveaxis((x @ w.T + b).reshape(*x.shape[:-1], heads, size // heads), 0, -2)
+        for x, w, b in zip(
+            (query, key, value), weight.reshape(3, size, size), bias.reshape(3, size), strict=True
+        )
+    ]
+    q, k, _ = projected
+    factor = 1 / math.sqrt(size // heads)
+    raised = np.exp(np.einsum("...le,...se->...ls", q, k) * factor)
+    output = _attention(projected, None, False, factor)[0]
+    output = np.moveaxis(output, -2, 0).reshape(query.shape)
+    return output @ out_weight.T + out_bias, (raised / raised.sum(-1, keepdims=True)).mean(-3)
+
+
 RECORDS = [
-    OpRecord("attention_half", _samples, _attention, dtypes=_HALVES, atol=_HALF, torch=""),
     OpRecord(
-        "attention_half_gradient",
+        "scaled_dot_product_attention",
+        _call_samples,
+        _call,
+        dtypes=FLOATS,
+        atol=_HALF,
+        rtol=_ORDER,
+        torch="nn.functional.scaled_dot_product_attention",
+    ),
+    OpRecord(
+        "multi_head_attention_forward",
+        _heads_samples,
+        _heads,
+        dtypes=FLOATS,
+        atol=_HALF,
+        rtol=_ORDER,
+        torch="nn.functional.multi_head_attention_forward",
+    ),
+    OpRecord(
+        "scaled_dot_product_flash_attention",
+        _samples,
+        _attention,
+        dtypes=_HALVES,
+        atol=_HALF,
+        torch="",
+    ),
+    OpRecord(
+        "scaled_dot_product_flash_attention_backward",
         _half_gradient_samples,
         _half_gradient,
         dtypes=_HALVES,
         atol=_HALF,
         torch="",
     ),
-    OpRecord("attention", _samples, _attention, dtypes=FLOATS, atol=_HALF, rtol=_ORDER, torch=""),
     OpRecord(
-        "attention_gradient",
+        "scaled_dot_product_efficient_attention",
+        _samples,
+        _attention,
+        dtypes=FLOATS,
+        atol=_HALF,
+        rtol=_ORDER,
+        torch="",
+    ),
+    OpRecord(
+        "scaled_dot_product_efficient_attention_backward",
         _gradient_samples,
         _gradient,
         dtypes=FLOATS,

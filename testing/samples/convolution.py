@@ -68,7 +68,8 @@ def _col2im(columns: Any, size: Any, kernel: Any, dilation: Any, padding: Any, s
         result[(..., *_places(at, where, stride, dilation))] += windows[
             (slice(None), slice(None), *at)
         ]
-    return result[(..., *[slice(p, p + s) for s, p in zip(size, padding, strict=True)])]
+    inner: Any = (..., *[slice(p, p + s) for s, p in zip(size, padding, strict=True)])
+    return result[inner]
 
 
 # --- convolution --------------------------------------------------------------------------------
@@ -194,8 +195,10 @@ def _conv(
         total = [k - 1 for k in w.shape[2:]]
         a = np.pad(a, [(0, 0), (0, 0), *[(t // 2, t - t // 2) for t in total]])
         padding = 0
-    options = [n if isinstance(n, tuple) else (n,) * count for n in (stride, padding, dilation)]
-    return _convolution(a, w, b, *options, groups)
+    stride, padding, dilation = [
+        n if isinstance(n, tuple) else (n,) * count for n in (stride, padding, dilation)
+    ]
+    return _convolution(a, w, b, stride, padding, dilation, groups)
 
 
 def _transpose_samples(count: int) -> Any:
@@ -234,8 +237,8 @@ def _transpose(
     )
     whole = _convolution_input(a, w, size, stride, (0,) * count, dilation, groups)
     whole = np.pad(whole, [(0, 0), (0, 0), *[(0, e) for e in extra]])
-    ends = [slice(p, n - p) for n, p in zip(whole.shape[2:], padding, strict=True)]
-    result = whole[(..., *ends)]
+    inner: Any = (..., *[slice(p, n - p) for n, p in zip(whole.shape[2:], padding, strict=True)])
+    result = whole[inner]
     return result if b is None else result + b.reshape(-1, *[1] * count)
 
 

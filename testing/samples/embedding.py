@@ -16,9 +16,58 @@ from .indexing.indexing import positions
 
 
 def _embedding_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(5, 3), make(4, dtype=int64, low=0, high=4), -1, False)
-    yield Sample(make(5, 3), make(2, 2, dtype=int64, low=0, high=4), -1, False)
-    yield Sample(make(5, 3), make(0, dtype=int64, low=0, high=4), -1, False)
+    for shape in ((4,), (2, 2), (0,)):
+        yield Sample(make(*shape, dtype=int64, low=0, high=4), make(5, 3))
+    at = positions(make, [0, 2, 2, 1])
+    yield Sample(at, make(4, 3), -1)  # a row that is not taken
+
+
+def _bag_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    at = positions(make, [0, 2, 4, 1, 3])
+    starts = positions(make, [0, 2, 2])
+    for mode in ("sum", "mean", "max"):
+        yield Sample(at, make(5, 3), starts, mode=mode)
+        yield Sample(make(2, 3, dtype=int64, low=0, high=4), make(5, 3), mode=mode)
+    yield Sample(at, make(5, 3), starts, mode="sum", per_sample_weights=make(5))
+    ends = positions(make, [0, 2, 5])
+    yield Sample(at, make(5, 3), ends, mode="mean", include_last_offset=True)
+    yield Sample(make(0, 2, dtype=int64), make(5, 3))
+
+
+def _bag(
+    at: Any,
+    w: Any,
+    starts: Any = None,
+    mode: str = "mean",
+    per_sample_weights: Any = None,
+    padding_idx: int | None = None,
+    include_last_offset: bool = False,
+) -> Any:
+    if at.ndim == 2:
+        bags: Any = [(row, None) for row in at]
+    else:
+        ends = [*starts[1:], len(at)]
+        parts = [slice(a, b) for a, b in zip(starts, ends, strict=True)]
+        parts = parts[: len(starts) - include_last_offset]
+        factors = per_sample_weights
+        bags = [(at[part], None if factors is None else factors[part]) for part in parts]
+    result = np.zeros((len(bags), w.shape[1]))
+    for number, (indices, factors) in enumerate(bags):
+        rows = w[indices] if factors is None else w[indices] * factors[:, None]
+        rows = rows[indices != padding_idx] if padding_idx is not None else rows
+        if len(rows):
+            result[number] = getattr(np, mode)(rows, 0)
+    return result
+
+
+def _classes_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3, low=0, high=4))
+    yield Sample(make(4, low=0, high=4), 6)
+    yield Sample(make(0, 2, low=0, high=4), 3)
+
+
+def _classes(a: Any, count: int = -1) -> Any:
+    return np.eye(int(a.max()) + 1 if count < 0 else count, dtype=np.int64)[a.astype(np.int64)]
 
 
 def _rows_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -39,9 +88,24 @@ def _rows(g: Any, indices: Any, rows: int, padding: int, by_frequency: bool) -> 
 
 
 RECORDS = [
-    layer_record("embedding_rows", _embedding_samples, lambda w, i, padding, by_frequency: w[i]),
+    layer_record(
+        "embedding",
+        _embedding_samples,
+        lambda i, w, *_, **__: w[i],
+        torch="nn.functional.embedding",
+    ),
+    layer_record("embedding_bag", _bag_samples, _bag, torch="nn.functional.embedding_bag"),
     OpRecord(
-        "embedding_rows_gradient",
+        "one_hot",
+        _classes_samples,
+        _classes,
+        (int64,),
+        gradient=False,
+        torch="nn.functional.one_hot",
+        skips={"meta": "how many classes there are the data says"},
+    ),
+    OpRecord(
+        "embedding_dense_backward",
         _rows_samples,
         _rows,
         FLOATS,

@@ -51,7 +51,19 @@ def _linear_activation(a: Any, w: Any, b: Any, activation: str) -> Any:
     return _ACTIVATIONS[activation](_linear(a, w, b))
 
 
+def _bilinear_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for lead, bias in (((5,), True), ((2, 5), False), ((0,), False)):
+        shapes = ((*lead, 3), (*lead, 2), (4, 3, 2), (4,))
+        values = [make(*shape, low=-1.0, high=1.0) for shape in shapes]
+        yield Sample(*values[: 3 + bias])
+
+
+def _bilinear(a: Any, b: Any, w: Any, bias: Any = 0) -> Any:
+    return np.einsum("...i,kij,...j->...k", a, w, b) + bias
+
+
 RECORDS = [
+    layer_record("bilinear", _bilinear_samples, _bilinear, torch="nn.functional.bilinear"),
     layer_record("linear", _linear_samples, _linear, dtypes=INEXACT),
     layer_record("linear_activation", _linear_activation_samples, _linear_activation),
 ]

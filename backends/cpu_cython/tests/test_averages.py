@@ -97,10 +97,10 @@ def test_empty_images():
     options = ((2,), (2,), (0,), False, True, None)
     assert averages.avg_pool(np.ones((0, 2, 4), np.float32), *options).shape == (0, 2, 2)
     empty = np.ones((0, 2, 2), np.float32)
-    assert averages.avg_pool_gradient(empty, (4,), *options).shape == (0, 2, 4)
+    assert averages.avg_pool_backward(empty, (4,), *options).shape == (0, 2, 4)
     none = averages.adaptive_avg_pool(np.ones((2, 1, 3), np.float32), (0,))
     assert none.shape == (2, 1, 0)
-    assert not averages.adaptive_avg_pool_gradient(none, (2, 1, 3)).any()
+    assert not averages.adaptive_avg_pool_backward(none, (2, 1, 3)).any()
 
 
 def test_special_values():

@@ -50,8 +50,8 @@ def test_maxima_and_their_gradient(case, order, dtype):
     assert_array_equal(values, expected)
     assert_array_equal(places, expected_places)
     g = np.random.default_rng(1).integers(-4, 4, values.shape).astype(dtype)
-    found = pooling.max_pool_gradient(g, places, shape)
-    assert_allclose(found, reference.max_pool_gradient(g, expected_places, shape))
+    found = pooling.max_pool_backward(g, places, shape)
+    assert_allclose(found, reference.max_pool_backward(g, expected_places, shape))
     if order == "channels_last":
         assert values.strides == channels_last(values).strides
         assert found.strides == channels_last(found).strides
@@ -74,10 +74,10 @@ def test_special_values(order):
 def test_places_outside_are_refused():
     g, places = np.ones((1, 1, 2), np.float32), np.array([[[0, 7]]])
     with pytest.raises(IndexError, match="outside of a plane"):
-        pooling.max_pool_gradient(g, places, (1, 1, 5))
+        pooling.max_pool_backward(g, places, (1, 1, 5))
 
 
 def test_empty_images():
     values, places = pooling.max_pool(np.ones((0, 2, 4), np.float32), (2,), (2,), (0,), (1,), False)
     assert values.shape == places.shape == (0, 2, 2)
-    assert pooling.max_pool_gradient(values, places, (0, 2, 4)).shape == (0, 2, 4)
+    assert pooling.max_pool_backward(values, places, (0, 2, 4)).shape == (0, 2, 4)

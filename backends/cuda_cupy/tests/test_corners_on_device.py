@@ -71,7 +71,7 @@ def test_pooling_of_what_is_no_number_and_of_nothing():
     same(ops.avg_pool, x[:0], (2,), (2,), (0,), False, True, None)
     for size in (3, 0):
         same(ops.adaptive_avg_pool, x[:size], (3 - size,))
-    same(ops.adaptive_avg_pool_gradient, x[..., :0], (1, 1, 4))
+    same(ops.adaptive_avg_pool_backward, x[..., :0], (1, 1, 4))
 
 
 def test_classes_that_are_none():

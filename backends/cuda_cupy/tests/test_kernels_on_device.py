@@ -73,7 +73,7 @@ WINDOWS = [
 def max_pool(size, *options):
     def both(x, g):
         values, places = ops.max_pool(x, *options)
-        return values, places, ops.max_pool_gradient(g, places, x.shape)
+        return values, places, ops.max_pool_backward(g, places, x.shape)
 
     x = randoms(4, 3, *size)
     return both, lambda: (x, randoms(*ops.max_pool(x, *options)[0].shape, seed=1))
@@ -83,7 +83,7 @@ def avg_pool(include, divisor, size, kernel, stride, padding, _, ceil_mode):
     options = (kernel, stride, padding, ceil_mode, include, divisor)
 
     def both(x, g):
-        return ops.avg_pool(x, *options), ops.avg_pool_gradient(g, size, *options)
+        return ops.avg_pool(x, *options), ops.avg_pool_backward(g, size, *options)
 
     x = randoms(4, 3, *size)
     return both, lambda: (x, randoms(*ops.avg_pool(x, *options).shape, seed=1))
@@ -91,7 +91,7 @@ def avg_pool(include, divisor, size, kernel, stride, padding, _, ceil_mode):
 
 def adaptive(size, wanted):
     def both(x, g):
-        return ops.adaptive_avg_pool(x, wanted), ops.adaptive_avg_pool_gradient(g, x.shape)
+        return ops.adaptive_avg_pool(x, wanted), ops.adaptive_avg_pool_backward(g, x.shape)
 
     return both, lambda: (randoms(4, 33, *size), randoms(4, 33, *wanted, seed=1))
 
@@ -205,8 +205,10 @@ def gru(n, h):
 
 def table(padding, by_frequency):
     def both(weight, indices, g):
-        back = ops.embedding_rows_gradient(g, indices, 4, padding, by_frequency)
-        return ops.embedding_rows(weight, indices, padding, by_frequency), back
+        back = ops.embedding_dense_backward(g, indices, 4, padding, by_frequency)
+        return ops.embedding(
+            indices, weight, None if padding < 0 else padding, scale_grad_by_freq=by_frequency
+        ), back
 
     indices = tp.tensor([[0, 2, 2], [3, 0, 2]])
     return both, lambda: (randoms(4, 150), indices, randoms(2, 3, 150, seed=1))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import FLOATING, bool_
+from tensorplug.core.operators import composite
 from tensorplug.core.ops import cat, zeros
 
 from ...ops.linear import linear
@@ -16,6 +17,7 @@ from .scaled_dot_product import attend
 __all__ = ["multi_head_attention_forward"]
 
 
+@composite(random=True, outputs="attn_output, attn_output_weights", method=False)
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -128,7 +130,7 @@ def multi_head_attention_forward(
         added += 1
 
     def by_head(x: Any) -> Any:
-        return x.reshape(x.shape[0], n, num_heads, -1).permute(1, 2, 0, 3)
+        return x.reshape(x.shape[0], n, num_heads, head).permute(1, 2, 0, 3)
 
     q = by_head(q)
     k = by_head(k) if static_k is None else _static(static_k, n, num_heads, head, "static_k")

@@ -7,17 +7,64 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import bfloat16, bool_, float16
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import Delegated, composite
 from tensorplug.core.ops import ones, where
 
-from ...ops.attention import attention, attention_half
+from ...ops.attention import (
+    scaled_dot_product_efficient_attention,
+    scaled_dot_product_flash_attention,
+)
 from .._common import tensor
 from ..dropout import dropout
 
 __all__ = ["scaled_dot_product_attention"]
 
 
-@seen_by_layers
+def _canonical_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        tensor(x, "scaled_dot_product_attention", name)
+        if len(x._shape) < 2:
+            raise RuntimeError(
+                "scaled_dot_product_attention(): Expected query, key, and value to all be at least 2 "
+                f"dimensional, but got {name} of shape {list(x.shape)}"
+            )
+        if x._kind is not query._kind and x.dtype is not query.dtype:
+            raise RuntimeError(
+                "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                f"{query.dtype}, {name}.dtype: {x.dtype}"
+            )
+    if attn_mask is not None and is_causal:
+        raise RuntimeError(
+            "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
+        )
+    if attn_mask is not None and attn_mask.dtype not in (bool_, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {attn_mask.dtype} and query.dtype: {query.dtype} instead."
+        )
+    if enable_gqa:
+        key, value = (_repeated(x, query) for x in (key, value))
+        return Delegated(
+            scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        )
+    if dropout_p > 0.0:
+        return Delegated(attend(query, key, value, attn_mask, dropout_p, is_causal, scale)[0])
+    factor = 1 / math.sqrt(query._shape[-1] or 1) if scale is None else float(scale)
+    return query, key, value, attn_mask, bool(is_causal), factor
+
+
+@composite(
+    "query, key, value, attn_mask, is_causal, scale", rule=_canonical_attention, method=False
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -70,35 +117,13 @@ def scaled_dot_product_attention(
     tensor([[[1.0000, 0.0000],
              [0.3302, 0.6698]]])
     """
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        tensor(x, "scaled_dot_product_attention", name)
-        if len(x._shape) < 2:
-            raise RuntimeError(
-                "scaled_dot_product_attention(): Expected query, key, and value to all be at least 2 "
-                f"dimensional, but got {name} of shape {list(x.shape)}"
-            )
-        if x._kind is not query._kind and x.dtype is not query.dtype:
-            raise RuntimeError(
-                "Expected query, key, and value to have the same dtype, but got query.dtype: "
-                f"{query.dtype}, {name}.dtype: {x.dtype}"
-            )
-    if attn_mask is not None and is_causal:
-        raise RuntimeError(
-            "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
-        )
-    if attn_mask is not None and attn_mask.dtype not in (bool_, query.dtype):
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {attn_mask.dtype} and query.dtype: {query.dtype} instead."
-        )
-    if enable_gqa:
-        key, value = (_repeated(x, query) for x in (key, value))
-    if dropout_p > 0.0 or not _fits(query, key, value):
-        return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)[0]
-    factor = 1 / math.sqrt(query._shape[-1]) if scale is None else float(scale)
-    if query.dtype in (float16, bfloat16):
-        return attention_half([query, key, value], attn_mask, bool(is_causal), factor)[0]
-    return attention([query, key, value], attn_mask, bool(is_causal), factor)[0]
+    assert scale is not None
+    if not _fits(query, key, value):
+        attended: Tensor = attend(query, key, value, attn_mask, 0.0, is_causal, scale)[0]
+        return attended
+    half = query.dtype in (float16, bfloat16)
+    kept = scaled_dot_product_flash_attention if half else scaled_dot_product_efficient_attention
+    return kept([query, key, value], attn_mask, is_causal, scale)[0]
 
 
 def _fits(query: Any, key: Any, value: Any) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import int64
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import Delegated, composite
 from tensorplug.core.shapes import Shape
 
 from ...ops import pooling as ops
@@ -85,25 +85,49 @@ def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any]:
     )
 
 
-def _adaptive_avg_pool(count: int, input: Tensor, output_size: Any) -> Tensor:
-    name = f"adaptive_avg_pool{count}d"
-    x, added, wanted = _prepare(count, input, output_size, name)
-    size = tuple(x.shape[2:])
-    if _even(size, wanted):
-        kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
-        output = ops.avg_pool(x, kernel, kernel, (0,) * count, False, True, None)
-        return unbatched(output, added)
-    return unbatched(ops.adaptive_avg_pool(x, wanted), added)
+def _avg_rule(count: int) -> Callable[..., Any]:
+    """Return the rule of ``adaptive_avg_pool<count>d``."""
+
+    def canonical(input: Any, output_size: Sizes) -> Any:
+        x, added, wanted = _prepare(count, input, output_size, f"adaptive_avg_pool{count}d")
+        if added:
+            return Delegated(unbatched(_AVG_POOLS[count](x, wanted), added))
+        return input, wanted
+
+    return canonical
 
 
-def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
-    name = f"adaptive_max_pool{count}d"
-    x, added, wanted = _prepare(count, input, output_size, name)
-    size = tuple(x.shape[2:])
+def _max_rule(count: int, *, both: bool) -> Callable[..., Any]:
+    """Return the rule of ``adaptive_max_pool<count>d``, or of the op that returns indices too."""
+
+    def canonical(input: Any, output_size: Sizes, return_indices: bool = False) -> Any:
+        x, added, wanted = _prepare(count, input, output_size, f"adaptive_max_pool{count}d")
+        if added:
+            results = _MAX_POOLS[count][both or return_indices](x, wanted)
+            if isinstance(results, tuple):
+                return Delegated(tuple([unbatched(result, added) for result in results]))
+            return Delegated(unbatched(results, added))
+        if return_indices and not both:
+            return Delegated(_MAX_POOLS[count][1](x, wanted))
+        return input, wanted
+
+    return canonical
+
+
+def _adaptive_avg_pool(input: Any, wanted: Any) -> Any:
+    size = input._shape[2:]
     if _even(size, wanted):
         kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
-        values, places = ops.max_pool(x, kernel, kernel, (0,) * count, (1,) * count, False)
-        return unbatched(values, added), unbatched(places, added)
+        return ops.avg_pool(input, kernel, kernel, (0,) * len(size), False, True, None)
+    return ops.adaptive_avg_pool(input, wanted)
+
+
+def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
+    size = x._shape[2:]
+    count = len(size)
+    if _even(size, wanted):
+        kernel = tuple([s // w for s, w in zip(size, wanted, strict=True)])
+        return ops.max_pool(x, kernel, kernel, (0,) * count, (1,) * count, False)
     # One dimension after the other, the last one first: the first of equal maxima stays the first.
     best = x.detach()
     flat: Any = None
@@ -124,15 +148,19 @@ def _adaptive_max_pool(count: int, input: Tensor, output_size: Any) -> tuple[Ten
         flat = along.gather(dim + 1, choice).squeeze(dim + 1)
     assert flat is not None
     n, c = x.shape[:2]
-    values = x.reshape(n, c, -1).gather(2, flat.reshape(n, c, -1)).reshape(flat.shape)
-    return unbatched(values, added), unbatched(flat, added)
+    places = flat.reshape(n, c, math.prod(flat.shape[2:]))
+    values = x.flatten(2).gather(2, places).reshape(flat.shape)
+    return values, flat
 
 
+@composite(rule=_avg_rule(1), method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows of one dimension; see :func:`adaptive_avg_pool2d`."""
-    return _adaptive_avg_pool(1, input, output_size)
+    means: Tensor = _adaptive_avg_pool(input, output_size)
+    return means
 
 
+@composite(rule=_avg_rule(2), method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows that divide the input as evenly as can be.
 
@@ -154,13 +182,15 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     >>> adaptive_avg_pool2d(tp.arange(16.0).reshape(1, 4, 4), 1)
     tensor([[[7.5000]]])
     """
-    return _adaptive_avg_pool(2, input, output_size)
+    means: Tensor = _adaptive_avg_pool(input, output_size)
+    return means
 
 
-@seen_by_layers
+@composite(rule=_avg_rule(3), method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
-    return _adaptive_avg_pool(3, input, output_size)
+    means: Tensor = _adaptive_avg_pool(input, output_size)
+    return means
 
 
 @overload
@@ -171,12 +201,13 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: Sizes, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
+@composite("input, output_size", rule=_max_rule(1, both=False), method=False)
 def adaptive_max_pool1d(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the largest elements of windows of one dimension; see :func:`adaptive_max_pool2d`."""
-    both = _adaptive_max_pool(1, input, output_size)
-    return both if return_indices else both[0]
+    values: Tensor = _adaptive_max_pool(input, output_size)[0]
+    return values
 
 
 @overload
@@ -187,6 +218,7 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d(
     input: Tensor, output_size: Sizes, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
+@composite("input, output_size", rule=_max_rule(2, both=False), method=False)
 def adaptive_max_pool2d(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -201,8 +233,8 @@ def adaptive_max_pool2d(
     return_indices : bool
         Whether to return the places in the flattened plane as well.
     """
-    both = _adaptive_max_pool(2, input, output_size)
-    return both if return_indices else both[0]
+    values: Tensor = _adaptive_max_pool(input, output_size)[0]
+    return values
 
 
 @overload
@@ -213,31 +245,64 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
-@seen_by_layers
+@composite("input, output_size", rule=_max_rule(3, both=False), method=False)
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the largest elements of windows of three dimensions; see :func:`adaptive_max_pool2d`."""
-    both = _adaptive_max_pool(3, input, output_size)
-    return both if return_indices else both[0]
+    values: Tensor = _adaptive_max_pool(input, output_size)[0]
+    return values
 
 
+@composite(
+    "input, output_size",
+    rule=_max_rule(1, both=True),
+    outputs="values, indices",
+    method=False,
+)
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`adaptive_max_pool1d` and the places."""
-    return _adaptive_max_pool(1, input, output_size)
+    both: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size)
+    return both
 
 
+@composite(
+    "input, output_size",
+    rule=_max_rule(2, both=True),
+    outputs="values, indices",
+    method=False,
+)
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`adaptive_max_pool2d` and the places."""
-    return _adaptive_max_pool(2, input, output_size)
+    both: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size)
+    return both
 
 
+@composite(
+    "input, output_size",
+    rule=_max_rule(3, both=True),
+    outputs="values, indices",
+    method=False,
+)
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`adaptive_max_pool3d` and the places."""
-    return _adaptive_max_pool(3, input, output_size)
+    both: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size)
+    return both
+
+
+_AVG_POOLS: dict[int, Callable[..., Any]] = {
+    1: adaptive_avg_pool1d,
+    2: adaptive_avg_pool2d,
+    3: adaptive_avg_pool3d,
+}
+_MAX_POOLS: dict[int, tuple[Any, Any]] = {
+    1: (adaptive_max_pool1d, adaptive_max_pool1d_with_indices),
+    2: (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
+    3: (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
+}

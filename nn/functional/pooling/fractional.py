@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
 from .._common import batched, per_dimension, unbatched
@@ -24,30 +24,51 @@ Ints = int | Sequence[int]
 Ratio = float | Sequence[float]
 
 
-def _pool(
-    count: int,
-    input: Tensor,
-    kernel_size: Ints,
-    output_size: Ints | None,
-    output_ratio: Ratio | None,
-    samples: Tensor | None,
-) -> tuple[Tensor, Tensor]:
+def _rule(count: int, *, both: bool) -> Callable[..., Any]:
+    """Return the rule of ``fractional_max_pool<count>d``, or of the op that returns indices too."""
     name = f"fractional_max_pool{count}d"
-    x, added = batched(input, count, name)
-    kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
-    n, c, *size = x.shape
-    if output_size is None:
-        if output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-        ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
-        wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
-    else:
-        wanted = per_dimension(output_size, count, name, "output_size", 1)
-    for s, k, w in zip(size, kernel, wanted, strict=True):
-        if w + k - 1 > s:
-            raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
-    if samples is None:
-        samples = rand(n, c, count, dtype=x.dtype, device=x.device)
+
+    def canonical(
+        input: Any,
+        kernel_size: Ints,
+        output_size: Ints | None = None,
+        output_ratio: Ratio | None = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        x, added = batched(input, count, name)
+        kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
+        n, c, *size = x._shape
+        if output_size is None:
+            if output_ratio is None:
+                raise ValueError(
+                    f"{name} requires specifying either an output_size or an output_ratio"
+                )
+            ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
+            wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
+        else:
+            wanted = per_dimension(output_size, count, name, "output_size", 1)
+        for s, k, w in zip(size, kernel, wanted, strict=True):
+            if w + k - 1 > s:
+                raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+        samples = _random_samples
+        if added or samples is None or (return_indices and not both):
+            if samples is None:
+                samples = rand(n, c, count, dtype=x.dtype, device=x.device)
+            results = _POOLS[count][both or return_indices](
+                x, kernel, wanted, _random_samples=samples
+            )
+            if isinstance(results, tuple):
+                return Delegated(tuple([unbatched(result, added) for result in results]))
+            return Delegated(unbatched(results, added))
+        return input, kernel, wanted, samples
+
+    return canonical
+
+
+def _pool(x: Any, kernel: Any, wanted: Any, samples: Any) -> tuple[Tensor, Tensor]:
+    n, c, *size = x._shape
+    count = len(size)
     flat: Any = None
     for dim in range(count):
         # Of images the first sample is that of the width, of volumes that of the depth, as in torch.
@@ -58,12 +79,14 @@ def _pool(
         shape[2 + dim], shape[2 + count + dim] = wanted[dim], kernel[dim]
         along = places.reshape(shape) * math.prod(size[dim + 1 :])
         flat = along if flat is None else flat + along
-    windows = flat.reshape(n, c, math.prod(wanted), -1)
-    elements = x.reshape(n, c, 1, -1).expand(n, c, windows.shape[2], -1).gather(3, windows)
+    windows = flat.reshape(n, c, math.prod(wanted), math.prod(kernel))
+    elements = (
+        x.reshape(n, c, 1, math.prod(size)).expand(n, c, windows.shape[2], -1).gather(3, windows)
+    )
     best = elements.detach().argmax(3, keepdim=True)
     values = elements.gather(3, best).reshape(n, c, *wanted)
     indices = windows.gather(3, best).reshape(n, c, *wanted)
-    return unbatched(values, added), unbatched(indices, added)
+    return values, indices
 
 
 def _starts(sample: Any, size: int, wanted: int, kernel: int) -> Any:
@@ -78,7 +101,9 @@ def _starts(sample: Any, size: int, wanted: int, kernel: int) -> Any:
     return cat([starts, last], -1)
 
 
-@seen_by_layers
+@composite(
+    "input, kernel_size, output_size, _random_samples", rule=_rule(2, both=False), method=False
+)
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -109,11 +134,12 @@ def fractional_max_pool2d(
     RuntimeError
         If the windows do not fit.
     """
-    both = _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
-    return both if return_indices else both[0]
+    return _pool(input, kernel_size, output_size, _random_samples)[0]
 
 
-@seen_by_layers
+@composite(
+    "input, kernel_size, output_size, _random_samples", rule=_rule(3, both=False), method=False
+)
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -123,10 +149,15 @@ def fractional_max_pool3d(
     _random_samples: Tensor | None = None,
 ) -> Any:
     """Return the largest element of each window of a volume; see :func:`fractional_max_pool2d`."""
-    both = _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
-    return both if return_indices else both[0]
+    return _pool(input, kernel_size, output_size, _random_samples)[0]
 
 
+@composite(
+    "input, kernel_size, output_size, _random_samples",
+    rule=_rule(2, both=True),
+    outputs="values, indices",
+    method=False,
+)
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -136,9 +167,15 @@ def fractional_max_pool2d_with_indices(
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`fractional_max_pool2d` and the places."""
-    return _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
+    return _pool(input, kernel_size, output_size, _random_samples)
 
 
+@composite(
+    "input, kernel_size, output_size, _random_samples",
+    rule=_rule(3, both=True),
+    outputs="values, indices",
+    method=False,
+)
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -148,4 +185,10 @@ def fractional_max_pool3d_with_indices(
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`fractional_max_pool3d` and the places."""
-    return _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
+    return _pool(input, kernel_size, output_size, _random_samples)
+
+
+_POOLS: dict[int, tuple[Any, Any]] = {
+    2: (fractional_max_pool2d, fractional_max_pool2d_with_indices),
+    3: (fractional_max_pool3d, fractional_max_pool3d_with_indices),
+}

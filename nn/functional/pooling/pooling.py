@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, cast, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.dtypes import int64
-from tensorplug.core.layers import seen_by_layers
+from tensorplug.core.operators import Delegated, composite
 from tensorplug.core.shapes import Shape
 
 from ...ops import pooling as ops
@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 Ints = int | Sequence[int]
+
+_avg_pool: Any = ops.avg_pool
 
 
 def _windows(
@@ -59,24 +61,39 @@ def _check(name: str, input: Any, kernel: Shape, padding: Shape, where: Shape) -
         )
 
 
-def _max_pool(
-    count: int,
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-) -> tuple[Tensor, Tensor]:
-    name = f"max_pool{count}d"
-    x, added = batched(input, count, name)
-    kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
-    spread = per_dimension(dilation, count, name, "dilation", 1)
-    where = ops.pooled_size(x.shape[2:], kernel, steps, around, spread, ceil_mode)
-    effective = tuple([d * (k - 1) + 1 for k, d in zip(kernel, spread, strict=True)])
-    _check(name, x, effective, around, where)
-    values, indices = ops.max_pool(x, kernel, steps, around, spread, bool(ceil_mode))
-    return unbatched(values, added), unbatched(indices, added)
+def _max_pool_rule(count: int, name: str, *, both: bool) -> Callable[..., Any]:
+    """Return the rule of ``max_pool<count>d``, or of the op that returns indices too."""
+
+    def canonical(
+        input: Any,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        x, added = batched(input, count, name)
+        kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
+        spread = per_dimension(dilation, count, name, "dilation", 1)
+        where = ops.pooled_size(x._shape[2:], kernel, steps, around, spread, ceil_mode)
+        effective = tuple([d * (k - 1) + 1 for k, d in zip(kernel, spread, strict=True)])
+        _check(name, x, effective, around, where)
+        values = (x, kernel, steps, around, spread, bool(ceil_mode))
+        if added:
+            return Delegated(_unbatched(_MAX_POOLS[count][both or return_indices](*values)))
+        if return_indices and not both:
+            return Delegated(_MAX_POOLS[count][1](*values))
+        return values
+
+    return canonical
+
+
+def _unbatched(results: Any) -> Any:
+    """Take the batch dimension of one result or of several away."""
+    if isinstance(results, tuple):
+        return tuple([result.squeeze(0) for result in results])
+    return results.squeeze(0)
 
 
 class MaxPool(Protocol):
@@ -141,31 +158,30 @@ class MaxPoolWithIndices(Protocol):
 
 def _max_pools(count: int) -> tuple[MaxPool, MaxPoolWithIndices]:
     """Return ``max_pool<count>d`` and ``max_pool<count>d_with_indices``."""
+    name = f"max_pool{count}d"
 
     def max_pool(
         input: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        dilation: Ints = 1,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        both = _max_pool(count, input, kernel_size, stride, padding, dilation, ceil_mode)
-        return both if return_indices else both[0]
+        return ops.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
     def with_indices(
         input: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        dilation: Ints = 1,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        return _max_pool(count, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return ops.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    name = f"max_pool{count}d"
     max_pool.__name__ = max_pool.__qualname__ = name
     max_pool.__doc__ = (
         _MAX_POOL_DOC
@@ -176,7 +192,16 @@ def _max_pools(count: int) -> tuple[MaxPool, MaxPoolWithIndices]:
     )
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
     with_indices.__doc__ = f"Return :func:`{name}` and the places."
-    return max_pool, with_indices
+    values = "input, kernel_size, stride, padding, dilation, ceil_mode"
+    one = composite(values, rule=_max_pool_rule(count, name, both=False), method=False)
+    both = composite(
+        values,
+        rule=_max_pool_rule(count, name, both=True),
+        outputs="values, indices",
+        method=False,
+    )
+    pools: Any = one(max_pool), both(with_indices)
+    return cast(tuple[MaxPool, MaxPoolWithIndices], pools)
 
 
 _NUMBERS = {1: "one dimension", 3: "three dimensions"}
@@ -216,32 +241,41 @@ tensor([[[[ 5.,  7.],
 max_pool1d, max_pool1d_with_indices = _max_pools(1)
 max_pool2d, max_pool2d_with_indices = _max_pools(2)
 max_pool3d, max_pool3d_with_indices = _max_pools(3)
-max_pool3d = seen_by_layers(max_pool3d)
+_MAX_POOLS: dict[int, tuple[Any, Any]] = {
+    1: (max_pool1d, max_pool1d_with_indices),
+    2: (max_pool2d, max_pool2d_with_indices),
+    3: (max_pool3d, max_pool3d_with_indices),
+}
 
 
-def _avg_pool(
-    count: int,
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
+def _avg_pool_rule(count: int) -> Callable[..., Any]:
+    """Return the rule of ``avg_pool<count>d``."""
     name = f"avg_pool{count}d"
-    x, added = batched(input, count, name)
-    kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
-    where = ops.pooled_size(x.shape[2:], kernel, steps, around, (1,) * count, ceil_mode)
-    _check(name, x, kernel, around, where)
-    if divisor_override == 0:
-        raise RuntimeError(f"{name}(): divisor must be not zero")
-    output = ops.avg_pool(
-        x, kernel, steps, around, bool(ceil_mode), bool(count_include_pad), divisor_override
-    )
-    return unbatched(output, added)
+
+    def canonical(
+        input: Any,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Any:
+        x, added = batched(input, count, name)
+        kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
+        where = ops.pooled_size(x._shape[2:], kernel, steps, around, (1,) * count, ceil_mode)
+        _check(name, x, kernel, around, where)
+        if divisor_override == 0:
+            raise RuntimeError(f"{name}(): divisor must be not zero")
+        values: Any = (x, kernel, steps, around, bool(ceil_mode), bool(count_include_pad))
+        if count > 1:
+            values += (divisor_override,)
+        return Delegated(unbatched(_AVG_POOLS[count](*values), added)) if added else values
+
+    return canonical
 
 
+@composite(rule=_avg_pool_rule(1), method=False)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Ints,
@@ -251,9 +285,13 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """Return the mean of each window of one dimension; see :func:`avg_pool2d`."""
-    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    means: Tensor = _avg_pool(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, None
+    )
+    return means
 
 
+@composite(rule=_avg_pool_rule(2), method=False)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -289,12 +327,13 @@ def avg_pool2d(
     tensor([[[[ 2.5000,  4.5000],
               [10.5000, 12.5000]]]])
     """
-    return _avg_pool(
-        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    means: Tensor = _avg_pool(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return means
 
 
-@seen_by_layers
+@composite(rule=_avg_pool_rule(3), method=False)
 def avg_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -305,27 +344,44 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Return the mean of each window of three dimensions; see :func:`avg_pool2d`."""
-    return _avg_pool(
-        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    means: Tensor = _avg_pool(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return means
 
 
-def _lp_pool(
-    count: int,
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Ints | None,
-    ceil_mode: bool,
-) -> Tensor:
+_AVG_POOLS: dict[int, Callable[..., Any]] = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}
+
+
+def _lp_pool_rule(count: int) -> Callable[..., Any]:
+    """Return the rule of ``lp_pool<count>d``."""
     name = f"lp_pool{count}d"
-    kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
-    powers = tensor(input, name) ** norm_type
-    means = _avg_pool(count, powers, kernel, stride, 0, ceil_mode, True, None)
+
+    def canonical(
+        input: Any,
+        norm_type: float,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        ceil_mode: bool = False,
+    ) -> Any:
+        x, added = batched(input, count, name)
+        kernel, steps, around = _windows(count, name, kernel_size, stride, 0)
+        where = ops.pooled_size(x._shape[2:], kernel, steps, around, (1,) * count, ceil_mode)
+        _check(name, x, kernel, around, where)
+        values = (x, norm_type, kernel, steps, bool(ceil_mode))
+        return Delegated(unbatched(_LP_POOLS[count](*values), added)) if added else values
+
+    return canonical
+
+
+def _lp_pool(input: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: bool) -> Any:
+    none = (0,) * len(kernel)
+    means: Any = ops.avg_pool(input**norm_type, kernel, stride, none, ceil_mode, True, None)
     # Odd powers may be negative: those count as zero, without the slope of abs at it.
     return (means.sign() * means.abs().relu() * math.prod(kernel)) ** (1.0 / norm_type)
 
 
+@composite(rule=_lp_pool_rule(1), method=False)
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
@@ -334,9 +390,11 @@ def lp_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """Return the p-norm of each window of one dimension; see :func:`lp_pool2d`."""
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+    pooled: Tensor = _lp_pool(input, norm_type, kernel_size, stride, ceil_mode)
+    return pooled
 
 
+@composite(rule=_lp_pool_rule(2), method=False)
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
@@ -352,9 +410,11 @@ def lp_pool2d(
     >>> lp_pool2d(tp.tensor([[[3.0, 4.0]]]), 2, (1, 2))
     tensor([[[5.]]])
     """
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+    pooled: Tensor = _lp_pool(input, norm_type, kernel_size, stride, ceil_mode)
+    return pooled
 
 
+@composite(rule=_lp_pool_rule(3), method=False)
 def lp_pool3d(
     input: Tensor,
     norm_type: float,
@@ -363,42 +423,58 @@ def lp_pool3d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """Return the p-norm of each window of three dimensions; see :func:`lp_pool2d`."""
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+    pooled: Tensor = _lp_pool(input, norm_type, kernel_size, stride, ceil_mode)
+    return pooled
 
 
-def _max_unpool(
-    count: int,
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    output_size: Sequence[int] | None,
-) -> Tensor:
+_LP_POOLS: dict[int, Callable[..., Any]] = {1: lp_pool1d, 2: lp_pool2d, 3: lp_pool3d}
+
+
+def _max_unpool_rule(count: int) -> Callable[..., Any]:
+    """Return the rule of ``max_unpool<count>d``."""
     name = f"max_unpool{count}d"
-    kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
-    tensor(indices, name, "indices")
-    if indices.dtype is not int64:
-        raise RuntimeError(
-            f"{name}(): elements in indices should be type int64 but got {indices.dtype}"
+
+    def canonical(
+        input: Any,
+        indices: Any,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Any:
+        kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
+        tensor(indices, name, "indices")
+        if indices.dtype is not int64:
+            raise RuntimeError(
+                f"{name}(): elements in indices should be type int64 but got {indices.dtype}"
+            )
+        x, added = batched(input, count, name)
+        if indices._shape != input._shape:
+            raise RuntimeError(
+                f"{name}(): Expected shape of indices to be same as that of the input tensor "
+                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+            )
+        default = tuple(
+            [
+                (n - 1) * s - 2 * p + k
+                for n, s, p, k in zip(x._shape[2:], steps, around, kernel, strict=True)
+            ]
         )
-    x, added = batched(input, count, name)
-    if tuple(indices.shape) != tuple(input.shape):
-        raise RuntimeError(
-            f"{name}(): Expected shape of indices to be same as that of the input tensor "
-            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
-        )
-    default = tuple(
-        [
-            (n - 1) * s - 2 * p + k
-            for n, s, p, k in zip(x.shape[2:], steps, around, kernel, strict=True)
-        ]
-    )
-    size = _unpooled_size(name, default, steps, output_size)
-    n, c = x.shape[:2]
-    places = indices.reshape(n, c, -1)
-    flat = x.new_zeros((n, c, math.prod(size))).scatter(2, places, x.reshape(n, c, -1))
-    return unbatched(flat.reshape(n, c, *size), added)
+        size = _unpooled_size(name, default, steps, output_size)
+        if added:
+            places = indices.unsqueeze(0)
+            result = _MAX_UNPOOLS[count](x, places, kernel, steps, around, size)
+            return Delegated(unbatched(result, added))
+        return input, indices, kernel, steps, around, size
+
+    return canonical
+
+
+def _max_unpool(input: Any, indices: Any, size: Any) -> Any:
+    n, c = input._shape[:2]
+    flat = input.new_zeros((n, c, math.prod(size)))
+    flat = flat.scatter(2, indices.flatten(2), input.flatten(2))
+    return flat.reshape(n, c, *size)
 
 
 def _unpooled_size(
@@ -423,6 +499,7 @@ def _unpooled_size(
     return size
 
 
+@composite(rule=_max_unpool_rule(1), method=False)
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -432,10 +509,11 @@ def max_unpool1d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """Return a partial inverse of :func:`max_pool1d`; see :func:`max_unpool2d`."""
-    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+    unpooled: Tensor = _max_unpool(input, indices, output_size)
+    return unpooled
 
 
-@seen_by_layers
+@composite(rule=_max_unpool_rule(2), method=False)
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -460,10 +538,11 @@ def max_unpool2d(
     ValueError
         If `output_size` is further than a stride from the size that follows from the others.
     """
-    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+    unpooled: Tensor = _max_unpool(input, indices, output_size)
+    return unpooled
 
 
-@seen_by_layers
+@composite(rule=_max_unpool_rule(3), method=False)
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
@@ -473,4 +552,8 @@ def max_unpool3d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """Return a partial inverse of :func:`max_pool3d`; see :func:`max_unpool2d`."""
-    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+    unpooled: Tensor = _max_unpool(input, indices, output_size)
+    return unpooled
+
+
+_MAX_UNPOOLS: dict[int, Callable[..., Any]] = {1: max_unpool1d, 2: max_unpool2d, 3: max_unpool3d}

@@ -8,7 +8,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 def attention(
     inputs: Sequence[Array], mask: Array | None, is_causal: bool, scale: float
 ) -> tuple[Array, Array]: ...
-def attention_gradient(
+def attention_backward(
     g_output: Array,
     g_logsumexp: Array,
     inputs: Sequence[Array],

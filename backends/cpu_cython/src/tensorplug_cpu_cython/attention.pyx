@@ -169,7 +169,7 @@ def attention(inputs, mask, bint is_causal, double scale):
     return output, total
 
 
-def attention_gradient(g_output, g_logsumexp, inputs, mask, output, logsumexp, bint is_causal, double scale):
+def attention_backward(g_output, g_logsumexp, inputs, mask, output, logsumexp, bint is_causal, double scale):
     """Return the gradients of query, key and value."""
     cdef np.ndarray q = with_rows(inputs[0]), k = with_rows(inputs[1]), v = with_rows(inputs[2])
     cdef np.ndarray g = with_rows(g_output), o = with_rows(output), g_q, g_k, g_v

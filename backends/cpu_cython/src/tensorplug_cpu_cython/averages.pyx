@@ -180,7 +180,7 @@ def avg_pool(
     ))
 
 
-def avg_pool_gradient(
+def avg_pool_backward(
     gradient, tuple size, tuple kernel, tuple stride, tuple padding, bint ceil_mode, bint count_include_pad, divisor
 ):
     """Return the gradient of the input, of this spatial size; channels last where the gradient is."""
@@ -188,7 +188,7 @@ def avg_pool_gradient(
     cdef np.npy_intp shape[64]
     cdef int layout
     if is_half(g):
-        result = avg_pool_gradient(
+        result = avg_pool_backward(
             pointwise.cast(g, descriptors[TP_F32]), size, kernel, stride, padding, ceil_mode, count_include_pad,
             divisor,
         )
@@ -210,13 +210,13 @@ def adaptive_avg_pool(input, tuple size):
     return mean(x, layout, shares(np.PyArray_DIMS(x) + 2, size))
 
 
-def adaptive_avg_pool_gradient(gradient, tuple shape):
+def adaptive_avg_pool_backward(gradient, tuple shape):
     """Return the gradient of the input, of this shape; channels last where the gradient is."""
     cdef np.ndarray g = plain_array(gradient)
     cdef np.npy_intp sizes[64]
     cdef int layout
     if is_half(g):
-        return pointwise.cast(adaptive_avg_pool_gradient(pointwise.cast(g, descriptors[TP_F32]), shape), g.dtype)
+        return pointwise.cast(adaptive_avg_pool_backward(pointwise.cast(g, descriptors[TP_F32]), shape), g.dtype)
     g = dense(g, &layout)
     shape_of(g, shape[2:], sizes)
     return spread(g, layout, sizes, shares(sizes + 2, tuple([g.shape[i] for i in range(2, g.ndim)])))

@@ -107,7 +107,7 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
     return values, places
 
 
-def max_pool_gradient(gradient, indices, tuple shape):
+def max_pool_backward(gradient, indices, tuple shape):
     """Return the gradient put, and added up, where the maxima were; channels last where the indices are."""
     cdef np.ndarray g = plain_array(gradient), places, turned, result
     cdef int layout, count = <int> len(shape) - 2, i, outside
@@ -115,7 +115,7 @@ def max_pool_gradient(gradient, indices, tuple shape):
     cdef tp_pool p
     cdef bint wide
     if is_half(g):
-        result = max_pool_gradient(pointwise.cast(g, descriptors[TP_F32]), indices, shape)
+        result = max_pool_backward(pointwise.cast(g, descriptors[TP_F32]), indices, shape)
         return pointwise.cast(result, g.dtype)
     places = dense(indices, &layout)
     if layout_of(g) != layout:
@@ -137,5 +137,5 @@ def max_pool_gradient(gradient, indices, tuple shape):
             &p, np.PyArray_DATA(g), <const int64_t *> np.PyArray_DATA(places), np.PyArray_DATA(result)
         )
     if outside:
-        raise IndexError(f"max_pool_gradient(): an index lies outside of a plane of {list(shape[2:])}")
+        raise IndexError(f"max_pool_backward(): an index lies outside of a plane of {list(shape[2:])}")
     return result

@@ -31,8 +31,9 @@ def build(table: KernelTable) -> None:
         table.add(name, getattr(convolutions, name), dtypes=single)
         if onednn.has_bf16:
             table.add(name, getattr(onednn, name), dtypes=half)
-    for name in ("attention", "attention_gradient"):
-        table.add(name, getattr(attention, name), dtypes=single)
+    name = "scaled_dot_product_efficient_attention"
+    table.add(name, attention.attention, dtypes=single)
+    table.add(f"{name}_backward", attention.attention_backward, dtypes=single)
 
 
 def _activated(linear: Any) -> Any:

@@ -16,11 +16,11 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
 
     @table.kernel(dtypes=ALL_DTYPES)
-    def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
+    def embedding(weight: Any, indices: Any, *_: Any) -> Any:
         return kernels.rows_of(weight, indices, _taken)
 
     @table.kernel(dtypes=FLOATS)
-    def embedding_rows_gradient(
+    def embedding_dense_backward(
         g: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool
     ) -> Any:
         if scale_grad_by_freq and indices.size:

@@ -10,12 +10,12 @@ from .._dtypes import FLOATS
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name in ("max_pool", "max_pool_gradient"):
+    for name in ("max_pool", "max_pool_backward"):
         table.add(name, getattr(pooling, name), dtypes=FLOATS)
     for name in (
         "avg_pool",
-        "avg_pool_gradient",
+        "avg_pool_backward",
         "adaptive_avg_pool",
-        "adaptive_avg_pool_gradient",
+        "adaptive_avg_pool_backward",
     ):
         table.add(name, getattr(averages, name), dtypes=FLOATS)

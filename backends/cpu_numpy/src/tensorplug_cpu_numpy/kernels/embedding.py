@@ -13,10 +13,10 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("embedding_rows", embedding_rows)
+    table.add("embedding", embedding)
 
 
-def embedding_rows(weight: Array, indices: Array, *_: Any) -> Array:
+def embedding(weight: Array, indices: Array, *_: Any) -> Array:
     """Return the rows of `weight` that `indices` names."""
     if indices.size and indices.min() < 0:
         raise IndexError(f"index {indices.min()} is out of bounds: there are {len(weight)} rows")

@@ -19,8 +19,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     halves = (dtype_named("float16"), dtype_named("bfloat16"))
     table.add("max_pool", max_pool)
-    table.add("max_pool_gradient", max_pool_gradient)
-    table.add("max_pool_gradient", namespace.through_float32(max_pool_gradient), dtypes=halves)
+    table.add("max_pool_backward", max_pool_backward)
+    table.add("max_pool_backward", namespace.through_float32(max_pool_backward), dtypes=halves)
 
 
 def _inside(
@@ -128,7 +128,7 @@ def _flat_places(
     return within.reshape(-1).take(which) + first
 
 
-def max_pool_gradient(gradient: Array, indices: Array, shape: Shape) -> Array:
+def max_pool_backward(gradient: Array, indices: Array, shape: Shape) -> Array:
     """Return the gradient at the places where the maxima were."""
     n, c, *size = shape
     count = math.prod(size)

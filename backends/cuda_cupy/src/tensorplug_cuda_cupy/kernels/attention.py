@@ -18,11 +18,14 @@ _MOST = -3.0e4  # added to a score it makes the weight zero, and is a number in 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`; float32, for which cuDNN has none, is left to the ops' bodies."""
-    for function in (attention_half, attention_half_gradient):
+    for function in (
+        scaled_dot_product_flash_attention,
+        scaled_dot_product_flash_attention_backward,
+    ):
         table.add(function.__name__, function, dtypes=HALVES)
 
 
-def attention_half(
+def scaled_dot_product_flash_attention(
     inputs: Sequence[Any], mask: Any | None, is_causal: bool, scale: float
 ) -> tuple[Any, Any]:
     """Return the attended values, and the logarithms of the softmax's divisors in float32."""
@@ -43,7 +46,7 @@ def attention_half(
     return output, logsumexp
 
 
-def attention_half_gradient(
+def scaled_dot_product_flash_attention_backward(
     g_output: Any,
     inputs: Sequence[Any],
     mask: Any | None,

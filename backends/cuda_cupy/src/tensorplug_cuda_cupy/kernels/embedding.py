@@ -16,11 +16,11 @@ from ..dtypes import name_of
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
-    table.add("embedding_rows", embedding_rows, dtypes=ALL_DTYPES)
-    table.add("embedding_rows_gradient", embedding_rows_gradient, dtypes=FLOATS)
+    table.add("embedding", embedding, dtypes=ALL_DTYPES)
+    table.add("embedding_dense_backward", embedding_dense_backward, dtypes=FLOATS)
 
 
-def embedding_rows(weight: Any, indices: Any, *_: Any) -> Any:
+def embedding(weight: Any, indices: Any, *_: Any) -> Any:
     """Return the rows of `weight` that `indices` names; of one that is not there, NaN or zeros."""
     rows, width = weight.shape
     output = cp.empty((*indices.shape, width), weight.dtype)
@@ -46,7 +46,7 @@ def _bits_of_nan(dtype: Any) -> int:
     return int.from_bytes(np.array(np.nan, real).tobytes(), "little")
 
 
-def embedding_rows_gradient(
+def embedding_dense_backward(
     g: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
     """Return the gradient of the table; halves are added up in float32."""

@@ -25,8 +25,8 @@ _LARGE = 256  # elements of a window that a block shares
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`."""
     for function in (
-        max_pool, max_pool_gradient, avg_pool, avg_pool_gradient, adaptive_avg_pool,
-        adaptive_avg_pool_gradient,
+        max_pool, max_pool_backward, avg_pool, avg_pool_backward, adaptive_avg_pool,
+        adaptive_avg_pool_backward,
     ):  # fmt: skip
         table.add(function.__name__, function, dtypes=FLOATS)
 
@@ -74,7 +74,7 @@ def max_pool(
     return values, places
 
 
-def max_pool_gradient(gradient: Any, indices: Any, shape: Shape) -> Any:
+def max_pool_backward(gradient: Any, indices: Any, shape: Shape) -> Any:
     """Return the gradient at the places where the maxima were."""
     places = dense(indices)
     from_above = like(gradient, places)
@@ -89,7 +89,7 @@ def max_pool_gradient(gradient: Any, indices: Any, shape: Shape) -> Any:
         blocks = sources.blocks_for(places.size)
         wide = is_wide(tuple(shape), places.shape)
         name = name_of(gradient)
-        sources.launch("pooling", "max_pool_gradient", name, blocks, arguments, WIDE=wide)
+        sources.launch("pooling", "max_pool_backward", name, blocks, arguments, WIDE=wide)
     return result.astype(gradient.dtype, copy=False)
 
 
@@ -119,7 +119,7 @@ def avg_pool(
     return output
 
 
-def avg_pool_gradient(
+def avg_pool_backward(
     g: Any,
     size: Shape,
     kernel: Shape,
@@ -140,7 +140,7 @@ def avg_pool_gradient(
         blocks = sources.blocks_for(result.size)
         wide = is_wide(gradient.shape, result.shape)
         name = name_of(gradient)
-        sources.launch("pooling", "avg_pool_gradient", name, blocks, arguments, WIDE=wide)
+        sources.launch("pooling", "avg_pool_backward", name, blocks, arguments, WIDE=wide)
     return result
 
 
@@ -150,11 +150,11 @@ def adaptive_avg_pool(input: Any, size: Shape) -> Any:
     return _adaptive("adaptive_avg_pool", image, tuple(image.shape[2:]), tuple(size), tuple(size))
 
 
-def adaptive_avg_pool_gradient(g: Any, shape: Shape) -> Any:
+def adaptive_avg_pool_backward(g: Any, shape: Shape) -> Any:
     """Return the gradient of :func:`adaptive_avg_pool`, whose input had this shape."""
     gradient = dense(g)
     size, where = tuple(shape[2:]), tuple(gradient.shape[2:])
-    return _adaptive("adaptive_avg_pool_gradient", gradient, size, where, size)
+    return _adaptive("adaptive_avg_pool_backward", gradient, size, where, size)
 
 
 def _adaptive(name: str, array: Any, size: Shape, where: Shape, made: Shape) -> Any:

@@ -84,7 +84,7 @@ extern "C" __global__ void max_pool(
 }
 
 // The gradient is added where the maxima were, in A: halves would lose what windows that overlap bring.
-extern "C" __global__ void max_pool_gradient(
+extern "C" __global__ void max_pool_backward(
     const T* gradient, const Long* places, A* result, const Windows w, Long count) {
     Index step = step_of(w);
     for (Long i = global_thread(); i < count; i += all_threads()) {
@@ -148,7 +148,7 @@ extern "C" __global__ void avg_pool_large(
 }
 
 // Each element of the input takes its share of every window that it is in.
-extern "C" __global__ void avg_pool_gradient(
+extern "C" __global__ void avg_pool_backward(
     const T* gradient, T* result, const Windows w, Long count, int with_padding, Long divisor) {
     Index step = step_of(w), height = (Index)w.where[1], width = (Index)w.where[2];
     for (Long i = global_thread(); i < count; i += all_threads()) {
@@ -197,7 +197,7 @@ extern "C" __global__ void adaptive_avg_pool(const T* input, T* output, const Wi
 }
 
 // The shares that a place is in are those that the same rule gives with both sizes exchanged.
-extern "C" __global__ void adaptive_avg_pool_gradient(
+extern "C" __global__ void adaptive_avg_pool_backward(
     const T* gradient, T* result, const Windows w, Long count) {
     Index step = step_of(w), height = (Index)w.where[1], width = (Index)w.where[2];
     for (Long i = global_thread(); i < count; i += all_threads()) {
