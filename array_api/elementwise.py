@@ -165,7 +165,7 @@ bitwise_right_shift = _binary(
 )
 bitwise_xor = _binary(ops.bitwise_xor, "bitwise_xor", "the bits that one of them has")
 copysign = _binary(_both_tensors(ops.copysign), "copysign", "x1 with the sign of x2")
-divide = _binary(ops.true_divide, "divide", "the quotient")
+divide = _binary(ops.div, "divide", "the quotient")
 equal = _binary(ops.eq, "equal", "whether they are equal")
 floor_divide = _binary(ops.floor_divide, "floor_divide", "the quotient rounded down")
 greater = _binary(ops.gt, "greater", "whether x1 > x2")

@@ -14,6 +14,7 @@ from typing import Any
 from tensorplug.core import execution, layers, operators
 from tensorplug.core.current import current
 from tensorplug.core.devices import META
+from tensorplug.core.dtypes import FLOATING, DType
 from tensorplug.core.kinds import Kind, kind_of
 from tensorplug.core.layers import Layer
 from tensorplug.core.meta import results
@@ -160,11 +161,13 @@ class _Tracer(Layer):
     def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         if op.reads_layout:  # meta tensors do not share strides with the arrays to come
             return True
-        first = operators.first_tensor((*args, *kwargs.values()))
+        values = (*args, *kwargs.values())
+        first = operators.first_tensor(values)
         return (
             op.overridden
             and first is not None
             and current.native_kernel(op, kind_of(self.device, first._kind.dtype))
+            and (op.mixed or _of_one_dtype(values, first._kind.dtype))
         )
 
     def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -216,6 +219,18 @@ class _Tracer(Layer):
         """Return the (provisional, negative) place of a plain value."""
         self.program.constants.append(value)
         return -len(self.program.constants)
+
+
+def _of_one_dtype(values: Any, dtype: DType) -> bool:
+    """Return whether all floating-point tensors among nested values are of a dtype."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            other = value._kind.dtype
+            if other is not dtype and other.category >= FLOATING:
+                return False
+        elif isinstance(value, (list, tuple)) and not _of_one_dtype(value, dtype):
+            return False
+    return True
 
 
 def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:

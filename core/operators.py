@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from . import kinds
 from .errors import RegistrationError
@@ -153,6 +153,24 @@ def primitive(
     return declare
 
 
+@overload
+def primitive_tuple(
+    kernel: str,
+    outputs: str,
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]: ...
+@overload
+def primitive_tuple(
+    kernel: str,
+    outputs: type[R],
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, R]]: ...
 def primitive_tuple(
     kernel: str,
     outputs: str | type[Any],
@@ -160,13 +178,13 @@ def primitive_tuple(
     name: str | None = None,
     method: bool = False,
     aliases: tuple[str, ...] = (),
-) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]:
+) -> Callable[[Callable[P, Spec]], Callable[P, Any]]:
     """Declare a primitive with several outputs, named in `outputs` (comma-separated).
 
     `outputs` may also be the class of the named tuple of them.
     """
 
-    def declare(function: Callable[P, Spec]) -> Callable[P, tuple[Tensor, ...]]:
+    def declare(function: Callable[P, Spec]) -> Callable[P, Any]:
         made: Any = _declare(
             function,
             "primitive",

@@ -24,7 +24,7 @@ ARITHMETIC = {
     "or": handle("bitwise_or"),
     "rshift": handle("bitwise_right_shift"),
     "sub": handle("sub"),
-    "truediv": handle("true_divide"),
+    "truediv": handle("div"),
     "xor": handle("bitwise_xor"),
 }
 COMPARISONS = {name: handle(name) for name in ("eq", "ge", "gt", "le", "lt", "ne")}

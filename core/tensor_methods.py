@@ -494,8 +494,8 @@ class TensorMethods(Operators):
         tril_ = triangles.tril
         triu = triangles.triu
         triu_ = triangles.triu
-        true_divide = division.true_divide
-        true_divide_ = division.true_divide
+        true_divide = division.div
+        true_divide_ = division.div
         trunc = rounding.trunc
         trunc_ = rounding.trunc
         unbind = splitting.unbind

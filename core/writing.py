@@ -33,12 +33,13 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
-            raise TypeError(f"{op.name}(): out= is not for this form of the call")
-        check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
-        if targets[0]._shape == spec.outputs[0][0]:
-            write(op, spec, targets[0])
-            return out
-        results = execute(op, spec)
+            results = spec.result
+        else:
+            check_out(op.name, targets[0], spec.outputs[0][1], spec.kind)
+            if targets[0]._shape == spec.outputs[0][0]:
+                write(op, spec, targets[0])
+                return out
+            results = execute(op, spec)
     else:
         results = dispatch.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
@@ -173,6 +174,8 @@ def run_inplace(
                 return target
         return _inplace_composite(op, name, target, args, kwargs)
     spec = op.function(target, *args, **kwargs)
+    if type(spec) is Delegated:
+        return _inplace_composite(op, name, target, args, kwargs)
     shape, dtype = spec.outputs[0]
     if shape != target._shape:
         raise RuntimeError(

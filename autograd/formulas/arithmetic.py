@@ -10,7 +10,7 @@ import cmath
 import math
 from typing import Any
 
-from tensorplug.core.ops.arithmetic.division import floor_divide, true_divide
+from tensorplug.core.ops.arithmetic.division import div, floor_divide
 from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.arithmetic.powers import power
 from tensorplug.core.ops.bitwise import bitwise_and
@@ -119,7 +119,7 @@ DERIVATIVES = [
     derivative(
         "fmod",
         input=lambda g: g,
-        other=lambda g, input, other: -g * trunc(true_divide(input, other)),
+        other=lambda g, input, other: -g * trunc(div(input, other)),
     ),
     derivative(
         "mul",
@@ -137,7 +137,7 @@ DERIVATIVES = [
     derivative("square", input=lambda g, input: g * (input * 2).conj()),
     derivative("sub", input=lambda g: g, other=lambda g: -g),
     derivative(
-        "true_divide",
+        "div",
         input=lambda g, other: g / conjugate(other),
         other=lambda g, input, other: -g * ((input / other) / other).conj(),
     ),
@@ -150,7 +150,7 @@ TANGENTS = [
     tangent("sub", input=lambda t: t, other=lambda t: -t),
     tangent("mul", input=lambda t, other: t * other, other=lambda t, input: t * input),
     tangent(
-        "true_divide",
+        "div",
         input=lambda t, other: t / other,
         other=lambda t, other, result: -t * (result / other),
     ),

@@ -22,7 +22,7 @@ from ..dtypes import (
 from ..operators import Spec, composite, handle, primitive, primitive_tuple
 from ..queries import is_tensor
 from . import results
-from .arithmetic.division import floor_divide, true_divide
+from .arithmetic.division import div, floor_divide
 from .arithmetic.pointwise import abs, add, mul, neg, sub
 from .bitwise import bitwise_or
 from .clamp import maximum, minimum
@@ -184,7 +184,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     """
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
-    ratio = true_divide(small, where(eq(large, 0), 1, large))
+    ratio = div(small, where(eq(large, 0), 1, large))
     result = mul(large, sqrt(add(mul(ratio, ratio), 1)))
     return where(bitwise_or(eq(first, math.inf), eq(second, math.inf)), math.inf, result)
 
@@ -317,7 +317,7 @@ def sinc(input: Tensor) -> Tensor:
     dtype = to_floating(input.dtype)
     scaled = mul(_wide(input), math.pi)
     zero = eq(scaled, 0)
-    return cast(where(zero, 1, true_divide(sin(scaled), where(zero, 1, scaled))), dtype)
+    return cast(where(zero, 1, div(sin(scaled), where(zero, 1, scaled))), dtype)
 
 
 def _wide(input: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..operators import composite
 from ..shapes import Shape, normalize_dim, normalize_dims
-from .arithmetic.division import true_divide
+from .arithmetic.division import div
 from .arithmetic.pointwise import sub
 from .reductions.reductions import amax, sum
 from .rules import cast, check_tensor, to_floating
@@ -62,7 +62,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
             [1.0000, 0.0000]])
     """
     powers = sub(input, amax(input, dim, True)).exp() if input.numel() else input.clone()
-    return true_divide(powers, sum(powers, dim, True))
+    return div(powers, sum(powers, dim, True))
 
 
 def _canonical_log_softmax(input: Any, dim: int, dtype: DType | None = None) -> tuple[Tensor, int]:

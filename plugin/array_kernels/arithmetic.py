@@ -23,7 +23,7 @@ _UNIVERSAL = {
     "remainder": "remainder",
     "square": "square",
     "sub": "subtract",
-    "true_divide": "true_divide",
+    "div": "true_divide",
 }
 
 

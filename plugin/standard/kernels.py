@@ -85,7 +85,7 @@ _POINTWISE: dict[str, tuple[str, tuple[DType, ...]]] = {
     "square": ("square", NUMBERS),
     "sub": ("subtract", NUMBERS),
     "tanh": ("tanh", FLOATS),
-    "true_divide": ("divide", (*FLOATS, *COMPLEXES)),
+    "div": ("divide", (*FLOATS, *COMPLEXES)),
 }
 
 

@@ -335,10 +335,4 @@ RECORDS = [
         errors=_sub_errors,
         atol=_STEPS_ABSOLUTE,
     ),
-    OpRecord(
-        "true_divide",
-        binary(nonzero=True, numbers=(2,), reflected=True),
-        floating(np.divide),
-        errors=mismatched,
-    ),
 ]

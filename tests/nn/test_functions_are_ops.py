@@ -8,7 +8,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug.core.operators import get_op
-from tensorplug.plugin import Kernel, hookimpl
+from tensorplug.plugin import FLOATS, Kernel, hookimpl
 
 # Families whose functions are still made of ops that have other names.
 OPEN = {
@@ -83,7 +83,7 @@ def stranger_with(op, kernel):
 
         @hookimpl
         def tensorplug_kernels(self):
-            return [Kernel(op, "cpu", kernel, priority=50)]
+            return [Kernel(op, "cpu", kernel, dtypes=FLOATS, priority=1000)]
 
     return Stranger()
 
@@ -134,3 +134,12 @@ def test_a_kernel_of_batch_norm_moves_the_statistics():
     tp.testing.assert_close(result, x * 2)
     # Of the decomposition, which standardises.
     tp.testing.assert_close(gradient, tp.zeros(4, 3), rtol=0, atol=1e-5)
+
+
+def test_a_kernel_of_a_gradient_gets_one_dtype():
+    # As autocast has it on the CPU; a kernel that is of half precision cannot tell what the weight's is.
+    x = tp.rand(4, 3, dtype=tp.bfloat16, requires_grad=True)
+    weight, bias = tp.ones(3, requires_grad=True), tp.zeros(3, requires_grad=True)
+    F.layer_norm(x, (3,), weight, bias).sum().backward()
+    for tensor in (weight, bias):
+        assert tensor.grad.numpy().dtype == np.float32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
-from ...operators import Spec, composite, handle, primitive
+from ...operators import Delegated, Spec, composite, handle, primitive
 from ..rules import check_tensor, elementwise
 from .pointwise import sub
 
@@ -23,26 +23,13 @@ __all__ = [
 ]
 
 
-@primitive("input, other", pointwise=True, inplace=True)
-def true_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
-    """Return the exact quotient ``input / other``; integers are divided in the default dtype.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.true_divide(tp.tensor([3, 4]), 2)
-    tensor([1.5000, 2.0000])
-    """
-    return elementwise("div", input, other, floating=True)
-
-
 _TRUNC = handle("trunc")
 
 
-@composite(inplace=True, aliases=("divide",))
+@primitive("input, other", pointwise=True, inplace=True, aliases=("divide", "true_divide"))
 def div(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None
-) -> Tensor:
+) -> Spec:
     """Return ``input / other``, rounded if asked for.
 
     Parameters
@@ -66,19 +53,19 @@ def div(
     (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
     """
     if rounding_mode is None:
-        return true_divide(input, other)
+        return elementwise("div", input, other, floating=True)
     if rounding_mode == "floor":
-        return floor_divide(input, other)
+        return Delegated(floor_divide(input, other))
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"{rounding_mode!r}"
         )
     if result_dtype((input, other)).category >= FLOATING:
-        return _TRUNC.call(true_divide(input, other))
+        return Delegated(_TRUNC.call(div(input, other)))
     dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
     # What fmod leaves of the dividend is a multiple of the divisor.
-    return floor_divide(sub(dividend, fmod(dividend, divisor)), divisor)
+    return Delegated(floor_divide(sub(dividend, fmod(dividend, divisor)), divisor))
 
 
 @primitive("input, other", pointwise=True, inplace=True)
@@ -146,7 +133,7 @@ def reciprocal(input: Tensor) -> Tensor:
     tensor([0.5000, 0.2500])
     """
     check_tensor(input, "reciprocal")
-    return true_divide(1, input)
+    return div(1, input)
 
 
-divide = div
+divide = true_divide = div

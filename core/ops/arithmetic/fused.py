@@ -10,7 +10,7 @@ from ...tensor_base import TensorBase
 from ..comparison import lt
 from ..masking import where
 from ..rules import cast, check_tensor
-from .division import true_divide
+from .division import div
 from .pointwise import abs, add, mul, sub
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> tp.addcdiv(tp.tensor([1.0]), tp.tensor([2.0]), tp.tensor([4.0]), value=3)
     tensor([2.5000])
     """
-    return add(input, true_divide(_times(value, input, tensor1, tensor2), tensor2))
+    return add(input, div(_times(value, input, tensor1, tensor2), tensor2))
 
 
 def _times(value: Number, input: Tensor, tensor1: Tensor, tensor2: Tensor) -> Tensor:

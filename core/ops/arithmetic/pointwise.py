@@ -235,7 +235,7 @@ def sgn(input: Tensor) -> Tensor:
 
 
 _WHERE = handle("where")
-_DIVIDE = handle("true_divide")
+_DIVIDE = handle("div")
 _EQ = handle("eq")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...dtypes import FLOATING
 from ...operators import Spec, composite, primitive
-from ..arithmetic.division import true_divide
+from ..arithmetic.division import div
 from ..arithmetic.powers import power
 from ..rules import cast, check_tensor, elementwise, to_floating
 
@@ -124,7 +124,7 @@ def log2(input: Tensor) -> Tensor:
     check_tensor(input, "log2")
     if input.dtype.category < FLOATING:
         return log2(cast(input, to_floating(input.dtype)))
-    return true_divide(log(input), _LN2)
+    return div(log(input), _LN2)
 
 
 @composite(inplace=True)
@@ -140,7 +140,7 @@ def log10(input: Tensor) -> Tensor:
     check_tensor(input, "log10")
     if input.dtype.category < FLOATING:
         return log10(cast(input, to_floating(input.dtype)))
-    return true_divide(log(input), _LN10)
+    return div(log(input), _LN10)
 
 
 @primitive("input", pointwise=True, inplace=True)

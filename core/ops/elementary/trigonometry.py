@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...dtypes import COMPLEX, FLOATING, finfo
 from ...operators import composite
-from ..arithmetic.division import true_divide
+from ..arithmetic.division import div
 from ..arithmetic.pointwise import abs, add, mul, neg, sub
 from ..comparison import gt, lt
 from ..complex import complex, imag, real
@@ -62,12 +62,12 @@ def tan(input: Tensor) -> Tensor:
     if input.dtype.category == COMPLEX:
         t, h = tan(real(input)), tanh(imag(input))
         below = add(1, mul(mul(t, t), mul(h, h)))
-        slope = true_divide(1, cosh(imag(input)))  # 1 - h * h would cancel
+        slope = div(1, cosh(imag(input)))  # 1 - h * h would cancel
         return complex(
-            true_divide(mul(t, mul(slope, slope)), below),
-            true_divide(mul(h, add(1, mul(t, t))), below),
+            div(mul(t, mul(slope, slope)), below),
+            div(mul(h, add(1, mul(t, t))), below),
         )
-    return true_divide(sin(input), cos(input))
+    return div(sin(input), cos(input))
 
 
 @composite(inplace=True, aliases=("arcsin",))
@@ -148,8 +148,8 @@ def sinh(input: Tensor) -> Tensor:
     size = abs(input)
     less = expm1(size)
     root = exp(mul(size, 0.5))  # its square may overflow where half of that does not
-    small = mul(add(less, true_divide(less, add(less, 1))), 0.5)
-    large = sub(mul(mul(root, 0.5), root), true_divide(true_divide(0.5, root), root))
+    small = mul(add(less, div(less, add(less, 1))), 0.5)
+    large = sub(mul(mul(root, 0.5), root), div(div(0.5, root), root))
     return copysign(where(lt(size, 1), small, large), input)
 
 
@@ -170,7 +170,7 @@ def cosh(input: Tensor) -> Tensor:
         x, y = real(input), imag(input)
         return complex(mul(cosh(x), cos(y)), mul(sinh(x), sin(y)))
     root = exp(mul(abs(input), 0.5))  # its square may overflow where half of that does not
-    return add(mul(mul(root, 0.5), root), true_divide(true_divide(0.5, root), root))
+    return add(mul(mul(root, 0.5), root), div(div(0.5, root), root))
 
 
 @composite(inplace=True, aliases=("arcsinh",))
@@ -191,7 +191,7 @@ def asinh(input: Tensor) -> Tensor:
         return complex(imag(turned), neg(real(turned)))
     size = abs(input)
     square = mul(size, size)
-    small = log1p(add(size, true_divide(square, add(1, sqrt(add(1, square))))))
+    small = log1p(add(size, div(square, add(1, sqrt(add(1, square))))))
     return copysign(where(_huge(size), add(log(size), _LN2), small), input)
 
 
@@ -235,11 +235,11 @@ def atanh(input: Tensor) -> Tensor:
         x, y = real(input), imag(input)
         size, square = abs(x), mul(y, y)
         rest = sub(1, size)
-        growth = log1p(true_divide(mul(4, size), add(mul(rest, rest), square)))
+        growth = log1p(div(mul(4, size), add(mul(rest, rest), square)))
         turn = atan2(mul(2, y), sub(mul(rest, add(1, size)), square))
         return complex(copysign(mul(0.25, growth), x), mul(0.5, turn))
     size = abs(input)
-    return copysign(mul(0.5, log1p(true_divide(mul(2, size), sub(1, size)))), input)
+    return copysign(mul(0.5, log1p(div(mul(2, size), sub(1, size)))), input)
 
 
 def _huge(value: Any) -> Any:

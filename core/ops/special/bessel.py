@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...dtypes import COMPLEX
 from ...operators import Spec, composite, primitive
-from ..arithmetic.division import true_divide
+from ..arithmetic.division import div
 from ..arithmetic.pointwise import abs, add, mul
 from ..arithmetic.powers import square
 from ..comparison import isinf, lt
@@ -262,4 +262,4 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
         series = add(mul(series, x), coefficient)
     far = where(near, 1.0, input)
     wave = where(isinf(far), 0.0, sin(far))
-    return where(near, series, true_divide(wave, far))
+    return where(near, series, div(wave, far))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...dtypes import COMPLEX, Number
 from ...operators import Spec, composite, primitive
-from ..arithmetic.division import true_divide
+from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..clamp import clamp, clamp_backward
 from ..comparison import lt
@@ -101,13 +101,13 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     (value,) = _real(input, "logit").values
     if eps is not None:
         value = clamp(value, eps, 1 - eps)
-    return log(true_divide(value, sub(1, value)))
+    return log(div(value, sub(1, value)))
 
 
 @composite(method=False, elementwise=True)
 def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     """Return `g` times the derivative of :func:`logit`."""
-    slope = true_divide(g, mul(input, sub(1, input)))
+    slope = div(g, mul(input, sub(1, input)))
     return slope if eps is None else clamp_backward(slope, input, eps, 1 - eps)
 
 

@@ -17,6 +17,9 @@ _BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
 # What the loops of clone serve has a function of its own.
 _OTHERS = frozenset({"clone", *activations.NAMES})
 
+# Ops whose loops have NumPy's names.
+_OPS = {"true_divide": "div"}
+
 _DIVISIONS = frozenset({"floor_divide", "fmod", "remainder"})
 
 
@@ -33,7 +36,7 @@ def build(table: KernelTable) -> None:
                 divide = pointwise.Division(name, getattr(np, name))
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
-            table.add(name, kernel.call, dtypes=dtypes, out=True)
+            table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=True)
     table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)
     table.add("where", pointwise.choose, dtypes=NUMBERED)
     table.add("clone", pointwise.clone)

@@ -82,7 +82,7 @@ BINARY: dict[str, tuple[str, tuple[DType, ...]]] = {
     "power": ("pow(a, b)", FLOATS),
     "remainder": ("python_remainder(a, b)", FLOATS),
     "sub": ("a - b", (*NUMBERS, *COMPLEX)),
-    "true_divide": ("a / b", FLOATS),
+    "div": ("a / b", FLOATS),
 }
 COMPARISONS = {"eq": "==", "ge": ">=", "gt": ">", "le": "<=", "lt": "<", "ne": "!="}
 

@@ -202,7 +202,7 @@ for name, function in EQUALITY.items():
 for name, function in ORDER.items():
     binary(name, function, REALS, BOOL)
 unary("bitwise_not", operator.invert, INTEGERS)
-binary("true_divide", divided, FLOATS)
+binary("div", divided, FLOATS)
 binary("atan2", math.atan2, FLOATS)
 
 
