@@ -49,7 +49,6 @@ class AutocastLayer(Layer):
     name = "autocast"
     order = 200
     nested = True  # an op without a policy may consist of such that have one
-    functions = True
 
     def __call__(
         self,

@@ -1,8 +1,8 @@
 """What autocast does by default, op by op, as torch documents it.
 
-The names are those of ops, and of functions of ``nn.functional`` that layers see. On "cpu" only what is
-slow in float32, or fails in half precision, is touched. All other device types get the longer list that torch
-has for accelerators. A plugin adds the policies of its own ops through the hook ``tensorplug_autocast``.
+The names are those of ops. On "cpu" only what is slow in float32, or fails in half precision, is touched. All
+other device types get the longer list that torch has for accelerators. A plugin adds the policies of its own
+ops through the hook ``tensorplug_autocast``.
 """
 
 from __future__ import annotations

@@ -267,7 +267,8 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     if isinstance(result, list):
         # A result that stands in the list twice belongs to two arguments.
         program.fresh = [
-            places.count(place) == 1 and getattr(place, "place", place) in tracer.fresh
+            places.count(place) == 1
+            and (place.place if isinstance(place, _Output) else place) in tracer.fresh
             for place in places
         ]
     else:

@@ -7,11 +7,10 @@ functional transforms are layers, and so may a plugin's be.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from . import dispatch
 from .current import current
@@ -31,8 +30,6 @@ class Layer:
         transforms take them apart), functional transforms at 150, tracing and profiling at 100.
     nested : bool
         Whether the layer also sees the ops that a composite's body calls, as a profiler does.
-    functions : bool
-        Whether the layer also sees the functions, made of ops, that :func:`seen_by_layers` marks.
 
     Examples
     --------
@@ -48,7 +45,6 @@ class Layer:
     name: str = "layer"
     order: int = 100
     nested: bool = False
-    functions: bool = False
 
     def __call__(
         self,
@@ -118,30 +114,6 @@ def _enter(
         return layer(op, args, kwargs, proceed)
     finally:
         _local.stack = previous
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def seen_by_layers(function: F) -> F:
-    """Let layers with ``functions = True`` see the calls of a function that is no op.
-
-    They get a composite under the function's name that is in no registry; its body is the function.
-    """
-    op = Op(function.__name__)
-    op.declared = True
-    op.sort = "composite"
-    op.function = function
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if current.interposed:
-            for layer in reversed(_local.stack):
-                if layer.functions:
-                    return layer(op, args, kwargs, function)
-        return function(*args, **kwargs)
-
-    return cast(F, call)
 
 
 @contextmanager

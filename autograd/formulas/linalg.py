@@ -15,9 +15,11 @@ decomposition" (2016) and Wan and Zhang, "Automatic differentiation for complex 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tensorplug.core.dtypes import finfo
+from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
     linalg_lu_factor_ex,
@@ -29,9 +31,11 @@ from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conju
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_pinv
 from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
+from tensorplug.core.shapes import Shape
 
 from ..derivatives import derivative, not_differentiable
 from ..vmap_rules import shared_rule
+from .reductions import quotient, unsqueezed
 
 
 def halve_diagonal(X: Any) -> Any:
@@ -225,7 +229,36 @@ def _exponential(g: Any, input: Any) -> Any:
     return matrix_exp(concatenate([above, below], -2)).narrow(-2, 0, n).narrow(-1, n, n)
 
 
+def _vector_norm(
+    g: Any, x: Any, result: Any, x_shape: Shape, ord: float, dim: Shape, keepdim: bool
+) -> Any:
+    """Return the gradient; zero wherever the norm has no slope, as a subgradient."""
+    g = unsqueezed(g, x_shape, dim, keepdim)
+    result = unsqueezed(result, x_shape, dim, keepdim)
+    if ord == 0:
+        return x * 0 * g
+    if ord == 1:
+        return g * x.sgn()
+    if ord == 2:
+        return x * quotient(g, result)
+    size = x.abs()
+    if math.isinf(ord):
+        hit = (size == result) | ((size != size) & (result != result))
+        share = g / (hit.sum(dim, True) if dim else hit)
+        return x.sgn() * (share * cast(hit, size.dtype))
+    if ord < 1:
+        zero = size == 0
+        slopes = x.sgn() * size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
+        return slopes * (g * result.pow(1 - ord))
+    if ord < 2:
+        slopes = x.sgn() * size.pow(ord - 1)
+    else:
+        slopes = x * size.pow(ord - 2)
+    return slopes * quotient(g, result.pow(ord - 1))
+
+
 DERIVATIVES = [
+    derivative("linalg_vector_norm", x=_vector_norm),
     derivative("linalg_cholesky_ex", A=_cholesky),
     derivative("linalg_qr", A=_qr),
     derivative("linalg_lu_factor_ex", A=_lu),

@@ -9,6 +9,7 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.creation import tensor as make_tensor
 from tensorplug.core.dtypes import FLOATING, int64
+from tensorplug.core.formats import contiguous_format
 from tensorplug.core.operators import composite
 from tensorplug.core.ops import linspace, ones, stack, where
 
@@ -70,7 +71,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     n = len(leading)
     parts = input.reshape(*leading, channels // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.permute(order).reshape(*leading, channels // (r * r), h * r, w * r)
+    moved = parts.permute(order).clone(memory_format=contiguous_format)
+    return moved.reshape(*leading, channels // (r * r), h * r, w * r)
 
 
 def _canonical_pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
@@ -100,7 +102,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(leading)
     parts = input.reshape(*leading, channels, h // r, r, w // r, r)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.permute(order).reshape(*leading, channels * r * r, h // r, w // r)
+    moved = parts.permute(order).clone(memory_format=contiguous_format)
+    return moved.reshape(*leading, channels * r * r, h // r, w // r)
 
 
 def _canonical_channel_shuffle(input: Any, groups: int) -> Any:
@@ -132,7 +135,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     n, channels, *size = input.shape
     parts = input.reshape(n, groups, channels // groups, *size)
-    return parts.transpose(1, 2).reshape(n, channels, *size)
+    moved = parts.transpose(1, 2).clone(memory_format=contiguous_format)
+    return moved.reshape(n, channels, *size)
 
 
 native_channel_shuffle = channel_shuffle

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType, float32
+from tensorplug.core.dtypes import DType
 
 from ..records import OpRecord, Sample
 from ._networks import gelu, layer_record
 from ._steps import stepwise
-from .random import _RANDOM as RANDOM
 
 
 def _halves_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -120,27 +119,7 @@ def _torch_record(op: str, samples: Any, reference: Any) -> OpRecord:
     return layer_record(op, samples, reference, torch=f"nn.functional.{op}")
 
 
-def _gumbel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4))
-    yield Sample(make(3, 4), 0.5, True, 1e-10, 0)
-
-
-def _sums_to_one(result: Any, sample: Sample) -> None:
-    dim = sample.args[4] if len(sample.args) > 4 else -1
-    sums = result.to(float32).sum(dim)
-    assert bool(((sums - 1).abs() < 2e-2).all())
-
-
 RECORDS = [
-    OpRecord(
-        "gumbel_softmax",
-        _gumbel_samples,
-        dtypes=FLOATS,
-        gradient=False,
-        check=_sums_to_one,
-        skips=RANDOM,
-        torch="",
-    ),
     stepwise("glu", _halves_samples, _gated),
     stepwise("glu_backward", _halves_slope_samples, _gated_slope),
     layer_record(

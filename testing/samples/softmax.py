@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+import tensorplug.nn  # noqa: F401  registers the ops
 from tensorplug.core.dtypes import ALL_DTYPES, FLOATS, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
+from .random import _RANDOM as RANDOM
 
 # One rounding of the result in half precision, of a logarithm up to about 20.
 HALVES = {"float16": 1e-2, "bfloat16": 6e-2}
@@ -90,7 +92,27 @@ def _dim_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 3), 2), IndexError, "Dimension out of range")
 
 
+def _gumbel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(3, 4))
+    yield Sample(make(3, 4), 0.5, True, 1e-10, 0)
+
+
+def _sums_to_one(result: Any, sample: Sample) -> None:
+    dim = sample.args[4] if len(sample.args) > 4 else -1
+    sums = result.to(float32).sum(dim)
+    assert bool(((sums - 1).abs() < 2e-2).all())
+
+
 RECORDS = [
+    OpRecord(
+        "gumbel_softmax",
+        _gumbel_samples,
+        dtypes=FLOATS,
+        gradient=False,
+        check=_sums_to_one,
+        skips=RANDOM,
+        torch="",
+    ),
     OpRecord("softmax", softmax_samples, _softmax, dtypes=FLOATS, errors=_errors, atol=HALVES),
     OpRecord(
         "log_softmax", softmax_samples, _log_softmax, dtypes=FLOATS, errors=_errors, atol=HALVES
@@ -127,5 +149,14 @@ RECORDS = [
         dtypes=FLOATS,
         torch="",
         atol=HALVES,
+    ),
+    OpRecord(
+        "gumbel_softmax",
+        _gumbel_samples,
+        dtypes=FLOATS,
+        gradient=False,
+        check=_sums_to_one,
+        skips=RANDOM,
+        torch="",
     ),
 ]

@@ -60,6 +60,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
         "what a device needs to be tested",
     ),
     "testing/device_cases.py": (None, "the cases of a device, by what they call"),
+    "testing/families.py": (None, "the names of the families"),
     "testing/pages.py": ({"all", "complex", "sort", "view"}, WORDS),
 }
 

@@ -9,7 +9,17 @@ import numpy as np
 from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
-from .kernels import arithmetic, cumulative, indexing, linalg, shape, sorting, special
+from .kernels import (
+    arithmetic,
+    cumulative,
+    indexing,
+    linalg,
+    masking,
+    reductions,
+    shape,
+    sorting,
+    special,
+)
 from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
 
@@ -48,7 +58,16 @@ class NumpyPlugin:
         """Return the kernels."""
         namespace = ArrayNamespace(np, "cpu", NATIVES)
         table = all_kernels(namespace)
-        for family in (arithmetic, cumulative, indexing, linalg, shape, sorting):
+        for family in (
+            arithmetic,
+            cumulative,
+            indexing,
+            linalg,
+            masking,
+            reductions,
+            shape,
+            sorting,
+        ):
             family.build(table)
         special.build(namespace, table)
         return [

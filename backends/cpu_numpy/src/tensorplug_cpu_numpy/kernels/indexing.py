@@ -20,7 +20,6 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("index_put", index_put, out=True, priority=_PRIORITY)
     table.add("index_select", index_select)
-    table.add("masked_select", masked_select)
 
 
 def index_select(input: Array, dim: int, index: Array) -> Any:
@@ -33,11 +32,6 @@ def index_select(input: Array, dim: int, index: Array) -> Any:
         return input.take(index, dim)
     except IndexError as error:
         raise IndexError(str(error).replace("axis", "dimension")) from None
-
-
-def masked_select(input: Array, mask: Array) -> Any:
-    """Return the elements where a mask of the input's shape is True."""
-    return input[mask]
 
 
 def index_put(

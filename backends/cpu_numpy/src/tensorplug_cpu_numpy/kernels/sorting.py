@@ -6,33 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tensorplug.plugin import ALL_DTYPES, KernelTable, dtype_named
+from tensorplug.plugin import KernelTable, dtype_named
 
 Array = np.ndarray[Any, Any]
-_ORDERED = [dtype for dtype in ALL_DTYPES if not dtype.is_complex]
 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
     table.add("searchsorted", _searchsorted, priority=1)
     table.add("lexsort", _lexsort, priority=1)
-    for op, places in (("max", "argmax"), ("min", "argmin")):
-        table.add(op, _extreme(places), dtypes=[d for d in _ORDERED if d.name != "bfloat16"])
     # A partition finds the middle in linear time where the decomposition sorts.
     table.add("median_all", _median_all, dtypes=[dtype_named("float32"), dtype_named("float64")])
-
-
-def _extreme(name: str) -> Any:
-    places = getattr(np, name)
-
-    def extreme(input: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
-        if not input.ndim:
-            return input.copy(), np.zeros((), np.int64)
-        indices = places(input, dim, keepdims=True)
-        values = np.take_along_axis(input, indices, dim)
-        return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
-
-    return extreme
 
 
 def _searchsorted(sorted_sequence: Array, input: Array, right: bool) -> Any:
