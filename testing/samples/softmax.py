@@ -150,13 +150,4 @@ RECORDS = [
         torch="",
         atol=HALVES,
     ),
-    OpRecord(
-        "gumbel_softmax",
-        _gumbel_samples,
-        dtypes=FLOATS,
-        gradient=False,
-        check=_sums_to_one,
-        skips=RANDOM,
-        torch="",
-    ),
 ]

@@ -14,8 +14,8 @@ discovery.load_device(discovery.EXTENSION)
 RECORDS = {record.op: record for record in all_records()}
 SPACES = {"linalg": tp.linalg, "fft": tp.fft, "special": tp.special, "nn.functional": F}
 
-#: Functions of `tensorplug` that are no ops: they make tensors of Python's data, tell or set something, or are
-#: written in several ops.
+#: Functions of `tensorplug` that are no ops: they make tensors of Python's data, tell or set something, or
+#: are written in several ops.
 NOT_OPS = frozenset(
     [
         "BFloat16Tensor",
