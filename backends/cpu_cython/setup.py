@@ -22,29 +22,31 @@ SOURCE = Path("src", PACKAGE)
 
 # Each module: the C files compiled once, and those compiled at each level.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
-    "machine": (["allocator.c"], []),
-    "copies": (["copies.c"], []),
-    "cells": ([], ["cells.c"]),
+    "allocator": (["allocator.c"], []),
+    "cpu_features": ([], []),
+    "types": ([], []),
+    "copying": (["copying.c"], []),
+    "rnn": ([], ["rnn.c"]),
     "dropout": ([], ["dropout.c"]),
-    "indices": ([], []),
+    "indexing": ([], []),
     "losses": ([], ["losses.c"]),
-    "moments": ([], ["moments.c"]),
-    "norms": ([], ["norms.c"]),
-    "orders": ([], ["orders.c"]),
-    "places": ([], ["places.c"]),
-    "selections": ([], ["selections.c"]),
-    "pointwise": (["walk.c", "names.c"], ["pointwise.c"]),
-    "fused": (["fused_names.c"], ["fused.c"]),
+    "statistics": ([], ["statistics.c"]),
+    "normalization_layer": ([], ["normalization_layer.c"]),
+    "sorting": ([], ["sorting.c"]),
+    "indexing_gather": ([], ["indexing_gather.c"]),
+    "sorting_select": ([], ["sorting_select.c"]),
+    "pointwise": (["strided_iteration.c", "pointwise_names.c"], ["pointwise.c"]),
+    "pointwise_fused": (["pointwise_fused_names.c"], ["pointwise_fused.c"]),
     "reductions": ([], ["reductions.c"]),
-    "averages": ([], ["averages.c"]),
-    "batchnorm": ([], ["batchnorm.c"]),
-    "depthwise": ([], ["depthwise.c"]),
-    "pooling": ([], ["pooling.c"]),
-    "rows": ([], ["rows.c"]),
+    "pooling_average": ([], ["pooling_average.c"]),
+    "normalization_batch": ([], ["normalization_batch.c"]),
+    "convolution_depthwise": ([], ["convolution_depthwise.c"]),
+    "pooling_max": ([], ["pooling_max.c"]),
+    "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),
-    "scans": ([], ["scans.c"]),
-    "views": ([], []),
-    "sequences": ([], ["sequences.c"]),
+    "cumulative": ([], ["cumulative.c"]),
+    "strided": ([], []),
+    "random": ([], ["random.c"]),
 }
 
 # oneDNN is optional: its headers and library come as packages of their own.
@@ -65,8 +67,8 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
-    MODULES["products"] = (["onednn.c"], [])
-    MODULES["convolutions"] = ([], [])
+    MODULES["matmul"] = (["onednn.c"], [])
+    MODULES["convolution"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])
 
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorplug_cpu_cython.fused", reason="cpu_cython is not built")
+pytest.importorskip("tensorplug_cpu_cython.pointwise_fused", reason="cpu_cython is not built")
 from scipy import special
 
-from tensorplug_cpu_cython.fused import Fused
+from tensorplug_cpu_cython.pointwise_fused import Fused
 
 ENDS = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
 

@@ -8,7 +8,7 @@ import pytest
 pointwise = pytest.importorskip("tensorplug_cpu_cython.pointwise", reason="cpu_cython is not built")
 from scipy import special  # noqa: E402
 
-from tensorplug_cpu_cython.fused import Fused  # noqa: E402
+from tensorplug_cpu_cython.pointwise_fused import Fused  # noqa: E402
 
 LONG = pytest.mark.skipif(
     np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here"

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import reductions, rows  # noqa: E402
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug_cpu_cython import reductions, softmax  # noqa: E402
 
 KINDS = {"amax": (reductions.MAX, np.max), "amin": (reductions.MIN, np.min)}
 WIDTHS = [1, 2, 3, 5, 15, 16, 17, 31, 63, 64, 65, 100, 129, 300]
@@ -37,7 +39,7 @@ def test_extremes_at_every_place(name, dtype, width):
     for dim in (0, 1):
         np.testing.assert_array_equal(reduced(name, table, (dim,)), expected)
         if dtype != np.uint8:
-            result = reductions.Place(0 if name == "amax" else 1, None).call(table, dim, False)
+            result = reductions.ArgExtreme(0 if name == "amax" else 1, None).call(table, dim, False)
             np.testing.assert_array_equal(result, np.arange(width))
 
 
@@ -45,8 +47,8 @@ def test_extremes_at_every_place(name, dtype, width):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
 def test_of_strided_arrays_and_infinities(name, dims, threads):
-    before = machine.get_num_threads()
-    machine.set_num_threads(threads)
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(threads)
     try:
         array = np.random.default_rng(0).standard_normal((40, 70, 90)).astype(np.float32)
         array[3] = np.inf
@@ -56,7 +58,7 @@ def test_of_strided_arrays_and_infinities(name, dims, threads):
             expected = KINDS[name][1](view, axis=dims)
             np.testing.assert_array_equal(reduced(name, view, dims), expected)
     finally:
-        machine.set_num_threads(before)
+        cpu_features.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -88,13 +90,13 @@ def test_softmax_of_rows_with_infinities_and_nan(dtype, width):
         if width == 1:
             expected[2] = logarithm[2] = np.nan
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(rows.softmax(array, 1), expected, rtol=tolerance, atol=tolerance)
-    result = rows.log_softmax(array, 1)
+    np.testing.assert_allclose(softmax.softmax(array, 1), expected, rtol=tolerance, atol=tolerance)
+    result = softmax.log_softmax(array, 1)
     for number in (0, 1, 3, 4, 5, 8, *([7] if width > 1 else [])):
         np.testing.assert_allclose(
             result[number], logarithm[number], rtol=tolerance, atol=tolerance
         )
-    assert not rows.softmax(array, 1)[2, ::2].any() or width == 1
+    assert not softmax.softmax(array, 1)[2, ::2].any() or width == 1
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (0, 1, 2), ()])

@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 
-machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import copies, pointwise  # noqa: E402
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug_cpu_cython import copying, pointwise  # noqa: E402
 
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)
 def threads(request):
-    before = machine.get_num_threads()
-    machine.set_num_threads(request.param)
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(request.param)
     yield request.param
-    machine.set_num_threads(before)
+    cpu_features.set_num_threads(before)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.bool_, np.complex64])
@@ -25,7 +27,7 @@ def test_arrays_behind_each_other(dtype, dim, lengths, side):
         shape = [side, side, side]
         shape[dim] = length
         arrays.append((np.arange(np.prod(shape)) % 97 + number).reshape(shape).astype(dtype))
-    result = copies.cat(arrays, dim)
+    result = copying.cat(arrays, dim)
     np.testing.assert_array_equal(result, np.concatenate(arrays, dim))
     assert result.dtype == dtype
     assert result.flags.c_contiguous
@@ -36,11 +38,11 @@ def test_arrays_behind_each_other(dtype, dim, lengths, side):
 @pytest.mark.parametrize("shape", [(5, 3), (0, 4), (200, 90), (1, 1)])
 def test_stacked_arrays(shape, count, dim):
     arrays = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + k for k in range(count)]
-    np.testing.assert_array_equal(copies.stack(arrays, dim), np.stack(arrays, dim))
+    np.testing.assert_array_equal(copying.stack(arrays, dim), np.stack(arrays, dim))
 
 
 def test_numbers_are_stacked():
-    result = copies.stack([np.float32(1), np.array(2, np.float32)], 0)
+    result = copying.stack([np.float32(1), np.array(2, np.float32)], 0)
     np.testing.assert_array_equal(result, [1, 2])
 
 
@@ -50,7 +52,7 @@ def test_strided_arrays_are_joined(dim, stacked):
     base = np.arange(90_000, dtype=np.float32).reshape(300, 300)
     arrays = [base.T, base[::-1], np.broadcast_to(base[:, :1], base.shape), base[:, ::-1]]
     numpys = np.stack if stacked else np.concatenate
-    joined = copies.stack if stacked else copies.cat
+    joined = copying.stack if stacked else copying.cat
     np.testing.assert_array_equal(joined(arrays, dim), numpys(arrays, dim))
     foreign = base.astype(">f4")
     np.testing.assert_array_equal(joined([foreign, foreign], dim), numpys([base, base], dim))

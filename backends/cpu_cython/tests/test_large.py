@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import optimizers, pointwise, reductions, rows, scans, sequences  # noqa: E402
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug_cpu_cython import cumulative, optimizers, pointwise, random, reductions, softmax  # noqa: E402
 
 LENGTHS = [0, 1, 7, 31, 33, 4095, 8193, 100_003]
 
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)
 def threads(request):
-    before = machine.get_num_threads()
-    machine.set_num_threads(request.param)
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(request.param)
     yield request.param
-    machine.set_num_threads(before)
+    cpu_features.set_num_threads(before)
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -147,8 +149,8 @@ def test_nan_is_an_extreme():
     array = numbers(300, 700)
     array[17, 600] = np.nan
     assert np.isnan(reductions.Reduction(reductions.MAX, None).call(array, (0, 1), False))
-    assert reductions.Place(0, None).call(array, 1, False)[17] == 600
-    assert reductions.Place(1, None).call(array, 0, False)[600] == 17
+    assert reductions.ArgExtreme(0, None).call(array, 1, False)[17] == 600
+    assert reductions.ArgExtreme(1, None).call(array, 0, False)[600] == 17
 
 
 @pytest.mark.parametrize("dim", [None, 0, 1, 2])
@@ -156,7 +158,7 @@ def test_nan_is_an_extreme():
 def test_places(dim, shape):
     array = np.round(numbers(*shape) * 4)  # with ties
     for kind, function in enumerate((np.argmax, np.argmin)):
-        result = reductions.Place(kind, None).call(array, dim, False)
+        result = reductions.ArgExtreme(kind, None).call(array, dim, False)
         np.testing.assert_array_equal(result, function(array, axis=dim))
 
 
@@ -171,15 +173,15 @@ def test_softmaxes(dim, shape):
     array, g = numbers(*shape), numbers(*shape, seed=1)
     wide, wide_g = array.astype(np.float64), g.astype(np.float64)
     y = _softmax(wide, dim)
-    np.testing.assert_allclose(rows.softmax(array, dim), y, rtol=2e-5, atol=1e-7)
-    np.testing.assert_allclose(rows.log_softmax(array, dim), np.log(y), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(softmax.softmax(array, dim), y, rtol=2e-5, atol=1e-7)
+    np.testing.assert_allclose(softmax.log_softmax(array, dim), np.log(y), rtol=2e-5, atol=2e-5)
     expected = y * (wide_g - (wide_g * y).sum(dim, keepdims=True))
     np.testing.assert_allclose(
-        rows.softmax_gradient(g, y.astype(np.float32), dim), expected, rtol=1e-3, atol=1e-5
+        softmax.softmax_gradient(g, y.astype(np.float32), dim), expected, rtol=1e-3, atol=1e-5
     )
     expected = wide_g - y * wide_g.sum(dim, keepdims=True)
     np.testing.assert_allclose(
-        rows.log_softmax_gradient(g, np.log(y).astype(np.float32), dim),
+        softmax.log_softmax_gradient(g, np.log(y).astype(np.float32), dim),
         expected,
         rtol=1e-3,
         atol=2e-4,
@@ -193,7 +195,7 @@ def test_standardisation(dim, shape):
     wide = array.astype(np.float64)
     mean = wide.mean(dim, keepdims=True)
     rstd = 1 / np.sqrt(wide.var(dim, keepdims=True) + 1e-3)
-    found = rows.standardize(array, dim, 1e-3, None)
+    found = softmax.standardize(array, dim, 1e-3, None)
     for result, expected in zip(found, ((wide - mean) * rstd, mean, rstd), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-4)
 
@@ -226,7 +228,7 @@ def test_philox_is_that_of_the_shared_kernels():
     for shape in ((0,), (1,), (7,), (63, 65), (300_001,)):
         for seed, offset in ((0, 0), (2**63 + 12345, 77), (3, (5 << 64) + 2**64 - 9)):
             np.testing.assert_array_equal(
-                sequences.philox_bits(shape, seed, offset), reference(shape, seed, offset)
+                random.philox_bits(shape, seed, offset), reference(shape, seed, offset)
             )
 
 
@@ -235,4 +237,4 @@ def test_philox_is_that_of_the_shared_kernels():
 def test_cumulative_sums(dim, shape):
     array = numbers(*shape)
     expected = np.cumsum(array, dim, np.float64)
-    np.testing.assert_allclose(scans.cumsum(array, dim), expected, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(cumulative.cumsum(array, dim), expected, rtol=1e-5, atol=1e-3)

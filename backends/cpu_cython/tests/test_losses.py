@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import dropout, losses, sequences  # noqa: E402
-from tensorplug_cpu_cython.families.losses import _no_gradient, _no_losses, _reduced  # noqa: E402
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug_cpu_cython import dropout, losses, random  # noqa: E402
+from tensorplug_cpu_cython.kernels.losses import _no_gradient, _no_losses, _reduced  # noqa: E402
 
 # Short rows are padded, long ones go in runs, columns in blocks.
 SHAPES = [
@@ -23,10 +25,10 @@ SHAPES = [
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)
 def threads(request):
-    before = machine.get_num_threads()
-    machine.set_num_threads(request.param)
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(request.param)
     yield request.param
-    machine.set_num_threads(before)
+    cpu_features.set_num_threads(before)
 
 
 def case(shape, dtype, weighted, ignored):
@@ -121,7 +123,7 @@ def test_dropout(shape, dtype, p):
     array = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     seed, offset = 5, (1 << 64) - 3
     result, kept = dropout.forward(array, p, seed, offset)
-    words = np.asarray(sequences.philox_bits(shape, seed, offset))
+    words = np.asarray(random.philox_bits(shape, seed, offset))
     numbers = (words >> 8).astype(np.float32) * np.float32(2.0**-24)
     np.testing.assert_array_equal(kept, numbers >= np.float32(p))
     scale = np.asarray(1 / (1 - p) if p < 1 else 0, dtype)

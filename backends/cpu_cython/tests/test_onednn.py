@@ -15,7 +15,7 @@ from tensorplug_cpu_numpy.kernels import convolution as reference
 onednn = pytest.importorskip(
     "tensorplug_cpu_cython.onednn", reason="oneDNN is not installed", exc_type=ImportError
 )
-from tensorplug_cpu_cython import convolutions as chosen, machine, products  # noqa: E402
+from tensorplug_cpu_cython import convolution as chosen, cpu_features, matmul  # noqa: E402
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -119,7 +119,7 @@ def test_matmul(form, sizes, batch, broadcast, first, second):
     ]
     a, b = views[first](a), views[second](b)
     expected = a.astype(np.float64) @ b.astype(np.float64)
-    assert_allclose(products.matmul(a, b), expected, rtol=1e-5, atol=2e-5)
+    assert_allclose(matmul.matmul(a, b), expected, rtol=1e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 3, 5), (0, 5), (2, 0)])
@@ -128,7 +128,7 @@ def test_linear(shape, bias):
     a, w = numbers(*shape), numbers(7, shape[-1], seed=1)
     b = None if bias is None else numbers(*bias, seed=2)
     expected = a.astype(np.float64) @ w.T + (0 if b is None else b)
-    assert_allclose(products.linear(a, w, b), expected, rtol=1e-5, atol=1e-5)
+    assert_allclose(matmul.linear(a, w, b), expected, rtol=1e-5, atol=1e-5)
 
 
 # --- attention ------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_gradients_of_attention_are_those_of_its_parts(masked):
 def work():
     options = ((1, 1), (1, 1), (1, 1), 1)
     image = onednn.convolution(numbers(4, 16, 20, 20), numbers(16, 16, 3, 3), None, *options)
-    return image.sum(dtype=np.float64) + products.matmul(numbers(200, 200), numbers(200, 200)).sum()
+    return image.sum(dtype=np.float64) + matmul.matmul(numbers(200, 200), numbers(200, 200)).sum()
 
 
 def test_several_python_threads_at_once():
@@ -213,10 +213,10 @@ def test_several_python_threads_at_once():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_computes():
-    before = machine.get_num_threads()
-    machine.set_num_threads(2)
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(2)
     expected = work()
-    machine.set_num_threads(before)
+    cpu_features.set_num_threads(before)
     child = os.fork()
     if not child:
         os._exit(0 if abs(work() - expected) <= 1e-4 * abs(expected) else 1)

@@ -11,7 +11,9 @@ from numpy._core.multiarray import get_handler_name
 
 import tensorplug as tp
 
-machine = pytest.importorskip("tensorplug_cpu_cython.machine", reason="cpu_cython is not built")
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
 from tensorplug_cpu_cython import pointwise  # noqa: E402
 
 EXP = pointwise.Unary("exp").call
@@ -70,7 +72,7 @@ def test_without_onednn_everything_works_and_it_is_said_once():
 
 
 def test_the_grain_is_checked():
-    load = "import tensorplug_cpu_cython.machine"
+    load = "import tensorplug_cpu_cython.cpu_features"
     assert run(load, TENSORPLUG_CPU_GRAIN="1").returncode == 0
     for wrong in ("0", "-1", "many", "1.5"):
         done = run(load, TENSORPLUG_CPU_GRAIN=wrong)
@@ -163,9 +165,9 @@ def test_children_of_a_process_that_is_busy_allocate_and_compute():
     program = (
         "import os, threading, warnings\n"
         "import numpy as np\n"
-        "from tensorplug_cpu_cython import machine, pointwise\n"
+        "from tensorplug_cpu_cython import allocator, cpu_features, pointwise\n"
         "warnings.simplefilter('ignore', DeprecationWarning)\n"
-        "machine.set_num_threads(2)\n"
+        "cpu_features.set_num_threads(2)\n"
         "add, done = pointwise.Binary('add').call, threading.Event()\n"
         "def busy():\n"
         "    small, big = np.ones(100), np.ones(1 << 18)\n"
@@ -180,8 +182,8 @@ def test_children_of_a_process_that_is_busy_allocate_and_compute():
         "    if not child:\n"
         "        big = np.ones(1 << 18)\n"
         "        right = all([add(big, big).sum() == 2 << 18 for _ in range(3)])\n"
-        "        machine.empty_cache()\n"
-        "        os._exit(0 if right and machine.get_num_threads() == 1 else 1)\n"
+        "        allocator.empty_cache()\n"
+        "        os._exit(0 if right and cpu_features.get_num_threads() == 1 else 1)\n"
         "    failed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0\n"
         "done.set()\n"
         "for thread in threads: thread.join()\n"

@@ -5,8 +5,8 @@ import types
 import numpy as np
 import pytest
 
-from tensorplug_cuda_cupy.libraries import cudnn
-from tensorplug_cuda_cupy.libraries.cudnn import Options
+from tensorplug_cuda_cupy.libraries import cudnn_graphs
+from tensorplug_cuda_cupy.libraries.cudnn_graphs import Options
 
 OPTIONS = Options((2, 1), (1, 0), (1, 2))
 
@@ -27,21 +27,21 @@ def test_the_front_end_takes_the_graph(kind, dtype):
     cudnn = pytest.importorskip("cudnn", reason="nvidia-cudnn-frontend is not installed")
     given = arrays(kind, dtype)
     handle = 1  # no real one, which would need the library; it serves where a graph is built
-    _, (first, second, output) = cudnn.described(cudnn, handle, kind, given, OPTIONS)
+    _, (first, second, output) = cudnn_graphs.described(cudnn, handle, kind, given, OPTIONS)
     for tensor, array in zip((first, second, output), given, strict=True):
         assert list(tensor.get_dim()) == list(array.shape)
         assert list(tensor.get_stride()) == [stride // array.itemsize for stride in array.strides]
 
 
 def test_without_the_front_end_it_says_so(monkeypatch):
-    monkeypatch.setattr(cudnn, "library", lambda: None)
+    monkeypatch.setattr(cudnn_graphs, "library", lambda: None)
     given = arrays("conv_fprop", "float32")
-    assert not cudnn.convolve("conv_fprop", *given, OPTIONS)
+    assert not cudnn_graphs.convolve("conv_fprop", *given, OPTIONS)
 
 
 def test_integers_are_not_for_it():
     given = arrays("conv_fprop", "int64")
-    assert not cudnn.convolve("conv_fprop", *given, OPTIONS)
+    assert not cudnn_graphs.convolve("conv_fprop", *given, OPTIONS)
 
 
 def test_a_graph_is_made_once(monkeypatch):
@@ -54,7 +54,7 @@ def test_a_graph_is_made_once(monkeypatch):
 
     def built(kind, handle, given, options, exact):
         made.append((kind, exact))
-        return cudnn._Graph(Graph(), ("x", "w", "y"), 64)
+        return cudnn_graphs._Graph(Graph(), ("x", "w", "y"), 64)
 
     def on_device(array):
         return types.SimpleNamespace(
@@ -63,15 +63,15 @@ def test_a_graph_is_made_once(monkeypatch):
         )  # fmt: skip
 
     workspace = types.SimpleNamespace(data=types.SimpleNamespace(ptr=7))
-    monkeypatch.setattr(cudnn, "library", lambda: object())
-    monkeypatch.setattr(cudnn, "handle_of", lambda device: "handle")
-    monkeypatch.setattr(cudnn, "_built", built)
-    monkeypatch.setattr(cudnn, "_graphs", {})
-    monkeypatch.setattr(cudnn, "cp", types.SimpleNamespace(empty=lambda *_: workspace))
+    monkeypatch.setattr(cudnn_graphs, "library", lambda: object())
+    monkeypatch.setattr(cudnn_graphs, "handle_of", lambda device: "handle")
+    monkeypatch.setattr(cudnn_graphs, "_built", built)
+    monkeypatch.setattr(cudnn_graphs, "_graphs", {})
+    monkeypatch.setattr(cudnn_graphs, "cp", types.SimpleNamespace(empty=lambda *_: workspace))
     given = tuple(map(on_device, arrays("conv_fprop", "float32")))
     for _ in range(2):
-        assert cudnn.convolve("conv_fprop", *given, OPTIONS)
-    assert cudnn.convolve("conv_fprop", *given, OPTIONS._replace(stride=(1, 1)))
+        assert cudnn_graphs.convolve("conv_fprop", *given, OPTIONS)
+    assert cudnn_graphs.convolve("conv_fprop", *given, OPTIONS._replace(stride=(1, 1)))
     assert made == [("conv_fprop", True)] * 2
     assert len(ran) == 3
     assert ran[0] == (sorted(array.data.ptr for array in given), 7, "handle")

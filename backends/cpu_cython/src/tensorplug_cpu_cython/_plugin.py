@@ -8,40 +8,50 @@ from typing import Any
 
 from tensorplug.plugin import DeferredKernels, Kernel, KernelTable, RuntimeExtension, hookimpl
 
-from . import machine
+from . import allocator, cpu_features
 from ._dtypes import PRIORITY
-from .families import (
-    copies,
-    fused,
-    indices,
-    moments,
-    orders,
-    places,
+from .kernels import (
+    copying,
+    creation,
+    cumulative,
+    indexing,
+    joining,
+    masking,
+    matmul,
+    norms,
     pointwise,
-    products,
+    pointwise_fused,
+    random,
+    rearranging,
     reductions,
-    scans,
-    sequences,
-    softmaxes,
+    softmax,
+    sorting,
     special,
-    views,
+    statistics,
+    strided,
+    triangles,
 )
 
 FAMILIES = (
-    copies,
-    fused,
-    indices,
-    moments,
-    orders,
-    places,
+    copying,
+    creation,
+    cumulative,
+    indexing,
+    joining,
+    masking,
+    matmul,
+    norms,
     pointwise,
-    products,
+    pointwise_fused,
+    random,
+    rearranging,
     reductions,
-    scans,
-    sequences,
-    softmaxes,
+    softmax,
+    sorting,
     special,
-    views,
+    statistics,
+    strided,
+    triangles,
 )
 
 
@@ -53,33 +63,37 @@ def _table(families: Iterable[Any]) -> KernelTable:
 
 
 def _of_networks() -> KernelTable:
-    from .families import (
-        activations,
-        convolutions,
+    from .kernels import (
+        activation,
+        attention,
+        convolution,
         dropout,
         embedding,
+        linear,
         losses,
         normalization,
         pooling,
-        recurrent,
+        rnn,
     )
 
     return _table(
         (
-            activations,
-            convolutions,
+            activation,
+            attention,
+            convolution,
             dropout,
             embedding,
+            linear,
             losses,
             normalization,
             pooling,
-            recurrent,
+            rnn,
         )
     )
 
 
 def _of_optimizers() -> KernelTable:
-    from .families import optimizers
+    from .kernels import optimizers
 
     return _table((optimizers,))
 
@@ -89,24 +103,24 @@ class CompiledRuntime(RuntimeExtension):
 
     type = "cpu"
     namespace: Mapping[str, Any] = MappingProxyType(
-        {"set_memory_limit": machine.set_memory_limit, "simd_level": machine.level}
+        {"set_memory_limit": allocator.set_memory_limit, "simd_level": cpu_features.level}
     )
 
     def set_num_threads(self, number: int) -> None:
         """Limit OpenMP's threads."""
-        machine.set_num_threads(number)
+        cpu_features.set_num_threads(number)
 
     def memory_stats(self, index: int) -> Mapping[str, int]:
         """Return the allocator's figures."""
-        return machine.memory_stats()
+        return allocator.memory_stats()
 
     def reset_peak_memory_stats(self, index: int) -> None:
         """Make the peak figures start again from the present."""
-        machine.reset_peak_memory_stats()
+        allocator.reset_peak_memory_stats()
 
     def empty_cache(self) -> None:
         """Give the allocator's cached blocks back to the system."""
-        machine.empty_cache()
+        allocator.empty_cache()
 
 
 class CythonPlugin:

@@ -4,7 +4,9 @@ import numpy
 
 cimport numpy as np
 
-from .machine cimport TP_F32, descriptors, new_array, plain_array, simd_level, threads_for
+from .allocator cimport new_array, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_F32, descriptors
 
 np.import_array()
 

@@ -9,9 +9,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from . import pointwise
 
-from .machine cimport (
-    TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, descriptors, new_like, plain_array, simd_level, threads_for, type_of,
-)
+from .allocator cimport new_like, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, descriptors, type_of
 
 np.import_array()
 

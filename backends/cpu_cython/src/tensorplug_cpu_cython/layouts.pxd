@@ -5,7 +5,7 @@ Header only: each module that uses it compiles it for itself.
 
 cimport numpy as np
 
-from .machine cimport new_array, plain_array
+from .allocator cimport new_array, plain_array
 
 cdef enum:
     ROWS, CHANNELS_LAST, OTHER

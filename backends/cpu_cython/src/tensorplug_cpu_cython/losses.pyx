@@ -6,10 +6,9 @@ from libc.stdlib cimport calloc, free, malloc
 
 from . import pointwise
 
-from .machine cimport (
-    TP_BF16, TP_F16, TP_F32, TP_F64, TP_I64, descriptors, new_array, new_like, plain_array, simd_level,
-    threads_for, type_of,
-)
+from .allocator cimport new_array, new_like, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, TP_I64, descriptors, type_of
 
 np.import_array()
 

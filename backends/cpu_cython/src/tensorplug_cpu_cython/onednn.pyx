@@ -8,7 +8,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .layouts cimport ROWS, dense, laid_out, lies_channels_last
-from .machine cimport TP_BF16, new_array, threads_for, type_of
+from .allocator cimport new_array
+from .cpu_features cimport threads_for
+from .types cimport TP_BF16, type_of
 
 np.import_array()
 
@@ -23,7 +25,7 @@ cdef double TINY = 2e4
 
 has_bf16 = tp_dnn_has_bf16()
 
-#: What serves the calls that oneDNN does not, by name of the op: set by families/convolutions.py.
+#: What serves the calls that oneDNN does not, by name of the op: set by kernels/convolution.py.
 fallbacks = {}
 
 

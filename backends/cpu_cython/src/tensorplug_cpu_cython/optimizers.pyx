@@ -6,7 +6,9 @@ cimport numpy as np
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from .machine cimport TP_F32, plain_array, simd_level, threads_for, type_of
+from .allocator cimport plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_F32, type_of
 
 np.import_array()
 

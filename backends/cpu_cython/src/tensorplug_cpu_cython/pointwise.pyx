@@ -1,19 +1,18 @@
-"""Pointwise ops: small contiguous arrays on a short way, all others through a walk over strides."""
+"""Pointwise ops: small contiguous arrays on a short way, all others through a iteration over strides."""
 
 import numpy
 
 cimport numpy as np
 from libc.string cimport memcmp, memcpy, memset
 
-from .machine cimport (
-    TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, new_array, number_of, plain_array, simd_level, threads_for,
-    type_of,
-)
-from .memory cimport may_share
+from .allocator cimport new_array, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, number_of, type_of
+from .memory_overlap cimport may_share
 
 np.import_array()
 
-cdef extern from "c/walk.h":
+cdef extern from "c/strided_iteration.h":
     enum:
         TP_BINARY_OPS, TP_UNARY_OPS, TP_OPERANDS, TP_DIMS
     ctypedef struct tp_pointwise:
@@ -24,17 +23,17 @@ cdef extern from "c/walk.h":
     ctypedef struct tp_op_facts:
         const char *name
         int grain
-    ctypedef struct tp_walk:
+    ctypedef struct tp_iteration:
         int dims, operands
         Py_ssize_t shape[64]
         Py_ssize_t strides[4][64]
         int axis[64]
     const tp_op_facts tp_binary_ops[1]
     const tp_op_facts tp_unary_ops[1]
-    void tp_walk_sort(tp_walk *) noexcept nogil
-    void tp_walk_lay_out(tp_walk *, int, Py_ssize_t) noexcept nogil
-    void tp_walk_merge(tp_walk *) noexcept nogil
-    void tp_walk_run(const tp_walk *, char *const *, tp_loop, const double *, int) noexcept nogil
+    void tp_iteration_sort(tp_iteration *) noexcept nogil
+    void tp_iteration_lay_out(tp_iteration *, int, Py_ssize_t) noexcept nogil
+    void tp_iteration_merge(tp_iteration *) noexcept nogil
+    void tp_iteration_run(const tp_iteration *, char *const *, tp_loop, const double *, int) noexcept nogil
     const tp_pointwise *TP_CHOOSE(tp_pointwise, int)
 
 cdef extern from *:
@@ -83,18 +82,18 @@ cdef void run_flat(
     tp_loop loop, char *const *data, const Py_ssize_t *strides, int operands, Py_ssize_t count,
     const double *parameters, Py_ssize_t grain,
 ) noexcept nogil:
-    cdef tp_walk walk
+    cdef tp_iteration iteration
     cdef int k
     cdef int threads = threads_for(count, grain)
     if threads == 1:
         loop(data, strides, count, parameters)
         return
-    walk.dims = 1
-    walk.operands = operands
-    walk.shape[0] = count
+    iteration.dims = 1
+    iteration.operands = operands
+    iteration.shape[0] = count
     for k in range(operands):
-        walk.strides[k][0] = strides[k]
-    tp_walk_run(&walk, data, loop, parameters, threads)
+        iteration.strides[k][0] = strides[k]
+    tp_iteration_run(&iteration, data, loop, parameters, threads)
 
 
 cdef void run_dense(
@@ -154,25 +153,25 @@ cdef np.ndarray mapped(
     return result
 
 
-cdef bint fill_shape(tp_walk *walk, np.ndarray array) noexcept:
-    """Widen the walk's shape, whose dims are set, to that of an array that is broadcast."""
+cdef bint fill_shape(tp_iteration *iteration, np.ndarray array) noexcept:
+    """Widen the iteration's shape, whose dims are set, to that of an array that is broadcast."""
     cdef int dims = np.PyArray_NDIM(array), i
     cdef Py_ssize_t size
     for i in range(dims):
         size = np.PyArray_DIM(array, i)
         if size != 1:
-            if walk.shape[walk.dims - dims + i] not in (1, size):
+            if iteration.shape[iteration.dims - dims + i] not in (1, size):
                 return False
-            walk.shape[walk.dims - dims + i] = size
+            iteration.shape[iteration.dims - dims + i] = size
     return True
 
 
-cdef void fill_strides(tp_walk *walk, int k, np.ndarray array) noexcept:
-    cdef int dims = np.PyArray_NDIM(array), i, lead = walk.dims - dims
+cdef void fill_strides(tp_iteration *iteration, int k, np.ndarray array) noexcept:
+    cdef int dims = np.PyArray_NDIM(array), i, lead = iteration.dims - dims
     for i in range(lead):
-        walk.strides[k][i] = 0
+        iteration.strides[k][i] = 0
     for i in range(dims):
-        walk.strides[k][lead + i] = 0 if np.PyArray_DIM(array, i) == 1 else np.PyArray_STRIDE(array, i)
+        iteration.strides[k][lead + i] = 0 if np.PyArray_DIM(array, i) == 1 else np.PyArray_STRIDE(array, i)
 
 
 cdef bint overlaps(np.ndarray array, np.ndarray out) noexcept:
@@ -187,11 +186,11 @@ cdef bint overlaps(np.ndarray array, np.ndarray out) noexcept:
     return may_share(array, out)
 
 
-cdef object walk_over(
+cdef object iterate_over(
     tuple inputs, tp_loop loop, np.dtype descriptor, object out, const double *parameters, Py_ssize_t grain,
 ):
     """Run a loop over arrays that broadcast against each other; return the result, or fill `out`."""
-    cdef tp_walk walk
+    cdef tp_iteration iteration
     cdef char *data[4]
     cdef np.npy_intp shape[64]
     cdef np.npy_intp strides[64]
@@ -205,44 +204,44 @@ cdef object walk_over(
     if out is not None:
         result = <np.ndarray> out
         dims = max(dims, np.PyArray_NDIM(result))
-    walk.dims = dims
+    iteration.dims = dims
     for i in range(dims):
-        walk.shape[i] = 1
+        iteration.shape[i] = 1
     if out is not None:
-        fill_shape(&walk, result)
+        fill_shape(&iteration, result)
     for k in range(count):
-        if not fill_shape(&walk, <np.ndarray> inputs[k]):
+        if not fill_shape(&iteration, <np.ndarray> inputs[k]):
             raise ValueError(
                 "shapes do not broadcast: " + ", ".join([str(list(value.shape)) for value in inputs])
             )
     for i in range(dims):
-        shape[i] = walk.shape[i]
-        total *= walk.shape[i]
+        shape[i] = iteration.shape[i]
+        total *= iteration.shape[i]
     for k in range(count):
-        fill_strides(&walk, k, <np.ndarray> inputs[k])
-    walk.operands = count
+        fill_strides(&iteration, k, <np.ndarray> inputs[k])
+    iteration.operands = count
     if out is None:
-        tp_walk_sort(&walk)
-        tp_walk_lay_out(&walk, count, descriptor.itemsize)
+        tp_iteration_sort(&iteration)
+        tp_iteration_lay_out(&iteration, count, descriptor.itemsize)
         for i in range(dims):
-            strides[walk.axis[i]] = walk.strides[count][i]
+            strides[iteration.axis[i]] = iteration.strides[count][i]
         result = new_array(descriptor, dims, shape, strides)
-        walk.operands = count + 1
+        iteration.operands = count + 1
     else:
         if np.PyArray_NDIM(result) != dims or not alike(np.PyArray_DIMS(result), shape, dims):
             raise ValueError(f"out has shape {list(out.shape)}, the result {[shape[i] for i in range(dims)]}")
-        fill_strides(&walk, count, result)
-        walk.operands = count + 1
-        tp_walk_sort(&walk)
+        fill_strides(&iteration, count, result)
+        iteration.operands = count + 1
+        tp_iteration_sort(&iteration)
     if not total:
         return result
     data[count] = <char *> np.PyArray_DATA(result)
-    tp_walk_merge(&walk)
+    tp_iteration_merge(&iteration)
     if total < HOLD:
-        tp_walk_run(&walk, data, loop, parameters, 1)
+        tp_iteration_run(&iteration, data, loop, parameters, 1)
     else:
         with nogil:
-            tp_walk_run(&walk, data, loop, parameters, threads_for(total, grain))
+            tp_iteration_run(&iteration, data, loop, parameters, threads_for(total, grain))
     return result
 
 
@@ -260,14 +259,14 @@ cdef object evaluate(
     if served:
         descriptor = <np.dtype> descriptors[number if output < 0 else output]
         if out is None:
-            return walk_over(inputs, loops[number], descriptor, None, parameters, grain)
+            return iterate_over(inputs, loops[number], descriptor, None, parameters, grain)
         if out.dtype == descriptor and np.PyArray_ISBEHAVED(out):
             for value in inputs:
                 if overlaps(<np.ndarray> value, <np.ndarray> out):
                     break
             else:
-                return walk_over(inputs, loops[number], descriptor, out, parameters, grain)
-        out[...] = walk_over(inputs, loops[number], descriptor, None, parameters, grain)
+                return iterate_over(inputs, loops[number], descriptor, out, parameters, grain)
+        out[...] = iterate_over(inputs, loops[number], descriptor, None, parameters, grain)
         return out
     if fallback is None:
         raise TypeError(f"no compiled kernel for arrays of {', '.join([str(a.dtype) for a in inputs])}")
@@ -430,7 +429,7 @@ def cast(input, np.dtype to):
             input = input.real
         return input.astype(to)
     result = mapped(array, array, loop, target, None, none, 16384)
-    return walk_over((array,), loop, to, None, none, 16384) if result is None else result
+    return iterate_over((array,), loop, to, None, none, 16384) if result is None else result
 
 
 def clone(input):
@@ -455,15 +454,15 @@ def copy(input, src, out=None):
         if loop == NULL:
             return numpy.array(numpy.broadcast_to(src, (<object> like).shape), dtype=like.dtype, copy=True)
         result = new_array(<np.dtype> descriptors[target], np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
-        return walk_over((broadcast(array, result),), loop, result.dtype, result, none, 16384)
+        return iterate_over((broadcast(array, result),), loop, result.dtype, result, none, 16384)
     if loop == NULL or type_of(out) != target or not np.PyArray_ISBEHAVED(out) or overlaps(array, out):
         out[...] = src
         return out
-    return walk_over((broadcast(array, out),), loop, (<np.ndarray> out).dtype, out, none, 16384)
+    return iterate_over((broadcast(array, out),), loop, (<np.ndarray> out).dtype, out, none, 16384)
 
 
 cdef np.ndarray broadcast(np.ndarray array, np.ndarray like):
-    """Return a view of `array` in the shape of `like`, unless a walk finds that by itself."""
+    """Return a view of `array` in the shape of `like`, unless a iteration finds that by itself."""
     if np.PyArray_NDIM(array) <= np.PyArray_NDIM(like):
         return array
     return numpy.broadcast_to(array, (<object> like).shape)

@@ -10,10 +10,9 @@ from libc.string cimport memcpy
 
 from . import pointwise
 
-from .machine cimport (
-    TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, TP_I64, TP_TYPES, TP_U8, descriptors, new_array, plain_array, simd_level, threads_for,
-    type_of,
-)
+from .allocator cimport new_array, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, TP_I64, TP_TYPES, TP_U8, descriptors, type_of
 
 np.import_array()
 
@@ -256,7 +255,7 @@ cdef class Extremes:
         return low, high
 
 
-cdef class Place:
+cdef class ArgExtreme:
     """Where the largest (0) or smallest (1) element along a dimension is."""
 
     cdef int kind
@@ -324,10 +323,10 @@ cdef void pick(
 cdef class Extreme:
     """The largest (0) or smallest (1) elements along a dimension, and where the first of each is."""
 
-    cdef Place place
+    cdef ArgExtreme place
 
     def __init__(self, int kind, fallback):
-        self.place = Place(kind, fallback)
+        self.place = ArgExtreme(kind, fallback)
 
     def call(self, input, int dim, bint keepdim):
         """Return the elements and their places."""
@@ -366,7 +365,7 @@ def types_of(int kind):
     ])
 
 
-def places_types():
+def index_types():
     """Return the TP_ numbers of the types that argmax and argmin serve."""
     return tuple([
         number for number in range(TP_TYPES) if kernels.arg[0][number] != NULL or number in (TP_F16, TP_BF16)

@@ -18,7 +18,7 @@ struct tp_dnn_operation {
     dnnl_primitive_t reorder[TP_DNN_ARRAYS];
     size_t place[TP_DNN_ARRAYS];                /* of the wanted ones in the workspace */
     dnnl_memory_desc_t scratch;
-    size_t scratch_place, workspace;
+    size_t scratch_index, workspace;
 };
 
 struct tp_dnn_call {
@@ -139,7 +139,7 @@ static int fill(tp_dnn_operation *o, const tp_dnn_problem *p, dnnl_primitive_des
         o->place[i] = o->workspace;
         o->workspace += ALIGNED(dnnl_memory_desc_get_size(wanted));
     }
-    o->scratch_place = o->workspace;
+    o->scratch_index = o->workspace;
     o->workspace += ALIGNED(dnnl_memory_desc_get_size(o->scratch));
     return 0;
 }
@@ -243,7 +243,7 @@ static int run(const tp_dnn_operation *o, tp_dnn_call *c, void *const *data, cha
         arguments[i].arg = o->argument[i];
         arguments[i].memory = o->wanted[i] ? c->wanted[i] : c->given[i];
     }
-    if (dnnl_memory_set_data_handle(c->scratch, workspace + o->scratch_place)) return 1;
+    if (dnnl_memory_set_data_handle(c->scratch, workspace + o->scratch_index)) return 1;
     arguments[o->arrays].arg = DNNL_ARG_SCRATCHPAD;
     arguments[o->arrays].memory = c->scratch;
     if (dnnl_primitive_execute(o->primitive, c->stream, o->arrays + 1, arguments)) return 1;

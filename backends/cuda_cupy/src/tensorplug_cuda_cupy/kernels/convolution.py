@@ -10,7 +10,7 @@ from tensorplug.plugin import FLOATS, KernelTable, Shape
 
 from .._cupy import cp
 from ..dtypes import HALVES, NATIVES
-from ..libraries.cudnn import Options, convolve
+from ..libraries.cudnn_graphs import Options, convolve
 from .layouts import dense, empty_like
 from .matmul import matmul
 

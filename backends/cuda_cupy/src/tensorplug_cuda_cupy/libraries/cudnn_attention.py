@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .._cupy import cp
 from ..dtypes import name_of
-from .cudnn import DATA_TYPES, enabled, handle_of, library, steps
+from .cudnn_graphs import DATA_TYPES, enabled, handle_of, library, steps
 
 
 class _Graph(NamedTuple):

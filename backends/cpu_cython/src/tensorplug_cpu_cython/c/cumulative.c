@@ -1,0 +1,161 @@
+#include "cumulative.h"
+
+#include <math.h>
+
+#include "parallel.h"
+#include "vmath.h"
+
+/* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache. */
+enum { WIDTH = 64, RUN = 256 };
+
+/* Share rows, or blocks of columns, among threads: `row` and `columns` see x, o and places of their part. */
+#define SCAN(name, S, T, row, columns)                                                                 \
+    static void name##_##S(const void *x_, void *o_, int64_t *indices_, ptrdiff_t before, ptrdiff_t n,  \
+                           ptrdiff_t after, int threads) {                                             \
+        const ptrdiff_t blocks = after == 1 ? 1 : (after + WIDTH - 1) / WIDTH;                         \
+        TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
+            for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
+                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
+                const ptrdiff_t at = unit / blocks * n * after + first;                                \
+                const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
+                const T *x = (const T *)x_ + at;                                                       \
+                T *o = (T *)o_ + at;                                                                   \
+                int64_t *places = indices_ ? indices_ + at : NULL;                                       \
+                (void)places;                                                                          \
+                (void)width;                                                                           \
+                if (after == 1) { row } else { columns }                                               \
+            }                                                                                          \
+        });                                                                                            \
+    }
+
+#define SUM_OF(a, b) ((a) + (b))
+#define PRODUCT_OF(a, b) ((a) * (b))
+
+/* Running sums and products, in LONG. What `ahead` elements come to among themselves waits for nothing, so that
+   only one step for all of them depends on those before; of floats that is exact enough in double, and cannot
+   overflow there. */
+#define RUNNING(name, S, T, LONG, neutral, of, ahead)                                                  \
+    SCAN(name, S, T,                                                                                   \
+        LONG total = neutral;                                                                          \
+        ptrdiff_t i = 0;                                                                               \
+        for (; ahead > 1 && i + ahead <= n; i += ahead) {                                              \
+            LONG some[ahead];                                                                          \
+            some[0] = (LONG)x[i];                                                                      \
+            for (int k = 1; k < ahead; k++) some[k] = of(some[k - 1], (LONG)x[i + k]);                 \
+            for (int k = 0; k < ahead; k++) o[i + k] = (T)of(total, some[k]);                          \
+            total = of(total, some[ahead - 1]);                                                        \
+        }                                                                                              \
+        for (; i < n; i++) { total = of(total, (LONG)x[i]); o[i] = (T)total; },                        \
+        LONG total[WIDTH];                                                                             \
+        for (ptrdiff_t j = 0; j < width; j++) total[j] = neutral;                                      \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                total[j] = of(total[j], (LONG)x[i * after + j]);                                       \
+                o[i * after + j] = (T)total[j];                                                        \
+            })
+RUNNING(sum, F32, float, double, 0, SUM_OF, 8)
+RUNNING(sum, F64, double, double, 0, SUM_OF, 1)
+RUNNING(sum, I64, int64_t, uint64_t, 0, SUM_OF, 1)
+RUNNING(product, F32, float, double, 1, PRODUCT_OF, 4)
+RUNNING(product, F64, double, double, 1, PRODUCT_OF, 1)
+RUNNING(product, I64, int64_t, uint64_t, 1, PRODUCT_OF, 1)
+
+/* Of equal elements the last counts; once there is a NaN, each further one is the last. */
+#define EXTREME(name, S, T, better)                                                                    \
+    SCAN(name, S, T,                                                                                   \
+        T best = x[0];                                                                                 \
+        if (places) {                                                                                  \
+            int64_t place = 0;                                                                         \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T v = x[i];                                                                      \
+                const int takes = better || v != v;                                                    \
+                best = takes ? v : best;                                                               \
+                place = takes ? i : place;                                                             \
+                o[i] = best;                                                                           \
+                places[i] = place;                                                                     \
+            }                                                                                          \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T v = x[i];                                                                      \
+                best = better || v != v ? v : best;                                                    \
+                o[i] = best;                                                                           \
+            }                                                                                          \
+        },                                                                                             \
+        T bests[WIDTH];                                                                                \
+        int64_t met[WIDTH];                                                                            \
+        for (ptrdiff_t j = 0; j < width; j++) { bests[j] = x[j]; met[j] = 0; }                         \
+        for (ptrdiff_t i = 0; i < n; i++) {                                                            \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                const T v = x[i * after + j];                                                          \
+                const T best = bests[j];                                                               \
+                const int takes = better || v != v;                                                    \
+                bests[j] = takes ? v : best;                                                           \
+                met[j] = takes ? (int64_t)i : met[j];                                                  \
+                o[i * after + j] = bests[j];                                                           \
+            }                                                                                          \
+            if (places) for (ptrdiff_t j = 0; j < width; j++) places[i * after + j] = met[j];          \
+        })
+#define EXTREMES(S, T) EXTREME(maximum, S, T, v >= best) EXTREME(minimum, S, T, v <= best)
+TP_INTEGERS(EXTREMES)
+TP_FLOATS(EXTREMES)
+EXTREMES(BOOL, uint8_t)
+
+/* With the largest element so far, m, the result is m + log(s), where s = sum of exp(x - m) goes on as
+   s exp(m_before - m) + exp(x - m). Infinite m are left out: m may be any number then. */
+#define LOGARITHM(S, T)                                                                                \
+    SCAN(logarithm, S, T,                                                                              \
+        T peaks[RUN];                                                                                  \
+        T factors[RUN];                                                                                \
+        T terms[RUN];                                                                                  \
+        T peak = -(T)INFINITY;                                                                         \
+        T before_it = 0;                                                                               \
+        double sum = 0;                                                                                \
+        for (ptrdiff_t from = 0; from < n; from += RUN) {                                              \
+            const ptrdiff_t count = n - from < RUN ? n - from : RUN;                                   \
+            const T start = peak;                                                                      \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                peak = x[from + i] > peak ? x[from + i] : peak;                                        \
+                peaks[i] = fabs(peak) == (T)INFINITY ? (T)0 : peak;                                    \
+            }                                                                                          \
+            INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) terms[i] = m_exp_##S(x[from + i] - peaks[i]); \
+            if (peak == start && from) {                                                               \
+                for (ptrdiff_t i = 0; i < count; i++) { sum += terms[i]; terms[i] = (T)sum; }          \
+            } else {                                                                                   \
+                factors[0] = m_exp_##S(before_it - peaks[0]);                                          \
+                INDEPENDENT for (ptrdiff_t i = 1; i < count; i++) factors[i] = m_exp_##S(peaks[i - 1] - peaks[i]); \
+                for (ptrdiff_t i = 0; i < count; i++) {                                                \
+                    sum = (sum == 0 ? 0 : sum * factors[i]) + terms[i];                                \
+                    terms[i] = (T)sum;                                                                 \
+                }                                                                                      \
+            }                                                                                          \
+            before_it = peaks[count - 1];                                                              \
+            INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) o[from + i] = peaks[i] + m_log_##S(terms[i]); \
+        },                                                                                             \
+        T peaks[WIDTH];                                                                                \
+        T sums[WIDTH];                                                                                 \
+        for (ptrdiff_t j = 0; j < width; j++) { peaks[j] = -(T)INFINITY; sums[j] = 0; }                \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                const T v = x[i * after + j];                                                          \
+                const T old = peaks[j];                                                                \
+                const T peak = v > old ? v : old;                                                      \
+                const T a = fabs(old) == (T)INFINITY ? (T)0 : old;                                     \
+                const T b = fabs(peak) == (T)INFINITY ? (T)0 : peak;                                   \
+                const T factor = m_exp_##S(a - b);                                                     \
+                sums[j] = (sums[j] == 0 ? 0 : sums[j] * factor) + m_exp_##S(v - b);                    \
+                peaks[j] = peak;                                                                       \
+                o[i * after + j] = b + m_log_##S(sums[j]);                                             \
+            })
+LOGARITHM(F32, float)
+LOGARITHM(F64, double)
+
+#define EACH(name)                                                                                     \
+    {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,       \
+     [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8, [TP_BOOL] = name##_BOOL}
+const tp_cumulatives LEVEL(tp_cumulative_table) = {
+    .sum = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
+    .product = {[TP_F32] = product_F32, [TP_F64] = product_F64, [TP_I64] = product_I64},
+    .maximum = EACH(maximum),
+    .minimum = EACH(minimum),
+    .logarithm = {[TP_F32] = logarithm_F32, [TP_F64] = logarithm_F64},
+};

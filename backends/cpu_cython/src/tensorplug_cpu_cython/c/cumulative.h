@@ -1,0 +1,19 @@
+/* Running products, extremes and log-sum-exps of contiguous arrays (before, n, after), along n. */
+#ifndef TENSORPLUG_SCANS_H
+#define TENSORPLUG_SCANS_H
+
+#include "level.h"
+#include "types.h"
+
+/* `places` is where each extreme was last met, or NULL. */
+typedef void (*tp_cumulative)(const void *x, void *out, int64_t *places, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after,
+                        int threads);
+
+typedef struct {
+    tp_cumulative sum[TP_TYPES], product[TP_TYPES], maximum[TP_TYPES], minimum[TP_TYPES];
+    tp_cumulative logarithm[TP_TYPES]; /* of floats */
+} tp_cumulatives;
+
+TP_DECLARE(const tp_cumulatives, tp_cumulative_table);
+
+#endif

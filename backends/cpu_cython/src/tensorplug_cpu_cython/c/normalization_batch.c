@@ -1,0 +1,52 @@
+#include "normalization_batch.h"
+
+#include <math.h>
+
+#include "parallel.h"
+
+/* Statistics go through the memory once, in pieces that stay in the cache: the mean of a piece first, then
+   the squares around that mean, and the pieces are put together in double (Chan, Golub and LeVeque 1979).
+   What adds up in a piece does so in many lanes, and is short enough to be exact. */
+enum { LANES = 32, PIECE = 4096, MOST_ROWS = 256, LEAST_ROWS = 8 };
+
+/* Of how many values, their mean, and the sum of the squares around it. */
+typedef struct { double count, mean, squares; } moments;
+
+static inline void merge(moments *to, double count, double mean, double squares) {
+    const double delta = mean - to->mean, total = to->count + count;
+    to->mean += delta * (count / total);
+    to->squares += squares + delta * delta * (to->count * count / total);
+    to->count = total;
+}
+
+/* How many rows of channels make a piece. */
+static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
+    const ptrdiff_t rows = 4 * PIECE / channels;
+    return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+}
+
+/* The widths of blocks of channels whose sums stay in registers: as many of the widest as there are. */
+#define BLOCKS(channels, CALL)                                                                         \
+    do {                                                                                               \
+        ptrdiff_t at = 0;                                                                              \
+        for (; at + 64 <= (channels); at += 64) { CALL(64); }                                          \
+        for (; at + 16 <= (channels); at += 16) { CALL(16); }                                          \
+        for (; at + 4 <= (channels); at += 4) { CALL(4); }                                             \
+        for (; at < (channels); at++) { CALL(1); }                                                     \
+    } while (0)
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+#define T float
+#define OF(name) name##_F32
+#include "normalization_batch_body.h"
+#undef T
+#undef OF
+#define T double
+#define OF(name) name##_F64
+#include "normalization_batch_body.h"
+
+const tp_batch_kernels LEVEL(tp_batch_table) = {
+    .forward = {forward_F32, forward_F64},
+    .backward = {backward_F32, backward_F64},
+};

@@ -1,0 +1,24 @@
+#include "normalization_layer.h"
+
+#include <math.h>
+
+#include "parallel.h"
+#include "sums.h"
+
+/* So many rows are added up in the element type before they go into sums in double. */
+enum { DEEP = 32, WIDTH = 128 };
+
+#define T float
+#define OF(name) name##_F32
+#include "normalization_layer_body.h"
+#undef T
+#undef OF
+#define T double
+#define OF(name) name##_F64
+#include "normalization_layer_body.h"
+
+#define BOTH(name) {name##_F32, name##_F64}
+const tp_norm_kernels LEVEL(tp_norm_table) = {
+    .rows = BOTH(rows), .rows_gradient = BOTH(rows_gradient), .channels = BOTH(channels),
+    .channels_gradient = BOTH(channels_gradient), .unit = BOTH(unit), .unit_gradient = BOTH(unit_gradient),
+};

@@ -1,0 +1,186 @@
+/* Loops of what takes several steps elsewhere, as expressions of x, y and z and of the numbers p. */
+#include "pointwise_fused.h"
+
+#include <math.h>
+
+#include "bessel.h"
+#include "loops.h"
+
+/* A second or third array may be one element, or one of a row, repeated. */
+#define TERNARY_LOOP(name, T, expression)                                                              \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        (void)p;                                                                                       \
+        const T *a = (const T *)args[0], *b = (const T *)args[1], *c = (const T *)args[2];             \
+        T *o = (T *)args[3];                                                                           \
+        const ptrdiff_t size = sizeof(T);                                                              \
+        const int dense = s[0] == size && s[3] == size;                                                \
+        if (dense && s[1] == size && s[2] == size) {                                                   \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], y = b[i], z = c[i];                                                  \
+                o[i] = expression;                                                                     \
+            }                                                                                          \
+        } else if (dense && s[1] == size && !s[2]) {                                                   \
+            const T z = *c;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], y = b[i];                                                            \
+                o[i] = expression;                                                                     \
+            }                                                                                          \
+        } else if (dense && !s[1] && s[2] == size) {                                                   \
+            const T y = *b;                                                                            \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const T x = a[i], z = c[i];                                                            \
+                o[i] = expression;                                                                     \
+            }                                                                                          \
+        } else if (dense && !s[1] && !s[2]) {                                                          \
+            const T y = *b, z = *c;                                                                    \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { const T x = a[i]; o[i] = expression; }     \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) {                                                        \
+                const T x = AT(T, args[0], i, s[0]), y = AT(T, args[1], i, s[1]);                      \
+                const T z = AT(T, args[2], i, s[2]);                                                   \
+                TO(T, args[3], i, s[3]) = expression;                                                  \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+#define P(k, T) ((T)p[k])
+
+#define HALVES(name, arrays, result)                                                                   \
+    HALF_LOOP(name##_F16, arrays, F16, name##_F32, result)                                             \
+    HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, result)
+#define FUSED_1(name, expression)                                                                      \
+    UNARY_LOOP(name##_F32, float, float, expression(F32, float))                                       \
+    UNARY_LOOP(name##_F64, double, double, expression(F64, double))                                    \
+    HALVES(name, 1, TO_HALF)
+#define FUSED_TRUTH(name, expression)                                                                  \
+    UNARY_LOOP(name##_F32, float, uint8_t, expression(F32, float))                                     \
+    UNARY_LOOP(name##_F64, double, uint8_t, expression(F64, double))                                   \
+    HALVES(name, 1, TO_BOOL)
+#define FUSED_2(name, expression)                                                                      \
+    BINARY_LOOP(name##_F32, float, float, expression(F32, float))                                      \
+    BINARY_LOOP(name##_F64, double, double, expression(F64, double))                                   \
+    HALVES(name, 2, TO_HALF)
+#define FUSED_3(name, expression)                                                                      \
+    TERNARY_LOOP(name##_F32, float, expression(F32, float))                                            \
+    TERNARY_LOOP(name##_F64, double, expression(F64, double))                                          \
+    HALVES(name, 3, TO_HALF)
+
+#define FRAC(S, T) (x - C_##S(trunc)(x))
+/* nan, then what replaces the infinities */
+#define REPLACED(S, T)                                                                                 \
+    INLINE T replaced_##S(T x, T nan, T high, T low) {                                                 \
+        T r = x != x ? nan : x;                                                                        \
+        r = x == (T)INFINITY ? high : r;                                                               \
+        return x == -(T)INFINITY ? low : r;                                                            \
+    }
+REPLACED(F32, float)
+REPLACED(F64, double)
+#define NAN_TO_NUM(S, T) replaced_##S(x, P(0, T), P(1, T), P(2, T))
+/* The lower bound first: where it is above the upper one, that counts. No bound is nan. */
+#define ABOVE(bound, x) ((bound) > (x) ? (bound) : (x))
+#define BELOW(bound, x) ((bound) < (x) ? (bound) : (x))
+#define CLAMP_NUMBERS(S, T) BELOW(P(1, T), ABOVE(P(0, T), x))
+#define CLAMP_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x : (T)0)
+/* Both bounds, which are infinite where there are none. */
+#define LOGIT(S, T) m_log_##S(BELOW(P(1, T), ABOVE(P(0, T), x)) / ((T)1 - BELOW(P(1, T), ABOVE(P(0, T), x))))
+#define LOGIT_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x / (y * ((T)1 - y)) : (T)0)
+/* times zero: NaN stays */
+#define SOFTSHRINK(S, T) (x > P(0, T) ? x - P(0, T) : x < -P(0, T) ? x + P(0, T) : x * 0)
+#define HARDSHRINK(S, T) (x >= -P(0, T) && x <= P(0, T) ? (T)0 : x)
+#define SHRINK_GRADIENT(S, T) (y >= -P(0, T) && y <= P(0, T) ? (T)0 : x)
+#define SINC(S, T) m_sinc_##S(x)
+/* NaN wins, and then zero. */
+#define TIMES_LOG(S, T, x, y, log) ((y) != (y) ? (y) : (x) == 0 ? (T)0 : (x) * (log))
+#define XLOGY(S, T) TIMES_LOG(S, T, x, y, m_log_##S(y))
+#define XLOG1PY(S, T) TIMES_LOG(S, T, x, y, m_log1p_##S(y))
+#define ENTR(S, T) (x < 0 ? -(T)INFINITY : TIMES_LOG(S, T, -x, x, m_log_##S(x)))
+#define NDTR(S, T) ((T)0.5 * m_erfc_##S(x * (T)-0.70710678118654752440))
+#define I0(S, T) m_i0_##S(x)
+#define I0E(S, T) m_i0e_##S(x)
+#define I1(S, T) m_i1_##S(x)
+#define I1E(S, T) m_i1e_##S(x)
+#define TRIGAMMA(S, T) m_trigamma_##S(x)
+#define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
+#define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
+#define ADD_SCALED(S, T) (x + P(0, T) * y)
+/* The distance from the nearer end, and whether that is x: so both ends are met exactly. */
+#define LERP(S, T) ((p[1] != 0 ? x : y) + P(0, T) * (y - x))
+#define LERP_TENSOR(S, T)                                                                              \
+    ((C_##S(fabs)(z) < (T)0.5 ? x : y) + (C_##S(fabs)(z) < (T)0.5 ? z : z - (T)1) * (y - x))
+#define ADDCMUL(S, T) (x + P(0, T) * y * z)
+#define ADDCDIV(S, T) (x + P(0, T) * y / z)
+/* NaN wins, of whichever. */
+#define BOUNDED(S, T)                                                                                  \
+    INLINE T bounded_##S(T x, T low, T high) {                                                         \
+        T a = ABOVE(low, x);                                                                           \
+        a = low != low ? low : a;                                                                      \
+        const T r = BELOW(high, a);                                                                    \
+        return high != high ? high : r;                                                                \
+    }
+BOUNDED(F32, float)
+BOUNDED(F64, double)
+#define CLAMP_TENSORS(S, T) bounded_##S(x, y, z)
+#define GATED(S, T) (x * m_sigmoid_##S(y))
+#define GATED_GRADIENT(S, T) (x * y * (m_sigmoid_##S(z) * ((T)1 - m_sigmoid_##S(z))))
+
+INLINE float hypot_of_F32(float x, float y) {
+    const double a = x, b = y; /* whose squares neither overflow nor vanish */
+    const float root = (float)sqrt(a * a + b * b);
+    return fabsf(x) == INFINITY || fabsf(y) == INFINITY ? INFINITY : root;
+}
+INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
+#define HYPOT(S, T) hypot_of_##S(x, y)
+#define LOGADDEXP(S, T)                                                                                \
+    (x == y ? x + (T)0.69314718055994530942                                                            \
+            : ABOVE(x, y) + m_log1p_##S(m_exp_##S(-C_##S(fabs)(x - y))))
+#define LOGADDEXP2(S, T)                                                                               \
+    (x == y ? x + (T)1                                                                                 \
+            : ABOVE(x, y) + m_log1p_##S(m_exp2_##S(-C_##S(fabs)(x - y))) * (T)1.44269504088896340736)
+
+FUSED_1(frac, FRAC)
+FUSED_1(nan_to_num, NAN_TO_NUM)
+FUSED_1(clamp_numbers, CLAMP_NUMBERS)
+FUSED_1(logit, LOGIT)
+FUSED_1(softshrink, SOFTSHRINK)
+FUSED_1(hardshrink, HARDSHRINK)
+FUSED_1(sinc, SINC)
+FUSED_1(entr, ENTR)
+FUSED_1(ndtr, NDTR)
+FUSED_1(i0, I0)
+FUSED_1(i0e, I0E)
+FUSED_1(i1, I1)
+FUSED_1(i1e, I1E)
+FUSED_1(trigamma, TRIGAMMA)
+FUSED_TRUTH(isinf, ISINF)
+FUSED_TRUTH(isfinite, ISFINITE)
+FUSED_2(add_scaled, ADD_SCALED)
+FUSED_2(lerp, LERP)
+FUSED_2(hypot, HYPOT)
+FUSED_2(logaddexp, LOGADDEXP)
+FUSED_2(logaddexp2, LOGADDEXP2)
+FUSED_2(xlogy, XLOGY)
+FUSED_2(xlog1py, XLOG1PY)
+FUSED_2(shrink_gradient, SHRINK_GRADIENT)
+FUSED_2(gated, GATED)
+FUSED_2(clamp_gradient, CLAMP_GRADIENT)
+FUSED_2(logit_gradient, LOGIT_GRADIENT)
+FUSED_3(lerp_tensor, LERP_TENSOR)
+FUSED_3(addcmul, ADDCMUL)
+FUSED_3(addcdiv, ADDCDIV)
+FUSED_3(clamp_tensors, CLAMP_TENSORS)
+FUSED_3(gated_gradient, GATED_GRADIENT)
+
+/* Of integers. As numbers the bounds are those that double and T have. */
+#define WHOLE_BOUNDS(S, T)                                                                             \
+    TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))                                          \
+    UNARY_LOOP(clamp_numbers_##S, T, T, BELOW(P(1, T), ABOVE(P(0, T), x)))
+TP_INTEGERS(WHOLE_BOUNDS)
+
+#define ENTRIES(name, arrays, grain, truth)                                                            \
+    [TP_FUSED_##name] = {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_F16] = name##_F16,           \
+                         [TP_BF16] = name##_BF16},
+#define WHOLE_ENTRY(S, T)                                                                              \
+    [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,                                              \
+    [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
+const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};

@@ -1,0 +1,41 @@
+#include "pooling_average.h"
+
+#include <string.h>
+
+#include "parallel.h"
+
+/* How many places of a row, or channels of a place, are worked on at a time. */
+enum { WIDTH = 512 };
+
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+
+/* How many results from column `c` on, at least one, lie in `WIDTH` places. */
+static ptrdiff_t fitting(const tp_boxes *p, ptrdiff_t c) {
+    ptrdiff_t n = 1;
+    while (c + n < p->where[2] && p->behind[2][c + n] - p->first[2][c] <= WIDTH) n++;
+    return n;
+}
+
+/* Whether these results lie a fixed step apart, and are equally wide. */
+static int regular(const tp_boxes *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t *step, ptrdiff_t *width) {
+    const int64_t *first = p->first[2] + c, *behind = p->behind[2] + c;
+    *step = n > 1 ? first[1] - first[0] : 1;
+    *width = behind[0] - first[0];
+    for (ptrdiff_t j = 1; j < n; j++)
+        if (first[j] != first[0] + j * *step || behind[j] - first[j] != *width) return 0;
+    return 1;
+}
+
+#define T float
+#define OF(name) name##_F32
+#include "pooling_average_body.h"
+#undef T
+#undef OF
+#define T double
+#define OF(name) name##_F64
+#include "pooling_average_body.h"
+
+const tp_average_kernels LEVEL(tp_average_table) = {
+    .mean = {mean_F32, mean_F64},
+    .gradient = {gradient_F32, gradient_F64},
+};

@@ -1,0 +1,232 @@
+"""Copies of whole rows: joined, rolled and padded arrays, triangles of matrices, sequences of numbers."""
+
+import numpy
+
+cimport numpy as np
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+
+from . import pointwise
+
+from .allocator cimport new_array, plain_array
+from .cpu_features cimport threads_for
+from .types cimport descriptors, type_of
+
+np.import_array()
+
+cdef extern from "c/copying.h":
+    ctypedef struct tp_piece:
+        const char *from_ "from"
+        Py_ssize_t step, bytes
+    void tp_join(char *, Py_ssize_t, Py_ssize_t, const tp_piece *, int, int) noexcept nogil
+    void tp_triangle(
+        char *, const char *, Py_ssize_t, Py_ssize_t, Py_ssize_t, Py_ssize_t, Py_ssize_t, bint, int
+    ) noexcept nogil
+    bint tp_range(char *, int, Py_ssize_t, double, double, int) noexcept nogil
+    bint tp_whole_range(char *, int, Py_ssize_t, int64_t, int64_t, int) noexcept nogil
+
+cdef enum:
+    GRAIN = 1 << 17, HOLD = 1 << 16, FEW = 16  # bytes, bytes, pieces
+
+
+cdef np.ndarray rows_of(np.ndarray array):
+    """Return an array whose elements lie row by row."""
+    return array if np.PyArray_IS_C_CONTIGUOUS(array) else pointwise.clone(array)
+
+
+cdef bint piece_of(np.ndarray array, int dim, tp_piece *piece) noexcept:
+    """Describe the rows of `array` from `dim` on; return whether they lie at equal steps."""
+    cdef int dims = np.PyArray_NDIM(array), d
+    cdef Py_ssize_t bytes = np.PyArray_ITEMSIZE(array), size, step = 0
+    cdef bint found = False
+    piece.from_ = <const char *> np.PyArray_DATA(array)
+    if not np.PyArray_SIZE(array):  # whose strides say nothing
+        piece.bytes = piece.step = 0
+        return True
+    for d in range(dims - 1, dim - 1, -1):
+        size = np.PyArray_DIM(array, d)
+        if size != 1 and np.PyArray_STRIDE(array, d) != bytes:
+            return False
+        bytes *= size
+    piece.bytes = bytes
+    for d in range(dim - 1, -1, -1):
+        size = np.PyArray_DIM(array, d)
+        if size == 1:
+            continue
+        if not found:
+            piece.step = np.PyArray_STRIDE(array, d)
+            step = piece.step * size
+            found = True
+        elif np.PyArray_STRIDE(array, d) != step:
+            return False
+        else:
+            step *= size
+    if not found:
+        piece.step = bytes
+    return True
+
+
+cdef void run(char *to, Py_ssize_t step, Py_ssize_t rows, const tp_piece *pieces, int count) noexcept:
+    if step * rows < HOLD:
+        tp_join(to, step, rows, pieces, count, 1)
+    else:
+        with nogil:
+            tp_join(to, step, rows, pieces, count, threads_for(step * rows, GRAIN))
+
+
+cdef np.ndarray joined(list arrays, int dim, int dims, const np.npy_intp *shape):
+    """Return a new array of a shape, in whose rows from `dim` on those of the arrays stand side by side."""
+    cdef tp_piece few[FEW]
+    cdef tp_piece *pieces = few
+    cdef np.ndarray array = <np.ndarray> arrays[0], result
+    cdef list kept = []  # copies that are read below
+    cdef int count = <int> len(arrays), k, d
+    cdef Py_ssize_t rows = 1, step = np.PyArray_ITEMSIZE(array)
+    result = new_array(array.descr, dims, shape, NULL)
+    for d in range(dims):
+        if d < dim:
+            rows *= shape[d]
+        else:
+            step *= shape[d]
+    if not rows or not step:
+        return result
+    if count > FEW:
+        pieces = <tp_piece *> malloc(count * sizeof(tp_piece))
+        if pieces == NULL:
+            raise MemoryError()
+    try:
+        for k in range(count):
+            array = <np.ndarray> arrays[k]
+            if not piece_of(array, dim, &pieces[k]):
+                array = pointwise.clone(array)
+                kept.append(array)
+                piece_of(array, dim, &pieces[k])
+        run(<char *> np.PyArray_DATA(result), step, rows, pieces, count)
+    finally:
+        if pieces != few:
+            free(pieces)
+    return result
+
+
+def cat(list tensors, int dim):
+    """Return arrays, equal in shape but for `dim`, joined along it."""
+    cdef np.npy_intp shape[64]
+    cdef np.ndarray array
+    cdef list arrays = []
+    cdef int dims = 0, d
+    for value in tensors:
+        array = plain_array(value)
+        if not arrays:
+            dims = np.PyArray_NDIM(array)
+            for d in range(dims):
+                shape[d] = np.PyArray_DIM(array, d)
+        else:
+            if np.PyArray_TYPE(array) != np.PyArray_TYPE(<np.ndarray> arrays[0]):
+                return numpy.concatenate(tensors, dim)
+            shape[dim] += np.PyArray_DIM(array, dim)
+        arrays.append(array)
+    return joined(arrays, dim, dims, shape)
+
+
+def stack(list tensors, int dim):
+    """Return arrays of one shape joined along a new dimension."""
+    cdef np.npy_intp shape[64]
+    cdef np.ndarray array = plain_array(tensors[0])
+    cdef list arrays = [array]
+    cdef int dims = np.PyArray_NDIM(array), d, k
+    if dims > 62:
+        return numpy.stack(tensors, dim)
+    for d in range(dims):
+        shape[d if d < dim else d + 1] = np.PyArray_DIM(array, d)
+    shape[dim] = len(tensors)
+    for k in range(1, len(tensors)):
+        arrays.append(plain_array(tensors[k]))
+    return joined(arrays, dim, dims + 1, shape)
+
+
+def roll(input, tuple shifts, tuple dims):
+    """Return a copy with its elements moved along dimensions, around the end to the start."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef tp_piece pieces[2]
+    cdef int dim
+    cdef Py_ssize_t size, cut
+    for shift, axis in zip(shifts, dims):
+        dim = axis
+        size = np.PyArray_DIM(array, dim)
+        if not size:
+            continue
+        cut = (size - shift) % size
+        if not cut:
+            continue
+        if not piece_of(array, dim, &pieces[0]):
+            array = pointwise.clone(array)
+            piece_of(array, dim, &pieces[0])
+        result = new_array(array.descr, np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
+        if not np.PyArray_SIZE(result):
+            return result
+        size = pieces[0].bytes
+        cut *= size // np.PyArray_DIM(array, dim)
+        pieces[1] = pieces[0]
+        pieces[0].from_ += cut
+        pieces[0].bytes -= cut
+        pieces[1].bytes = cut
+        run(
+            <char *> np.PyArray_DATA(result), size, np.PyArray_NBYTES(result) // size, pieces, 2
+        )
+        array = result
+    return pointwise.clone(array) if array is input else array
+
+
+def triangle(input, diagonal, bint upper):
+    """Return a copy of matrices with zeros above a diagonal, or below it."""
+    cdef np.ndarray array = rows_of(plain_array(input)), result
+    cdef int dims = np.PyArray_NDIM(array)
+    cdef Py_ssize_t rows = np.PyArray_DIM(array, dims - 2), columns = np.PyArray_DIM(array, dims - 1)
+    cdef Py_ssize_t bytes = np.PyArray_NBYTES(array), offset = min(max(diagonal, -rows), columns)
+    cdef Py_ssize_t matrices
+    result = new_array(array.descr, dims, np.PyArray_DIMS(array), NULL)
+    if not bytes:
+        return result
+    matrices = np.PyArray_SIZE(array) // (rows * columns)
+    cdef char *to = <char *> np.PyArray_DATA(result)
+    cdef const char *given = <const char *> np.PyArray_DATA(array)
+    cdef Py_ssize_t itemsize = np.PyArray_ITEMSIZE(array)
+    if bytes < HOLD:
+        tp_triangle(to, given, matrices, rows, columns, itemsize, offset, upper, 1)
+    else:
+        with nogil:
+            tp_triangle(
+                to, given, matrices, rows, columns, itemsize, offset, upper, threads_for(bytes, GRAIN)
+            )
+    return result
+
+
+def arange(start, step, Py_ssize_t count, np.dtype descriptor, fallback):
+    """Return start + i * step for i from 0 on; what there is no loop for is the fallback's."""
+    cdef np.npy_intp shape[1]
+    cdef np.ndarray result
+    cdef int number
+    cdef bint done, whole
+    cdef int64_t first = 0, by = 0
+    cdef double start_ = 0, step_ = 0
+    cdef int threads
+    shape[0] = count
+    whole = type(start) is int and type(step) is int
+    try:
+        if whole:
+            first, by = start, step
+        else:
+            start_, step_ = start, step
+    except (OverflowError, TypeError):  # complex numbers, and those beyond int64
+        return fallback()
+    result = new_array(descriptor, 1, shape, NULL)
+    number = type_of(result)
+    if number < 0:
+        return fallback()
+    threads = threads_for(count, GRAIN // 8)
+    with nogil:
+        if whole:
+            done = tp_whole_range(<char *> np.PyArray_DATA(result), number, count, first, by, threads)
+        else:
+            done = tp_range(<char *> np.PyArray_DATA(result), number, count, start_, step_, threads)
+    return result if done else fallback()

@@ -1,0 +1,399 @@
+"""Reading from and writing to the places that index arrays tell, slices and the rows of a table."""
+
+import numpy
+
+cimport numpy as np
+from libc.stdint cimport int64_t
+
+from . import pointwise
+from .indexing_gather import zeros
+
+from .allocator cimport new_array, plain_array
+from .cpu_features cimport threads_for
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, type_of
+from .indexing_gather cimport (
+    GRAIN, TP_ADD, TP_PARTS, copied, kernels, merged, narrowed, positions, run_gather, run_scatter, separate, tp_indices,
+    tp_scatter, width_of, zeros_of,
+)
+
+np.import_array()
+
+
+# --- at index arrays -------------------------------------------------------------------------------
+
+
+cdef struct Key:
+    # The indexed dimensions lie from `first` to before `last`; the indices have the shape `common`.
+    int first, last, common_dims
+    bint from_end  # whether negative places count from the end
+    np.npy_intp common[64]
+    Py_ssize_t count
+
+
+cdef np.ndarray read_key(list indices, np.ndarray array, Key *key):
+    """Return the places that index arrays tell, in one array; None for what is left to NumPy.
+
+    Of one index they are places along its dimension, of several the bytes from the first element on.
+    """
+    cdef int d, found = 0
+    cdef np.ndarray places, total
+    key.first = key.last = -1
+    key.from_end = True
+    for d in range(len(indices)):
+        if indices[d] is not None:
+            if found and key.last != d:
+                return None
+            if not found:
+                key.first = d
+            key.last = d + 1
+            found += 1
+    if not found:
+        return None
+    if found > 1:
+        given = indices[key.first:key.last]
+        shape = given[0].shape
+        if any([item.shape != shape for item in given]):
+            given = numpy.broadcast_arrays(*given)
+            indices = indices[:key.first] + list(given)
+    places = positions(indices[key.first])
+    key.common_dims = np.PyArray_NDIM(places)
+    for d in range(key.common_dims):
+        key.common[d] = np.PyArray_DIM(places, d)
+    key.count = np.PyArray_SIZE(places)
+    if found == 1:
+        return places
+    total = zeros_of(<np.dtype> descriptors[TP_I64], key.common_dims, key.common)
+    for d in range(key.first, key.last):
+        places = positions(indices[d])
+        if np.PyArray_STRIDE(array, d) < 0 or not kernels.offsets(
+            <int64_t *> np.PyArray_DATA(total), <const int64_t *> np.PyArray_DATA(places), key.count,
+            np.PyArray_DIM(array, d), np.PyArray_STRIDE(array, d), threads_for(key.count, GRAIN),
+        ):
+            return None
+    return total
+
+
+cdef int result_shape(np.ndarray array, const Key *key, np.npy_intp *shape) noexcept:
+    """Write the shape of ``array[indices]``; return its dimensions."""
+    cdef int d, dims = 0
+    for d in range(key.first):
+        shape[dims] = np.PyArray_DIM(array, d)
+        dims += 1
+    for d in range(key.common_dims):
+        shape[dims] = key.common[d]
+        dims += 1
+    for d in range(key.last, np.PyArray_NDIM(array)):
+        shape[dims] = np.PyArray_DIM(array, d)
+        dims += 1
+    return dims
+
+
+cdef bint describe_key(
+    tp_indices *p, np.ndarray array, const Key *key, np.ndarray places, np.ndarray other
+) noexcept:
+    """Describe ``array[indices]`` and `other`, which has its shape and is contiguous, or has no dimension."""
+    cdef int dims = np.PyArray_NDIM(array), d
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp step = 0 if np.PyArray_NDIM(other) == 0 else np.PyArray_ITEMSIZE(other), between
+    for d in range(dims - 1, key.last - 1, -1):
+        strides[d] = step
+        step *= np.PyArray_DIM(array, d)
+    between = step
+    step *= key.count
+    for d in range(key.first - 1, -1, -1):
+        strides[d] = step
+        step *= np.PyArray_DIM(array, d)
+    p.data = <char *> np.PyArray_DATA(array)
+    p.other = <char *> np.PyArray_DATA(other)
+    p.index = <const char *> np.PyArray_DATA(places)
+    p.skip = -1
+    if not (
+        merged(p, 0, np.PyArray_DIMS(array), 0, key.first, np.PyArray_STRIDES(array), strides, NULL)
+        and merged(p, 2, np.PyArray_DIMS(array), key.last, dims, np.PyArray_STRIDES(array), strides, NULL)
+    ):
+        return False
+    p.count[1] = key.count
+    p.other_strides[1] = between
+    p.index_strides[1] = sizeof(int64_t)
+    if key.last - key.first == 1:
+        p.size = np.PyArray_DIM(array, key.first)
+        p.wrap = p.size if key.from_end else 0
+        p.data_strides[1] = np.PyArray_STRIDE(array, key.first)
+    else:  # offsets in bytes, which are known to be right
+        p.size = (<int64_t> 1) << 62
+        p.wrap = 0
+        p.data_strides[1] = 1
+    return True
+
+
+cdef np.ndarray take(np.ndarray array, np.ndarray places, const Key *key):
+    """Return the elements at places that were read, or None where that is left to NumPy."""
+    cdef tp_indices p
+    cdef np.npy_intp shape[64]
+    cdef int width = width_of(array)
+    cdef np.ndarray result
+    if width < 0 or places is None or np.PyArray_NDIM(array) + key.common_dims > 63:
+        return None
+    result = new_array(array.descr, result_shape(array, key, shape), shape, NULL)
+    if not np.PyArray_SIZE(result):
+        return None
+    if not describe_key(&p, array, key, places, result):
+        if key.last - key.first > 1:
+            return None  # the places were read for these strides
+        array = copied(array)
+        describe_key(&p, array, key, places, result)
+    return result if run_gather(&p, width) else None
+
+
+def index(input, list indices, fallback):
+    """Return the elements at index arrays."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef Key key
+    result = take(array, read_key(indices, array, &key), &key)
+    return fallback(input, indices) if result is None else result
+
+
+cdef bint put(
+    np.ndarray array, np.ndarray places, const Key *key, np.ndarray values, tp_scatter function, bint fresh
+) except -1:
+    """Write into places that were read; return whether that was done."""
+    cdef tp_indices p
+    cdef np.npy_intp shape[64]
+    cdef int dims, d
+    cdef bint same
+    if places is None or np.PyArray_NDIM(array) + key.common_dims > 63:
+        return False
+    dims = result_shape(array, key, shape)
+    for d in range(dims):
+        if not shape[d]:
+            return False
+    if np.PyArray_NDIM(values):
+        same = np.PyArray_NDIM(values) == dims
+        for d in range(dims if same else 0):
+            same = same and shape[d] == np.PyArray_DIM(values, d)
+        if not same:
+            values = numpy.broadcast_to(values, tuple([shape[d] for d in range(dims)]))
+        if not np.PyArray_IS_C_CONTIGUOUS(values):
+            values = copied(values)
+    return describe_key(&p, array, key, places, values) and run_scatter(&p, function, fresh)
+
+
+cdef tp_scatter writer(np.ndarray array, bint accumulate) noexcept:
+    """Return what writes or adds elements; in half precision these are added in single."""
+    cdef int number = type_of(array), width = width_of(array)
+    if not accumulate:
+        return kernels.scatter[width] if width >= 0 else NULL
+    if number == TP_F16 or number == TP_BF16:
+        number = TP_F32
+    return kernels.combine[<int> TP_ADD][number] if number >= 0 else NULL
+
+
+cdef np.ndarray put_new(
+    np.ndarray array, list indices, np.ndarray places, Key *key, np.ndarray given, bint accumulate
+):
+    """Return a copy with values written or added; None where that is left to NumPy.
+
+    The places are those of the indices, or without any those that were read.
+    """
+    cdef tp_scatter function = writer(array, accumulate)
+    cdef int number = type_of(array)
+    cdef bint half = accumulate and (number == TP_F16 or number == TP_BF16)
+    cdef np.ndarray target
+    if function == NULL or np.PyArray_TYPE(given) != np.PyArray_TYPE(array):
+        return None
+    if half:
+        target = pointwise.cast(array, descriptors[TP_F32])
+        given = pointwise.cast(given, descriptors[TP_F32])
+    else:
+        target = copied(array)
+    if indices is not None:  # read for the copy, which may lie otherwise in memory
+        places = read_key(indices, target, key)
+    if not put(target, places, key, given, function, True):
+        return None
+    return narrowed(target, number, None) if half else target
+
+
+def index_put(input, list indices, values, bint accumulate, fallback, out=None):
+    """Return a copy of the input, or `out`, with values written or added at index arrays."""
+    cdef np.ndarray array = plain_array(input), given = plain_array(values), target, places
+    cdef int number = type_of(array)
+    cdef tp_scatter function
+    cdef Key key
+    if out is None:
+        target = put_new(array, indices, None, &key, given, accumulate)
+        return fallback(input, indices, values, accumulate, None) if target is None else target
+    function = writer(array, accumulate)
+    if (
+        out is not input
+        or function == NULL
+        or np.PyArray_TYPE(given) != np.PyArray_TYPE(array)
+        or not separate(array, given)
+        or any([item is not None and not separate(array, plain_array(item)) for item in indices])
+    ):
+        return fallback(input, indices, values, accumulate, out)
+    if accumulate and (number == TP_F16 or number == TP_BF16):
+        target = put_new(array, indices, None, &key, given, True)
+        if target is None:
+            return fallback(input, indices, values, accumulate, out)
+        out[...] = target
+        return out
+    places = read_key(indices, array, &key)
+    if not put(array, places, &key, given, function, False):
+        return fallback(input, indices, values, accumulate, out)
+    return array
+
+
+def indexed_sum(g, tuple shape, list indices, fallback):
+    """Return zeros of `shape` with `g` added at index arrays: the gradient of :func:`index`."""
+    cdef np.ndarray values = plain_array(g), target, places
+    cdef int number = type_of(values)
+    cdef Key key
+    if number == TP_F16 or number == TP_BF16:
+        wide = indexed_sum(pointwise.cast(values, descriptors[TP_F32]), shape, indices, fallback)
+        return pointwise.cast(wide, descriptors[number])
+    if writer(values, True) == NULL or not np.PyArray_SIZE(values):
+        return fallback(g, shape, indices)
+    target = zeros(shape, <np.dtype> descriptors[number])
+    places = read_key(indices, target, &key)
+    if not put(target, places, &key, values, writer(values, True), True):
+        return fallback(g, shape, indices)
+    return target
+
+
+# --- slices ----------------------------------------------------------------------------------------
+
+
+cdef np.ndarray slice_key(index, int dim, Key *key):
+    """Read positions along one dimension, of which negative ones do not exist."""
+    cdef np.ndarray places = positions(index)
+    key.first = dim
+    key.last = dim + 1
+    key.from_end = False
+    key.common_dims = 1
+    key.common[0] = key.count = np.PyArray_SIZE(places)
+    return places
+
+
+def slices(input, int dim, index, fallback):
+    """Return the slices at positions along a dimension."""
+    cdef Key key
+    cdef np.ndarray result = take(plain_array(input), slice_key(index, dim, &key), &key)
+    return fallback(input, dim, index) if result is None else result
+
+
+def put_slices(input, int dim, index, source, bint accumulate, fallback):
+    """Return a copy with slices written or added at positions along a dimension."""
+    cdef Key key
+    cdef np.ndarray places = slice_key(index, dim, &key)
+    cdef np.ndarray result = put_new(
+        plain_array(input), None, places, &key, plain_array(source), accumulate
+    )
+    return fallback(input, dim, index, source, accumulate) if result is None else result
+
+
+def write_slices(input, int dim, index, source, bint accumulate, fallback):
+    """Write slices to, or add them at, positions along a dimension of the input."""
+    cdef np.ndarray array = plain_array(input), given = plain_array(source), places
+    cdef int number = type_of(array)
+    cdef tp_scatter function = writer(array, accumulate)
+    cdef Key key
+    places = slice_key(index, dim, &key)
+    if (
+        <object> array is not input
+        or function == NULL
+        or np.PyArray_TYPE(given) != np.PyArray_TYPE(array)
+        or (accumulate and (number == TP_F16 or number == TP_BF16))
+        or not separate(array, given)
+        or not separate(array, places)
+        or not put(array, places, &key, given, function, False)
+    ):
+        fallback(input, dim, index, source, accumulate)
+
+
+# --- at a mask ------------------------------------------------------------------------------------
+
+
+def chosen(input, mask):
+    """Return the elements of the input where a mask of its shape is True, in one dimension."""
+    cdef np.ndarray array = plain_array(input), where = plain_array(mask), result
+    cdef int width = width_of(array), threads
+    cdef Py_ssize_t count = np.PyArray_SIZE(array)
+    cdef np.npy_intp found
+    cdef Py_ssize_t starts[TP_PARTS + 1]
+    if width < 0 or not np.PyArray_IS_C_CONTIGUOUS(array) or not np.PyArray_IS_C_CONTIGUOUS(where):
+        return input[mask]
+    threads = threads_for(count, GRAIN)
+    with nogil:
+        kernels.count_true(<const char *> np.PyArray_DATA(where), count, starts, threads)
+    found = starts[TP_PARTS]
+    result = new_array(array.descr, 1, &found, NULL)
+    with nogil:
+        kernels.choose[width](
+            <char *> np.PyArray_DATA(result), <const char *> np.PyArray_DATA(array),
+            <const char *> np.PyArray_DATA(where), count, starts, threads,
+        )
+    return result
+
+
+# --- rows of a table -------------------------------------------------------------------------------
+
+
+cdef void describe_rows(tp_indices *p, np.ndarray table, np.ndarray places, np.ndarray rows) noexcept:
+    p.data = <char *> np.PyArray_DATA(table)
+    p.other = <char *> np.PyArray_DATA(rows)
+    p.index = <const char *> np.PyArray_DATA(places)
+    p.count[0] = 1
+    p.count[1] = np.PyArray_SIZE(places)
+    p.count[2] = np.PyArray_DIM(table, 1)
+    p.data_strides[0] = p.other_strides[0] = p.index_strides[0] = p.index_strides[2] = 0
+    p.data_strides[1] = np.PyArray_STRIDE(table, 0)
+    p.data_strides[2] = np.PyArray_STRIDE(table, 1)
+    p.other_strides[2] = np.PyArray_ITEMSIZE(rows)
+    p.other_strides[1] = p.other_strides[2] * p.count[2]
+    p.index_strides[1] = sizeof(int64_t)
+    p.size = np.PyArray_DIM(table, 0)
+    p.wrap = 0
+    p.skip = -1
+
+
+def rows_of(weight, indices, fallback):
+    """Return the rows of a table that the indices name."""
+    cdef np.ndarray table = plain_array(weight), places = positions(indices), result
+    cdef tp_indices p
+    cdef np.npy_intp shape[64]
+    cdef int dims = np.PyArray_NDIM(places), d, width = width_of(table)
+    for d in range(dims):
+        shape[d] = np.PyArray_DIM(places, d)
+    shape[dims] = np.PyArray_DIM(table, 1)
+    result = new_array(table.descr, dims + 1, shape, NULL)
+    if width < 0 or not np.PyArray_SIZE(result):
+        return fallback(weight, indices)
+    describe_rows(&p, table, places, result)
+    if not run_gather(&p, width):
+        return fallback(weight, indices)
+    return result
+
+
+def rows_sum(g, indices, Py_ssize_t rows, int64_t padding, fallback):
+    """Return a table of zeros with `g` added to the rows that the indices name, but for `padding`."""
+    cdef np.ndarray values = plain_array(g), places = positions(indices), table
+    cdef tp_indices p
+    cdef np.npy_intp shape[2]
+    cdef int number = type_of(values)
+    if number == TP_F16 or number == TP_BF16:
+        wide = rows_sum(pointwise.cast(values, descriptors[TP_F32]), indices, rows, padding, fallback)
+        return pointwise.cast(wide, descriptors[number])
+    if number < 0 or kernels.combine[<int> TP_ADD][number] == NULL:
+        return fallback(g, indices, rows, padding)
+    shape[0] = rows
+    shape[1] = np.PyArray_DIM(values, np.PyArray_NDIM(values) - 1)
+    table = zeros_of(<np.dtype> descriptors[number], 2, shape)
+    if not np.PyArray_SIZE(values):
+        return table
+    if not np.PyArray_IS_C_CONTIGUOUS(values):
+        values = copied(values)
+    describe_rows(&p, table, places, values)
+    p.skip = padding
+    if not run_scatter(&p, kernels.combine[<int> TP_ADD][number], True):
+        return fallback(g, indices, rows, padding)
+    return table

@@ -1,0 +1,116 @@
+"""Activations, and the products of a gradient with their derivatives, each in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import KernelTable
+
+from .. import pointwise
+from .._dtypes import FLOATS
+from ..pointwise_fused import Fused
+
+_PLAIN = ("silu", "logsigmoid", "mish", "hardsigmoid", "hardswish")
+_WITH_NUMBERS = ("leaky_relu", "elu", "softplus", "hardtanh", "threshold")
+
+# The loops that are not named as the ops that they serve.
+_LOOPS = {"logsigmoid": "log_sigmoid"}
+
+#: The loops that serve nn's ops.
+NAMES = frozenset(
+    [
+        *[_LOOPS.get(name, name) for name in _PLAIN],
+        *_WITH_NUMBERS,
+        "gelu",
+        "gelu_tanh",
+        *[name for name in pointwise.names("binary") if name.endswith("_gradient")],
+    ]
+)
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for name in _PLAIN:
+        table.add(name, pointwise.Unary(_LOOPS.get(name, name)).call, dtypes=FLOATS, out=True)
+    for name in _WITH_NUMBERS:
+        table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
+    forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
+    table.add("gelu", lambda input, approximate: forms[approximate](input), dtypes=FLOATS)
+    slopes = {
+        "none": pointwise.Binary("gelu_gradient").call,
+        "tanh": pointwise.Binary("gelu_tanh_gradient").call,
+    }
+    table.add(
+        "gelu_backward", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
+    )
+    for name in ("silu", "logsigmoid", "hardsigmoid", "hardswish"):
+        loop = f"{_LOOPS.get(name, name)}_gradient"
+        table.add(f"{name}_backward", pointwise.Binary(loop).call, dtypes=FLOATS)
+    for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
+        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_gradient"), dtypes=FLOATS)
+
+    for name in ("softshrink", "hardshrink"):
+        table.add(name, _shrinking(name), dtypes=FLOATS)
+    table.add("hardshrink_backward", _shrinking("shrink_gradient"), dtypes=FLOATS)
+
+    gated, slope = Fused("gated").call, Fused("gated_gradient").call
+
+    @table.kernel(dtypes=FLOATS)
+    def glu(input: Any, dim: int) -> Any:
+        return gated(_halves(input, dim))
+
+    @table.kernel(dtypes=FLOATS)
+    def glu_backward(g: Any, input: Any, dim: int) -> Any:
+        result = np.empty(input.shape, input.dtype)
+        to_input, to_gate = _halves(result, dim)
+        values, gates = _halves(input, dim)
+        gated((g, gates), (), to_input)
+        slope((g, values, gates), (), to_gate)
+        return result
+
+
+def _shrinking(name: str) -> Any:
+    """Return a kernel of (array…, lambd)."""
+    call = Fused(name).call
+    return lambda *arguments: call(arguments[:-1], arguments[-1:])
+
+
+def _halves(array: Any, dim: int) -> tuple[Any, Any]:
+    before = (slice(None),) * (dim % array.ndim)
+    middle = array.shape[dim] // 2
+    return array[(*before, slice(middle))], array[(*before, slice(middle, None))]
+
+
+_KEPT = 100
+
+
+def _with_numbers(name: str) -> Any:
+    """Return a kernel of (input, numbers…); the loops of some numbers are kept."""
+    loops: dict[tuple[float, ...], Any] = {}
+
+    def kernel(input: Any, *numbers: float, out: Any = None) -> Any:
+        loop = loops.get(numbers)
+        if loop is None:
+            if len(loops) >= _KEPT:
+                loops.clear()
+            loop = loops[numbers] = pointwise.Unary(name, None, numbers).call
+        return loop(input, out)
+
+    return kernel
+
+
+def _slope_with_numbers(name: str) -> Any:
+    """Return a kernel of (gradient, input, numbers…)."""
+    loops: dict[tuple[float, ...], Any] = {}
+
+    def kernel(g: Any, input: Any, *numbers: float) -> Any:
+        loop = loops.get(numbers)
+        if loop is None:
+            if len(loops) >= _KEPT:
+                loops.clear()
+            loop = loops[numbers] = pointwise.Binary(name, None, numbers).call
+        return loop(g, input)
+
+    return kernel

@@ -1,0 +1,20 @@
+"""Kernels that copy and convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import DType, KernelTable
+
+from .. import pointwise
+from .._dtypes import NATIVES
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("clone", pointwise.clone)
+    table.add("copy", pointwise.copy, out=True)
+
+    @table.kernel()
+    def cast(input: Any, dtype: DType) -> Any:
+        return pointwise.cast(input, NATIVES[dtype])

@@ -1,0 +1,26 @@
+"""Kernels that fill new arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number, Shape
+
+from .. import copying, pointwise
+from .._dtypes import NATIVES
+from ..below import below
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    arange = below("arange_new")
+
+    @table.kernel()
+    def fill_new(shape: Shape, value: Number, dtype: DType) -> Any:
+        return pointwise.fill_new(tuple(shape), value, NATIVES[dtype])
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def arange_new(start: Number, step: Number, count: int, dtype: DType) -> Any:
+        return copying.arange(
+            start, step, count, NATIVES[dtype], lambda: arange(start, step, count, dtype)
+        )

@@ -1,0 +1,41 @@
+"""Kernels of the rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import ALL_DTYPES, KernelTable
+
+from .. import indexing
+from .._dtypes import FLOATS
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def embedding(weight: Any, indices: Any, *_: Any) -> Any:
+        return indexing.rows_of(weight, indices, _taken)
+
+    @table.kernel(dtypes=FLOATS)
+    def embedding_dense_backward(
+        g: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool
+    ) -> Any:
+        if scale_grad_by_freq and indices.size:
+            counts = np.bincount(indices.reshape(-1), minlength=rows)[indices]
+            g = (g / counts[..., None]).astype(g.dtype, copy=False)
+        return indexing.rows_sum(g, indices, rows, padding_idx, _missing)
+
+
+def _taken(weight: Any, indices: Any) -> Any:
+    """Return rows of no elements, or say which row there is none of."""
+    if indices.size and indices.min() < 0:
+        _missing(weight, indices, len(weight))
+    return weight.take(indices, 0)
+
+
+def _missing(_: Any, indices: Any, rows: int, *__: Any) -> Any:
+    wrong = indices[(indices < 0) | (indices >= rows)].reshape(-1)[0]
+    raise IndexError(f"index {wrong} is out of bounds: there are {rows} rows")

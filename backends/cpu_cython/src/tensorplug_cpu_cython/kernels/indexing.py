@@ -1,0 +1,137 @@
+"""Kernels that read from, write to and combine with what an index tells: arrays of indices, and slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape, dtype_named
+
+from .. import indexing, indexing_gather
+from .._dtypes import NUMBERED
+from ..below import below
+
+_WAYS = {
+    "sum": indexing_gather.ADD,
+    "prod": indexing_gather.MULTIPLY,
+    "amax": indexing_gather.MAXIMUM,
+    "amin": indexing_gather.MINIMUM,
+}
+SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    _build_gather(table)
+    _build_index(table)
+
+
+def _build_gather(table: KernelTable) -> None:
+    shared = {op: below(op) for op in ("gather", "scatter", "scatter_add", "scatter_reduce")}
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def gather(input: Any, dim: int, index: Any) -> Any:
+        return indexing_gather.gather(input, dim, index, shared["gather"])
+
+    def scatter(
+        input: Any, dim: int, index: Any, src: Any, reduce: str | None, out: Any = None
+    ) -> Any:
+        if reduce is not None:
+            return scatter_reduce(input, dim, index, src, reduce, True, out)
+        return indexing_gather.scatter(input, dim, index, src, shared["scatter"], out)
+
+    def scatter_add(input: Any, dim: int, index: Any, src: Any, out: Any = None) -> Any:
+        return indexing_gather.combine(
+            input, dim, index, src, indexing_gather.ADD, shared["scatter_add"], out
+        )
+
+    def scatter_reduce(
+        input: Any,
+        dim: int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        include_self: bool,
+        out: Any = None,
+    ) -> Any:
+        def fallback(input: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
+            return shared["scatter_reduce"](input, dim, index, src, reduce, include_self, out)
+
+        way = _WAYS.get(reduce)
+        if way is None or not include_self:
+            return fallback(input, dim, index, src, out)
+        return indexing_gather.combine(input, dim, index, src, way, fallback, out)
+
+    table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
+    table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
+    table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
+
+    @table.kernel(dtypes=SUMMED)
+    def gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
+        return indexing_gather.gathered_sum(g, tuple(shape), dim, index, added)
+
+    def added(g: Any, shape: Shape, dim: int, index: Any) -> Any:
+        return shared["scatter_add"](np.zeros(shape, g.dtype), dim, index, g)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def place(input: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
+        return indexing_gather.place(input, tuple(shape), key)
+
+
+def _build_index(table: KernelTable) -> None:
+    shared = {op: below(op) for op in ("index", "index_put")}
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index(input: Any, indices: list[Any]) -> Any:
+        return indexing.index(input, indices, shared["index"])
+
+    def index_put(
+        input: Any, indices: list[Any], values: Any, accumulate: bool, out: Any = None
+    ) -> Any:
+        return indexing.index_put(input, indices, values, accumulate, shared["index_put"], out)
+
+    table.add("index_put", index_put, dtypes=ALL_DTYPES, out=True)
+
+    @table.kernel(dtypes=SUMMED)
+    def index_backward(g: Any, shape: Shape, indices: list[Any]) -> Any:
+        return indexing.indexed_sum(g, tuple(shape), indices, put)
+
+    def put(g: Any, shape: Shape, indices: list[Any]) -> Any:
+        return shared["index_put"](np.zeros(shape, g.dtype), indices, g, True)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index_select(input: Any, dim: int, index: Any) -> Any:
+        return indexing.slices(input, dim, index, taken)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return indexing.put_slices(input, dim, index, source, True, put_at)
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+        return indexing.put_slices(input, dim, index, source, False, put_at)
+
+    def index_write(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+        indexing.write_slices(input, dim, index, source, accumulate, put_into)
+
+    table.add("index_write", index_write, dtypes=ALL_DTYPES)
+    table.add("masked_select", indexing.chosen, dtypes=ALL_DTYPES)
+
+    def put_into(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> None:
+        shared["index_put"](input, _key(input, dim, index), source, accumulate, input)
+
+    def taken(input: Any, dim: int, index: Any) -> Any:
+        return shared["index"](input, _key(input, dim, index))
+
+    def put_at(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
+        return shared["index_put"](input, _key(input, dim, index), source, accumulate)
+
+
+def _key(input: Any, dim: int, index: Any) -> list[Any]:
+    """Return the key of positions along a dimension, or say which of them does not exist."""
+    size = input.shape[dim]
+    wrong = index[(index < 0) | (index >= size)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}")
+    return [*[None] * dim, index]

@@ -1,0 +1,148 @@
+"""Kernels of core's ops that take several steps elsewhere: the compiled ones go through memory once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tensorplug.plugin import KernelTable, dtype_named
+
+from .._dtypes import FLOATS, NATIVES, NUMBERED
+from ..pointwise_fused import Fused
+
+_finfo: Any = ml_dtypes.finfo
+_LARGEST = {NATIVES[dtype]: float(_finfo(NATIVES[dtype]).max) for dtype in FLOATS}
+
+_WHOLE = [dtype for dtype in NUMBERED if dtype not in FLOATS and dtype is not dtype_named("bool")]
+_EXACT = 2**53
+_ENDLESS = (-np.inf, np.inf)
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for name in ("hypot", "logaddexp"):
+        table.add(name, _of_two(name), dtypes=FLOATS, out=True)
+    for name in ("frac", "isinf", "isfinite"):
+        table.add(name, _of_one(name), dtypes=FLOATS, out=True)
+    for op, name in (("sinc", "sinc"), ("special_entr", "entr"), ("special_ndtr", "ndtr")):
+        table.add(op, _of_one(name), dtypes=FLOATS)
+    for op, name in (
+        ("logaddexp2", "logaddexp2"),
+        ("xlogy", "xlogy"),
+        ("special_xlog1py", "xlog1py"),
+    ):
+        table.add(op, _of_two_or_a_number(name), dtypes=FLOATS)
+    scaled, nearer = Fused("add_scaled").call, Fused("lerp").call
+    interpolated = Fused("lerp_tensor").call
+    product, quotient = Fused("addcmul").call, Fused("addcdiv").call
+    within, between = Fused("clamp_numbers").call, Fused("clamp_tensors").call
+    slope = Fused("clamp_gradient").call
+    replaced = Fused("nan_to_num").call
+    logit_of, logit_slope = Fused("logit").call, Fused("logit_gradient").call
+
+    @table.kernel("add_scaled", dtypes=FLOATS, out=True)
+    def add_scaled(input: Any, other: Any, alpha: float, out: Any = None) -> Any:
+        return scaled((input, other), (alpha,), out)
+
+    @table.kernel("lerp", dtypes=FLOATS, out=True)
+    def lerp(input: Any, end: Any, weight: Any, out: Any = None) -> Any:
+        if isinstance(weight, np.ndarray):
+            return interpolated((input, end, weight), (), out)
+        near = -0.5 < weight < 0.5
+        return nearer((input, end), (weight if near else weight - 1, near), out)
+
+    @table.kernel("addcmul", dtypes=FLOATS, out=True)
+    def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
+        return product((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
+
+    @table.kernel("addcdiv", dtypes=FLOATS, out=True)
+    def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
+        return quotient((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
+
+    @table.kernel("clamp", dtypes=FLOATS, out=True)
+    def clamp(input: Any, min: Any, max: Any, out: Any = None) -> Any:
+        if _are_numbers(min, max):
+            return within((input,), (min, max), out)
+        return between((input, _like(input, min), _like(input, max)), (), out)
+
+    @table.kernel("clamp", dtypes=_WHOLE, out=True)
+    def clamp_whole(input: Any, min: int, max: int, out: Any = None) -> Any:
+        if _are_exact(min, max):
+            return within((input,), (min, max), out)
+        return between((input, _like(input, min), _like(input, max)), (), out)
+
+    @table.kernel("clamp_backward", dtypes=FLOATS)
+    def clamp_gradient(g: Any, input: Any, min: Any, max: Any) -> Any:
+        if _are_numbers(min, max):
+            return slope((g, input), (min, max))
+        return np.where((input >= min) & (input <= max), g, g.dtype.type(0))
+
+    @table.kernel("nan_to_num", dtypes=FLOATS, out=True)
+    def nan_to_num(
+        input: Any,
+        nan: float | None,
+        posinf: float | None,
+        neginf: float | None,
+        out: Any = None,
+    ) -> Any:
+        most = _LARGEST[input.dtype]
+        numbers = (
+            0.0 if nan is None else nan,
+            most if posinf is None else posinf,
+            -most if neginf is None else neginf,
+        )
+        return replaced((input,), numbers, out)
+
+    @table.kernel("logit", dtypes=FLOATS, out=True)
+    def logit(input: Any, eps: float | None, out: Any = None) -> Any:
+        return logit_of((input,), _ENDLESS if eps is None else (eps, 1 - eps), out)
+
+    @table.kernel("logit_backward", dtypes=FLOATS)
+    def logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
+        return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
+
+
+def _of_one(name: str) -> Any:
+    call = Fused(name).call
+    return lambda input, out=None: call((input,), (), out)
+
+
+def _of_two(name: str) -> Any:
+    call = Fused(name).call
+    return lambda input, other, out=None: call((input, other), (), out)
+
+
+def _of_two_or_a_number(name: str) -> Any:
+    call = Fused(name).call
+
+    def kernel(input: Any, other: Any) -> Any:
+        if not isinstance(input, np.ndarray):
+            return call((_like(other, input), other))
+        return call((input, _like(input, other)))
+
+    return kernel
+
+
+def _are_numbers(min: Any, max: Any) -> bool:
+    """Return whether both bounds are numbers, and none is nan, which wins over every element."""
+    return min.__class__ in _NUMBERS and max.__class__ in _NUMBERS and min == min and max == max
+
+
+_NUMBERS = frozenset({float, int, bool})
+
+
+def _are_exact(min: Any, max: Any) -> bool:
+    """Return whether both bounds are whole numbers that double has, which the loops take."""
+    return (
+        min.__class__ is int
+        and max.__class__ is int
+        and -_EXACT <= min <= _EXACT
+        and -_EXACT <= max <= _EXACT
+    )
+
+
+def _like(input: Any, value: Any) -> Any:
+    """Return an array, which may be of integers, or a number in the dtype of `input`."""
+    return np.asarray(value, input.dtype)

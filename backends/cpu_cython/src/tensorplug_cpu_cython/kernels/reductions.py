@@ -1,0 +1,47 @@
+"""Kernels of core's reductions."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import KernelTable
+
+from .. import reductions
+from .._dtypes import FLOATS, NUMBERED
+from ..below import below
+
+_KINDS = {
+    "sum": (reductions.SUM, False),
+    "mean": (reductions.SUM, True),
+    "prod": (reductions.PROD, False),
+    "amax": (reductions.MAX, False),
+    "amin": (reductions.MIN, False),
+}
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for op, (kind, is_mean) in _KINDS.items():
+        dtypes = [NUMBERED[number] for number in reductions.types_of(kind)]
+        if is_mean:
+            dtypes = [dtype for dtype in dtypes if dtype.is_floating_point]
+        kernel = reductions.Reduction(kind, below(op), is_mean)
+        table.add(op, kernel.call, dtypes=dtypes)
+    dtypes = [NUMBERED[number] for number in reductions.index_types()]
+    for kind, op in enumerate(("argmax", "argmin")):
+        table.add(op, reductions.ArgExtreme(kind, below(op)).call, dtypes=dtypes)
+        along = "max" if op == "argmax" else "min"
+        table.add(along, reductions.Extreme(kind, below(op)).call, dtypes=dtypes)
+    least = reductions.Reduction(reductions.MIN, below("amin"))
+    most = reductions.Reduction(reductions.MAX, below("amax"))
+    dtypes = [NUMBERED[number] for number in reductions.types_of(reductions.MIN)]
+    table.add("aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
+    for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
+        kernel = reductions.Reduction(kind, below(op), of_truth=True)
+        table.add(op, kernel.call, dtypes=NUMBERED)
+    table.add(
+        "count_nonzero",
+        reductions.Reduction(reductions.FILLED, of_truth=True).count,
+        dtypes=NUMBERED,
+    )
+    table.add("nansum", reductions.Reduction(reductions.NANSUM, below("sum")).call, dtypes=FLOATS)
+    wide = [dtype for dtype in FLOATS if dtype.itemsize > 2]
+    table.add("nanmean", reductions.NanMean(below("sum")).call, dtypes=wide)

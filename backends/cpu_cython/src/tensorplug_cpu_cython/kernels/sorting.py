@@ -1,0 +1,37 @@
+"""Kernels that sort and select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.plugin import KernelTable
+
+from .. import sorting, sorting_select
+from .._dtypes import FLOATS, NUMBERED
+from ..below import below
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    argsort_below = below("argsort")
+
+    @table.kernel(dtypes=NUMBERED)
+    def argsort(input: Any, dim: int, descending: bool) -> Any:
+        return sorting.argsort(input, dim, descending, argsort_below)
+
+    @table.kernel(dtypes=NUMBERED)
+    def median(input: Any, dim: int, keepdim: bool) -> Any:
+        return sorting_select.median(input, dim, keepdim, False)
+
+    @table.kernel(dtypes=NUMBERED)
+    def nanmedian(input: Any, dim: int, keepdim: bool) -> Any:
+        return sorting_select.median(input, dim, keepdim, True)
+
+    table.add("sort", sorting.sort, dtypes=NUMBERED)
+    table.add("topk", sorting.top, dtypes=NUMBERED)
+    table.add("kthvalue", sorting_select.kth, dtypes=NUMBERED)
+    table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
+    floats = [d for d in FLOATS if d.itemsize > 2]
+    whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
+    table.add("mode", sorting_select.mode, dtypes=[*floats, *whole])
+    table.add("isin", sorting_select.among, dtypes=[*floats, *whole])

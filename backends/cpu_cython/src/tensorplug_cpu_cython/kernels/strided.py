@@ -1,0 +1,13 @@
+"""Kernels that show memory in another way."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import ALL_DTYPES, KernelTable
+
+from .. import strided
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    for op in ("basic_index", "diagonal", "expand", "permute", "unfold", "view"):
+        table.add(op, getattr(strided, op), dtypes=ALL_DTYPES)

@@ -1,0 +1,234 @@
+"""Softmax and its kin, and standardisation, of floating-point arrays."""
+
+import numpy
+
+cimport numpy as np
+
+from . import pointwise
+
+from .allocator cimport new_array, new_like, plain_array
+from .cpu_features cimport simd_level, threads_for
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, descriptors, type_of
+
+np.import_array()
+
+cdef extern from "c/softmax.h":
+    ctypedef void (*tp_softmax)(
+        const void *, const void *, void *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
+    ctypedef void (*tp_standardize)(
+        const void *, void *, void *, void *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
+    ctypedef void (*tp_standardize_gradient)(
+        const void *, const void *, const void *, const void *, const void *, void *, Py_ssize_t, Py_ssize_t,
+        Py_ssize_t, int) noexcept nogil
+    ctypedef struct tp_softmax_kernels:
+        tp_softmax softmax[2]
+        tp_softmax log_softmax[2]
+        tp_softmax softmax_gradient[2]
+        tp_softmax log_softmax_gradient[2]
+        tp_softmax logsumexp[2]
+        tp_standardize standardize[2]
+        tp_standardize_gradient standardize_gradient[2]
+
+cdef extern from *:
+    """
+    #define tp_softmax_kernels_of(level) TP_CHOOSE(tp_softmax_table, level)
+    """
+    const tp_softmax_kernels *tp_softmax_kernels_of(int)
+
+cdef const tp_softmax_kernels *kernels = tp_softmax_kernels_of(simd_level)
+
+cdef enum:
+    GRAIN = 16384, HOLD = 2048
+
+
+cdef np.ndarray contiguous(object value):
+    cdef np.ndarray array = plain_array(value)
+    return array if np.PyArray_IS_C_CONTIGUOUS(array) else pointwise.clone(array)
+
+
+cdef bint is_half(np.ndarray array) noexcept:
+    cdef int number = type_of(array)
+    return number == TP_F16 or number == TP_BF16
+
+
+def through_float32(function, arrays, *rest):
+    """Return what a kernel makes of half-precision arrays, computed in float32."""
+    half = arrays[0].dtype
+    wide = descriptors[TP_F32]
+    results = function(*[pointwise.cast(array, wide) for array in arrays], *rest)
+    if isinstance(results, tuple):
+        return tuple([pointwise.cast(result, half) for result in results])
+    return pointwise.cast(results, half)
+
+
+cdef np.ndarray along_rows(const tp_softmax *functions, np.ndarray a, np.ndarray b, int dim):
+    cdef np.ndarray result = new_like(a, type_of(a))
+    cdef Py_ssize_t before = 1, n = 1, after = 1, total = np.PyArray_SIZE(a)
+    cdef int i
+    cdef tp_softmax function = functions[0 if type_of(a) == TP_F32 else 1]
+    for i in range(np.PyArray_NDIM(a)):
+        if i < dim:
+            before *= np.PyArray_DIM(a, i)
+        elif i == dim:
+            n = np.PyArray_DIM(a, i)
+        else:
+            after *= np.PyArray_DIM(a, i)
+    if not total:
+        return result
+    if total < HOLD:
+        function(np.PyArray_DATA(a), np.PyArray_DATA(b), np.PyArray_DATA(result), before, n, after, 1)
+    else:
+        with nogil:
+            function(
+                np.PyArray_DATA(a), np.PyArray_DATA(b), np.PyArray_DATA(result), before, n, after,
+                threads_for(total, GRAIN),
+            )
+    return result
+
+
+def softmax(input, int dim):
+    """Return the exponentials along `dim`, divided by their sum."""
+    cdef np.ndarray array = contiguous(input)
+    if is_half(array):
+        return through_float32(softmax, (array,), dim)
+    return along_rows(kernels.softmax, array, array, dim)
+
+
+def log_softmax(input, int dim):
+    """Return the logarithm of the softmax along `dim`."""
+    cdef np.ndarray array = contiguous(input)
+    if is_half(array):
+        return through_float32(log_softmax, (array,), dim)
+    return along_rows(kernels.log_softmax, array, array, dim)
+
+
+def softmax_gradient(g, result, int dim):
+    """Return the gradient of softmax's input."""
+    cdef np.ndarray a = contiguous(g), b = contiguous(result)
+    if is_half(a):
+        return through_float32(softmax_gradient, (a, b), dim)
+    return along_rows(kernels.softmax_gradient, a, b, dim)
+
+
+def log_softmax_gradient(g, result, int dim):
+    """Return the gradient of log_softmax's input."""
+    cdef np.ndarray a = contiguous(g), b = contiguous(result)
+    if is_half(a):
+        return through_float32(log_softmax_gradient, (a, b), dim)
+    return along_rows(kernels.log_softmax_gradient, a, b, dim)
+
+
+def logsumexp(input, dim, bint keepdim):
+    """Return the logarithm of the sum of the exponentials over `dim`."""
+    cdef np.ndarray array = plain_array(input), result
+    cdef int i, dims = np.PyArray_NDIM(array), state = 0, out = 0
+    cdef bint reduced
+    cdef Py_ssize_t before = 1, n = 1, after = 1, size
+    cdef np.npy_intp shape[64]
+    cdef tp_softmax function
+    if is_half(array):
+        return through_float32(logsumexp, (array,), dim, keepdim)
+    for i in range(dims):
+        size = np.PyArray_DIM(array, i)
+        reduced = i in dim
+        if not reduced or keepdim:
+            shape[out] = 1 if reduced else size
+            out += 1
+        if reduced:
+            n *= size
+            if state == 2 and size != 1:
+                state = 3
+            elif state == 0:
+                state = 1
+        elif state:
+            after *= size
+            if size != 1:
+                state = 2 if state < 3 else 3
+        else:
+            before *= size
+    if state == 3:  # what is reduced does not lie together
+        array = array.transpose([i for i in range(dims) if i not in dim] + list(dim))
+        before, after = before * after, 1
+    array = contiguous(array)
+    result = new_array(<np.dtype> descriptors[type_of(array)], out, shape, NULL)
+    if not n:
+        result[...] = -numpy.inf
+    elif before * after:
+        function = kernels.logsumexp[type_of(array) != TP_F32]
+        with nogil:
+            function(
+                np.PyArray_DATA(array), NULL, np.PyArray_DATA(result), before, n, after,
+                threads_for(before * n * after, GRAIN),
+            )
+    return result
+
+
+cdef bint split(np.ndarray array, tuple dim, Py_ssize_t *sizes) except -1:
+    """Write (before, kept, after) of a reduction over `dim`; return False if it has another form."""
+    cdef int state = 0, i
+    cdef bint reduced
+    sizes[0] = sizes[1] = sizes[2] = 1
+    if not np.PyArray_SIZE(array):
+        return False
+    for i in range(np.PyArray_NDIM(array)):
+        if np.PyArray_DIM(array, i) == 1:
+            continue
+        reduced = i in dim
+        # Reduced dimensions, then kept ones, then reduced ones again.
+        if not reduced:
+            if state == 2:
+                return False
+            state = 1
+        elif state == 1:
+            state = 2
+        sizes[state] *= np.PyArray_DIM(array, i)
+    return True
+
+
+def standardize(input, tuple dim, double eps, fallback):
+    """Return the input with mean 0 and variance 1 over `dim`, the means, and one over the deviations."""
+    cdef np.ndarray array = plain_array(input), output, mean, rstd
+    cdef Py_ssize_t sizes[3]
+    cdef np.npy_intp shape[64]
+    cdef int i
+    cdef tp_standardize function
+    if not split(array, dim, sizes):
+        return fallback(input, dim, eps)
+    if is_half(array):
+        return through_float32(lambda wide: standardize(wide, dim, eps, fallback), (array,))
+    array = contiguous(array)
+    for i in range(np.PyArray_NDIM(array)):
+        shape[i] = 1 if i in dim else np.PyArray_DIM(array, i)
+    output = new_like(array, type_of(array))
+    mean = new_array(<np.dtype> descriptors[type_of(array)], np.PyArray_NDIM(array), shape, NULL)
+    rstd = new_array(<np.dtype> descriptors[type_of(array)], np.PyArray_NDIM(array), shape, NULL)
+    function = kernels.standardize[0 if type_of(array) == TP_F32 else 1]
+    with nogil:
+        function(
+            np.PyArray_DATA(array), np.PyArray_DATA(output), np.PyArray_DATA(mean), np.PyArray_DATA(rstd), eps,
+            sizes[0], sizes[1], sizes[2], threads_for(sizes[0] * sizes[1] * sizes[2], GRAIN),
+        )
+    return output, mean, rstd
+
+
+def standardize_gradient(g_output, g_mean, g_rstd, output, rstd, tuple dim, fallback):
+    """Return the gradient of :func:`standardize`."""
+    cdef np.ndarray y = plain_array(output), g, m, r, s, result
+    cdef Py_ssize_t sizes[3]
+    cdef tp_standardize_gradient function
+    if not split(y, dim, sizes):
+        return fallback(g_output, g_mean, g_rstd, output, rstd, dim)
+    if is_half(y):
+        return through_float32(
+            lambda *wide: standardize_gradient(*wide, dim, fallback), (g_output, g_mean, g_rstd, y, rstd)
+        )
+    y, g, m, r, s = contiguous(y), contiguous(g_output), contiguous(g_mean), contiguous(g_rstd), contiguous(rstd)
+    result = new_like(y, type_of(y))
+    function = kernels.standardize_gradient[0 if type_of(y) == TP_F32 else 1]
+    with nogil:
+        function(
+            np.PyArray_DATA(g), np.PyArray_DATA(m), np.PyArray_DATA(r), np.PyArray_DATA(y), np.PyArray_DATA(s),
+            np.PyArray_DATA(result), sizes[0], sizes[1], sizes[2],
+            threads_for(sizes[0] * sizes[1] * sizes[2], GRAIN),
+        )
+    return result

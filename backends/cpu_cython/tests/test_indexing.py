@@ -1,0 +1,211 @@
+"""Kernels that gather, scatter and index, against NumPy: threads, strides, places that do not exist."""
+
+import numpy as np
+import pytest
+
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug.plugin import KernelTable  # noqa: E402
+from tensorplug_cpu_cython import indexing as keyed, indexing_gather  # noqa: E402
+from tensorplug_cpu_cython.kernels import indexing as family  # noqa: E402
+
+SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40)]
+TYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
+
+
+@pytest.fixture(params=[1, 2, 4], autouse=True)
+def threads(request):
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(request.param)
+    yield request.param
+    cpu_features.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    table = KernelTable("cpu")
+    family.build(table)
+    return {kernel.op: kernel.function for kernel in table}
+
+
+def refuse(*_):
+    raise AssertionError("left to NumPy")
+
+
+def numbers(*shape, dtype=np.float32, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 20).astype(dtype)
+
+
+def spots(shape, size, seed=1):
+    return np.random.default_rng(seed).integers(0, size, shape)
+
+
+def added(target, index, dim, values):
+    """Return target with values added, in float64 or integers."""
+    exact = target.astype(np.float64) if target.dtype.kind == "f" else target.copy()
+    grid = list(np.ogrid[tuple(slice(s) for s in index.shape)])
+    grid[dim] = index
+    np.add.at(exact, tuple(grid), values.astype(exact.dtype))
+    return exact
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [*TYPES, np.bool_, np.complex128])
+def test_gather(shape, dtype):
+    array = numbers(*shape).astype(dtype)
+    for dim in range(len(shape)):
+        index = spots(shape, shape[dim])
+        expected = np.take_along_axis(array, index, dim)
+        np.testing.assert_array_equal(indexing_gather.gather(array, dim, index, refuse), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_scatter_add(shape, dtype):
+    array, values = numbers(*shape, dtype=dtype), numbers(*shape, dtype=dtype, seed=2)
+    for dim in range(len(shape)):
+        index = spots(shape, shape[dim])
+        expected = added(array, index, dim, values)
+        result = indexing_gather.combine(array, dim, index, values, indexing_gather.ADD, refuse)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+        again = array.copy()
+        assert (
+            indexing_gather.combine(again, dim, index, values, indexing_gather.ADD, refuse, again)
+            is again
+        )
+        np.testing.assert_array_equal(again, result)
+        sums = indexing_gather.gathered_sum(values, shape, dim, index, refuse)
+        expected = added(np.zeros_like(array), index, dim, values)
+        np.testing.assert_allclose(sums, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("reduce", ["prod", "amax", "amin"])
+def test_scatter_reduce(kernels, reduce):
+    array, values = numbers(40, 50) / 20, numbers(40, 50, seed=2) / 20
+    values[3, 4] = np.nan
+    index = spots((40, 50), 40)
+    expected = array.astype(np.float64)
+    ufunc = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
+    ufunc.at(expected, (index, np.arange(50)[None]), values)
+    result = kernels["scatter_reduce"](array, 0, index, values, reduce, True)
+    np.testing.assert_allclose(result, expected, rtol=1e-4)
+
+
+def test_the_last_of_several_values_stays(kernels):
+    index = np.zeros((1, 5000), np.int64)
+    values = np.arange(5000, dtype=np.float32)[None]
+    result = kernels["scatter"](np.zeros((1, 3), np.float32), 1, index, values, None)
+    np.testing.assert_array_equal(result, [[4999, 0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.complex128])
+def test_index(dtype):
+    array = numbers(30, 40, 50).astype(dtype)
+    for given in (array, array.transpose(2, 0, 1), array[::-2, :, ::3]):
+        first = np.random.default_rng(3).integers(-given.shape[0], given.shape[0], 17)
+        second = np.random.default_rng(4).integers(-given.shape[1], given.shape[1], (3, 17))
+        third = np.random.default_rng(5).integers(-given.shape[2], given.shape[2], (3, 1))
+        for indices in ([first], [None, second], [None, None, third], [None, second, third]):
+            key = tuple(slice(None) if item is None else item for item in indices)
+            found = keyed.index(given, indices, lambda a, i: a[key])  # noqa: B023
+            np.testing.assert_array_equal(found, given[key])
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put(accumulate):
+    array = numbers(60, 70)
+    rows = np.random.default_rng(3).permutation(60)[:20] - 60 * (np.arange(20) % 2)
+    for values in (numbers(20, 70), numbers(70), np.float32(3)):
+        expected = array.copy()
+        if accumulate:
+            np.add.at(expected, rows, values)
+        else:
+            expected[rows] = values
+        result = keyed.index_put(array, [rows], values, accumulate, refuse)
+        np.testing.assert_array_equal(result, expected)
+        turned = np.asfortranarray(array)
+        assert keyed.index_put(turned, [rows], values, accumulate, refuse, turned) is turned
+        np.testing.assert_array_equal(turned, expected)
+    g = numbers(20, 70)
+    expected = np.zeros((60, 70), np.float32)
+    np.add.at(expected, rows, g)
+    np.testing.assert_array_equal(keyed.indexed_sum(g, (60, 70), [rows], refuse), expected)
+
+
+def test_broadcast_and_reversed_arrays():
+    array = np.broadcast_to(numbers(50), (40, 50))
+    index = spots((40, 50), 50)
+    np.testing.assert_array_equal(
+        indexing_gather.gather(array, 1, index, refuse), np.take_along_axis(array, index, 1)
+    )
+    index = np.broadcast_to(spots((40, 1), 40), (40, 50))
+    np.testing.assert_array_equal(
+        indexing_gather.gather(array[::-1, ::-1], 0, index, refuse),
+        np.take_along_axis(array[::-1, ::-1], index, 0),
+    )
+
+
+@pytest.mark.parametrize("size", [5, 20_000])
+@pytest.mark.parametrize("wrong", [-1, 1 << 40, None])
+def test_a_place_that_does_not_exist(kernels, size, wrong):
+    wrong = size if wrong is None else wrong
+    index = spots((size,), size)
+    index[size // 2] = wrong
+    array = numbers(size)
+    for op, arguments in (
+        ("gather", (array, 0, index)),
+        ("scatter", (array, 0, index, array.copy(), None)),
+        ("scatter_add", (array, 0, index, array.copy())),
+        ("scatter_reduce", (array, 0, index, array.copy(), "amax", True)),
+    ):
+        before = array.copy()
+        with pytest.raises(RuntimeError, match=f"index {wrong} is out of bounds"):
+            kernels[op](*arguments)
+        if op != "gather":
+            with pytest.raises(RuntimeError, match="out of bounds"):
+                kernels[op](*arguments, out=array)
+        np.testing.assert_array_equal(array, before)
+    wrong = -size - 1 if wrong == -1 else wrong
+    index[size // 2] = wrong
+    with pytest.raises(IndexError, match="out of bounds"):
+        kernels["index"](array, [index])
+    for accumulate in (False, True):
+        with pytest.raises(IndexError, match="out of bounds"):
+            kernels["index_put"](array, [index], array.copy(), accumulate, out=array)
+    np.testing.assert_array_equal(array, before)
+
+
+def test_rows():
+    table, indices = numbers(50, 33), spots((20, 30), 50)
+    np.testing.assert_array_equal(keyed.rows_of(table, indices, refuse), table[indices])
+    np.testing.assert_array_equal(
+        keyed.rows_of(table.T, indices % 33, refuse), table.T[indices % 33]
+    )
+    g = numbers(20, 30, 33)
+    expected = np.zeros((50, 33))
+    np.add.at(expected, indices, g)
+    np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, -1, refuse), expected, atol=1e-3)
+    expected[7] = 0
+    np.testing.assert_allclose(keyed.rows_sum(g, indices, 50, 7, refuse), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint8, np.complex128])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_one_number_into_rows(dtype, accumulate):
+    if accumulate and dtype is np.complex128:
+        dtype = np.int64
+    array = np.arange(7 * 37).reshape(7, 37).astype(dtype)
+    at = np.array([4, -6, 0, 4])
+    for target in (array, array[:, ::2], array.T):
+        expected = target.copy()
+        if accumulate:
+            np.add.at(expected, at, dtype(3))
+        else:
+            expected[at] = 3
+        number = np.asarray(3, dtype)
+        found = keyed.index_put(target, [at], number, accumulate, None)
+        np.testing.assert_array_equal(found, expected)
+        inside = target.copy(order="A")
+        keyed.index_put(inside, [at], number, accumulate, None, inside)
+        np.testing.assert_array_equal(inside, expected)

@@ -1,0 +1,134 @@
+"""Batch normalisation: in rows and channels last, of many sizes, against NumPy in double precision."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+cpu_features = pytest.importorskip(
+    "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
+)
+from tensorplug_cpu_cython import normalization_batch  # noqa: E402
+
+SHAPES = [
+    (4, 3),
+    (300, 129),
+    (2, 5, 7),
+    (3, 64, 9, 11),
+    (2, 85, 33, 31),
+    (1, 1, 300, 400),
+    (2, 3, 4, 5, 6),
+    (16, 700, 1, 1),
+]
+
+
+def numbers(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def channels_last(array):
+    order = (0, *range(2, array.ndim), 1)
+    back = (0, array.ndim - 1, *range(1, array.ndim - 1))
+    return np.ascontiguousarray(array.transpose(order)).transpose(back)
+
+
+def gaps(array):
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+ORDERS = {"rows": np.ascontiguousarray, "channels_last": channels_last, "gaps": gaps}
+
+
+def expected_of(x, weight, bias, eps):
+    dims, shape = (0, *range(2, x.ndim)), (1, -1, *[1] * (x.ndim - 2))
+    x = x.astype(np.float64)
+    mean, rstd = x.mean(dims), 1 / np.sqrt(x.var(dims) + eps)
+    standard = (x - mean.reshape(shape)) * rstd.reshape(shape)
+    return standard * weight.reshape(shape) + bias.reshape(shape), mean, rstd
+
+
+@pytest.fixture(params=[1, 2, 4], ids=lambda n: f"{n} threads")
+def threads(request):
+    before = cpu_features.get_num_threads()
+    cpu_features.set_num_threads(request.param)
+    yield
+    cpu_features.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.usefixtures("threads")
+def test_forward(shape, order, dtype):
+    x = ORDERS[order](numbers(*shape, dtype=dtype) * 3 + 50)
+    weight, bias = numbers(shape[1], seed=1, dtype=dtype), numbers(shape[1], seed=2, dtype=dtype)
+    found = normalization_batch.batch_normalize([x, weight, bias], 1e-3)
+    for result, expected in zip(found, expected_of(x, weight, bias, 1e-3), strict=True):
+        assert result.dtype == dtype
+        assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("turned", ["rows", "channels_last"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.usefixtures("threads")
+def test_backward(shape, order, turned):
+    x, g = numbers(*shape) + 2, numbers(*shape, seed=1)
+    weight, g_mean, g_rstd = (numbers(shape[1], seed=k) for k in (2, 3, 4))
+    dims, wide = (0, *range(2, x.ndim)), (1, -1, *[1] * (x.ndim - 2))
+    _, mean, rstd = expected_of(x, weight, weight, 1e-2)
+    n = x.size / shape[1]
+    standard = (x.astype(np.float64) - mean.reshape(wide)) * rstd.reshape(wide)
+    sums, products = g.sum(dims, np.float64), (g * standard).sum(dims)
+    inner = g - sums.reshape(wide) / n - standard * products.reshape(wide) / n
+    g_x = (weight * rstd).reshape(wide) * inner + g_mean.reshape(wide) / n
+    g_x -= (g_rstd * rstd**2).reshape(wide) * standard / n
+    found = normalization_batch.batch_normalize_gradient(
+        ORDERS[turned](g), g_mean, g_rstd, ORDERS[order](x), weight,
+        mean.astype(np.float32), rstd.astype(np.float32),
+    )  # fmt: skip
+    for result, expected in zip(found, (g_x, products, sums), strict=True):
+        assert_allclose(result, expected, rtol=1e-3, atol=2e-4 * np.sqrt(n / 100 + 1))
+
+
+def test_results_lie_as_the_images_do():
+    x, one = channels_last(numbers(2, 8, 5, 5)), np.ones(8, np.float32)
+    y, mean, rstd = normalization_batch.batch_normalize([x, one, one], 1e-5)
+    assert y.strides == x.strides
+    rows = np.ascontiguousarray(x)
+    back = normalization_batch.batch_normalize_gradient(rows, one, one, x, one, mean, rstd)
+    assert back[0].strides == x.strides
+
+
+@pytest.mark.parametrize("order", ["rows", "channels_last"])
+def test_a_mean_far_from_zero_costs_no_exactness(order):
+    x = ORDERS[order](numbers(8, 16, 40, 40) + 5000)
+    one = np.ones(16, np.float32)
+    y, _, rstd = normalization_batch.batch_normalize([x, one, one], 0.0)
+    assert_allclose(rstd, 1 / x.astype(np.float64).std((0, 2, 3)), rtol=1e-4)
+    assert_allclose(y, expected_of(x, one, one, 0.0)[0], atol=2e-3)
+
+
+def test_a_value_that_is_no_number_stays_in_its_channel():
+    x = numbers(4, 3, 40, 40)
+    x[1, 1, 2, 3] = np.nan
+    one = np.ones(3, np.float32)
+    for order in (np.ascontiguousarray, channels_last):
+        y, mean, rstd = normalization_batch.batch_normalize([order(x), one, one], 1e-5)
+        assert np.isnan(y[:, 1]).all()
+        assert np.isfinite(y[:, [0, 2]]).all()
+        assert np.isnan(mean[1])
+        assert np.isnan(rstd[1])
+
+
+def test_empty_images():
+    one = np.ones(3, np.float32)
+    y, mean, rstd = normalization_batch.batch_normalize(
+        [np.ones((0, 3, 4), np.float32), one, one], 1e-5
+    )
+    assert y.shape == (0, 3, 4)
+    assert mean.shape == rstd.shape == (3,)
+    found = normalization_batch.batch_normalize_gradient(y, one, one, y, one, one, one)
+    assert [array.shape for array in found] == [(0, 3, 4), (3,), (3,)]
+    assert not found[1].any()
