@@ -161,7 +161,7 @@ def group_norm(shape, groups):
 def soft(shape, dim):
     def all_four(x, g, result):
         gradients = [
-            getattr(ops, f"_{n}_gradient")(g, result, dim) for n in ("softmax", "log_softmax")
+            getattr(ops, f"_{n}_backward")(g, result, dim) for n in ("softmax", "log_softmax")
         ]
         return x.softmax(dim), x.log_softmax(dim), *gradients
 
@@ -243,7 +243,7 @@ def activation(name):
 
 
 def slope(name):
-    op, options = getattr(ops, name), OPTIONS.get(name.removesuffix("_gradient"), ())
+    op, options = getattr(ops, name), OPTIONS.get(name.removesuffix("_backward"), ())
     return lambda g, x: op(g, x, *options), lambda: (randoms(5, 100), randoms(5, 100, seed=1) * 4)
 
 
