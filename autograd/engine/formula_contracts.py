@@ -16,7 +16,7 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape
 
 if TYPE_CHECKING:
-    from .graph.nodes import OpNode
+    from ..graph.nodes import OpNode
 
 
 def sums_to(own: Shape, shape: Shape) -> bool:
