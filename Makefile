@@ -18,7 +18,7 @@ CYTHON := .venv-cython
 ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
-FOLDERS := src core autograd nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
+FOLDERS := src core autograd profiler nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:

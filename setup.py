@@ -52,6 +52,7 @@ def compiled() -> list[Extension]:
         stage = STAGE.joinpath(*package.split("."))
         stage.mkdir(parents=True, exist_ok=True)
         (stage / "__init__.py").touch()
+        (stage.parent / "__init__.py").touch()
         for types in sorted(folder.glob("*.pxd")):
             source = types.with_suffix(".py")
             shutil.copy2(types, stage)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Self, TypeVar, overload
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import DType, bfloat16, float16
+from tensorplug.core.device.dtypes import DType, bfloat16, float16
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 
 from . import autocast_mode, grad_scaler
 

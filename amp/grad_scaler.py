@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import float16, float32, float64, int32
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import float16, float32, float64, int32
 from tensorplug.core.ops import full
 
 from .autocast_mode import is_autocast_available

@@ -7,14 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.autocast_policies import Policy, named, policy_of
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import FLOATING, DType, dtype_named, float32, float64, promote_types
-from tensorplug.core.kinds import Kind
-from tensorplug.core.layers import Layer, recording
-from tensorplug.core.operators import Op, first_tensor
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import (
+    FLOATING,
+    DType,
+    dtype_named,
+    float32,
+    float64,
+    promote_types,
+)
+from tensorplug.core.dispatch.autocast_policies import Policy, named, policy_of
+from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.dispatch.layers import Layer, recording
+from tensorplug.core.dispatch.op_registry import Op, first_tensor
 from tensorplug.core.plugins import discovery
-from tensorplug.core.tensor_base import TensorBase, version_of
+from tensorplug.core.tensor.base import TensorBase, version_of
 
 
 class State(threading.local):
@@ -65,7 +72,7 @@ class AutocastLayer(Layer):
         first = first_tensor((*args, *kwargs.values()))
         if first is None:
             return proceed(*args, **kwargs)
-        device = first._kind.device.type
+        device = first._key.device.type
         policy = policy_of(op.name, device)
         if policy is None or not state.enabled.get(device):
             return proceed(*args, **kwargs)
@@ -105,16 +112,16 @@ def _dtype_for(policy: Policy, values: tuple[Any, ...], device: str) -> DType:
 layer = AutocastLayer()
 
 
-def _eligible(kind: Kind, device: str) -> bool:
-    dtype = kind.dtype
-    return kind.device.type == device and dtype.category == FLOATING and dtype is not float64
+def _eligible(key: DispatchKey, device: str) -> bool:
+    dtype = key.dtype
+    return key.device.type == device and dtype.category == FLOATING and dtype is not float64
 
 
 def convert(value: Any, device: str, dtype: DType) -> Any:
     """Return nested values with the floating-point tensors of a device type, float64 aside, converted."""
     if isinstance(value, TensorBase):
-        kind = value._kind
-        if kind.dtype is dtype or not _eligible(kind, device):
+        key = value._key
+        if key.dtype is dtype or not _eligible(key, device):
             return value
         return _cast(value, dtype)
     if type(value) in (list, tuple):
@@ -147,8 +154,8 @@ def _widest(values: tuple[Any, ...], device: str, least: DType) -> DType:
     dtype = least
     for value in values:
         if isinstance(value, TensorBase):
-            if _eligible(value._kind, device):
-                dtype = promote_types(dtype, value._kind.dtype)
+            if _eligible(value._key, device):
+                dtype = promote_types(dtype, value._key.dtype)
         elif isinstance(value, (list, tuple)):
             dtype = _widest(tuple(value), device, dtype)
     return dtype

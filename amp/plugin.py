@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tensorplug.core import plugins
-from tensorplug.core.autocast_policies import AutocastPolicy
-from tensorplug.core.layers import Layer
-from tensorplug.core.operators import Op
+from tensorplug.core.dispatch.autocast_policies import AutocastPolicy
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op_registry import Op
 from tensorplug.core.plugins import discovery, hookimpl
 
 from .layer import layer

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorplug.core.autocast_policies import AutocastPolicy, Policy
+from tensorplug.core.dispatch.autocast_policies import AutocastPolicy, Policy
 
 
 def _names(text: str) -> list[str]:

@@ -15,7 +15,7 @@ Array([2., 3.])
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     bool_ as bool,  # noqa: F401  # pyright: ignore[reportUnusedImport]
     complex64 as complex64,
     complex128 as complex128,

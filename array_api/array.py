@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Self, cast
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.dtypes import INTEGER, int64
-from tensorplug.core.tensor_base import storage_of
+from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.tensor.base import storage_of
 
 from .promotion import align, promote
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core import Tensor, creation, ops
-from tensorplug.core.dtypes import DType, Number, default_complex, get_default_dtype, int64
+from tensorplug.core import Tensor, ops
+from tensorplug.core.device.dtypes import DType, Number, default_complex, get_default_dtype, int64
+from tensorplug.core.tensor import creation
 
 from .array import Array, wrap
 from .data_types import Placement

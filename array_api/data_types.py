@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
-from tensorplug.core import Tensor, dtypes
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import DType, Number
+from tensorplug.core import Tensor
+from tensorplug.core.device import dtypes
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType, Number
 
 from .array import Array, wrap
 from .promotion import promote

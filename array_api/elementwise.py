@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.dtypes import Number
+from tensorplug.core.device.dtypes import Number
 
 from .array import Array, wrap
 from .promotion import align

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 from tensorplug.core.ops.fft import namespace as transforms
 
 from .array import Array, wrap

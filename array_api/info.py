@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tensorplug.core import dtypes as ours, plugins
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import DType
+from tensorplug.core import plugins
+from tensorplug.core.device import dtypes as ours
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.dispatch.keys import canonical_device, default_device
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.kinds import canonical_device, default_device
 from tensorplug.core.plugins.discovery import EXTENSION
 
 from .data_types import KINDS, Placement

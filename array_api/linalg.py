@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 from tensorplug.core.ops.linalg import namespace as linalg, results
 
 from .array import Array, wrap

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from tensorplug.core import Tensor, ops, shapes
-from tensorplug.core.dtypes import int64
+from tensorplug.core import Tensor, ops
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.tensor import shapes
 
 from .array import Array, wrap
 from .promotion import align

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import INTEGER, DType, int16, int32, int64, promote_types
+from tensorplug.core.device.dtypes import INTEGER, DType, int16, int32, int64, promote_types
 
 __all__ = ["align", "promote"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.dtypes import Number
+from tensorplug.core.device.dtypes import Number
 
 from .array import Array, wrap
 from .promotion import align

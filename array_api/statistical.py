@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tensorplug.core import Tensor, ops, shapes
-from tensorplug.core.dtypes import FLOATING, DType, int64, uint64
+from tensorplug.core import Tensor, ops
+from tensorplug.core.device.dtypes import FLOATING, DType, int64, uint64
+from tensorplug.core.tensor import shapes
 
 from .array import Array, wrap
 from .promotion import align

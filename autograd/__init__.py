@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
-from . import anomaly as anomaly_mode, engine, graph, layer, modes as grad_mode, recording
-from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from .derivatives import Derivative, derivative, not_differentiable
+from . import anomaly_mode, grad_mode, graph
+from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from .engine import engine
+from .engine.backward import backward, grad
+from .engine.derivatives import Derivative, derivative, not_differentiable
 from .formulas import FAMILIES
 from .function import Function, once_differentiable
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .modes import (
+from .grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -24,13 +25,14 @@ from .modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from .nodes import Node, OpNode
-from .passes import backward, grad
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .graph import recorder, recording
+from .graph.nodes import Node, OpNode
 from .variable import Variable
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import forward_ad, functional, profiler
-    from .visualization import visualize
+    from .graph.visualization import visualize
 
 __all__ = [
     "Derivative",
@@ -54,11 +56,11 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
-    "layer",
     "no_grad",
     "not_differentiable",
     "once_differentiable",
     "profiler",
+    "recorder",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -70,15 +72,15 @@ def __getattr__(name: str) -> Any:
     if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "visualize":
-        from .visualization import visualize
+        from .graph.visualization import visualize
 
         return visualize
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # As Python, these are quicker than what they stand for.
-layer.new_node = recording.new_node = OpNode  # type: ignore[attr-defined]
-layer.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
+recorder.new_node = recording.new_node = OpNode  # type: ignore[attr-defined]
+recorder.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
 
 
 class _AutogradPlugin:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
-from . import levels
-from .forward import ForwardLevel, set_tangent, tangent_at
-from .levels import Within, state
+from .forward.forward_mode import ForwardLevel, set_tangent, tangent_at
+from .transforms import levels
+from .transforms.levels import ActiveLevels, state
 
 __all__ = [
     "UnpackedDualTensor",
@@ -141,7 +141,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if number < 0 or number >= len(_open):
         return UnpackedDualTensor(tensor, None)
     chosen = _open[number]
-    with Within((), state.tangents[: state.tangents.index(chosen)]):
+    with ActiveLevels((), state.tangents[: state.tangents.index(chosen)]):
         tangent = tangent_at(tensor, chosen)
         primal: Any = tensor.view_as(tensor)
         set_tangent(primal, chosen, None)  # else it would find the tangent of its base

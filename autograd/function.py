@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.current import current
-from tensorplug.core.layers import gradient_off, recording
-from tensorplug.core.tensor import Tensor
-from tensorplug.core.tensor_base import TRACKED, TensorBase, extra_of, new_tensor, version_of
+from tensorplug.core.dispatch.layers import gradient_off, recording
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor, version_of
+from tensorplug.core.tensor.tensor import Tensor
 
-from . import saving, views
-from .nodes import FREED, MultiNode, OutputNode, SavedByHook
-from .views import edge_of, requires_grad
+from .graph import saved_tensors, views
+from .graph.nodes import FREED, MultiNode, OutputNode, SavedByHook
+from .graph.views import edge_of, requires_grad
 
 
 class FunctionCtx:
@@ -100,7 +100,7 @@ class FunctionNode(MultiNode):
             elif value is not None and version_of(value) != version:
                 raise self.modified(value, version)
             if number is not None:
-                result = new_tensor(kept._array, kept._kind, kept._shape)
+                result = new_tensor(kept._array, kept._key, kept._shape)
                 result._storage = kept._storage
                 if self.differentiable[number]:
                     result._state = TRACKED
@@ -122,13 +122,13 @@ class FunctionNode(MultiNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         gradients = []
-        for number, (kind, shape) in enumerate(self.outputs):
+        for number, (key, shape) in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None and self.ctx._materialize:
-                from .arithmetic import zeros
+                from .engine.arithmetic import zeros
 
-                given = zeros(kind, shape, raw)
-            gradients.append(new_tensor(given, kind, shape) if raw and given is not None else given)
+                given = zeros(key, shape, raw)
+            gradients.append(new_tensor(given, key, shape) if raw and given is not None else given)
         if raw:
             with gradient_off():
                 results = self.function.backward(self.ctx, *gradients)
@@ -158,7 +158,7 @@ class FunctionNode(MultiNode):
         return checked
 
     def _fitted(self, value: Any, edge: Any, position: int) -> Any:
-        kind = edge._kind if isinstance(edge, TensorBase) else edge.kind
+        key = edge._key if isinstance(edge, TensorBase) else edge.key
         shape = edge._shape if isinstance(edge, TensorBase) else edge.shape
         if value._shape != shape:
             try:
@@ -168,7 +168,7 @@ class FunctionNode(MultiNode):
                     f"Function {self.name()} returned an invalid gradient at index {position} - got "
                     f"{list(value._shape)} but expected shape compatible with {list(shape)}"
                 ) from None
-        return value if value._kind is kind else value.to(kind.device, kind.dtype)
+        return value if value._key is key else value.to(key.device, key.dtype)
 
 
 class Function:
@@ -241,8 +241,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, _contexts: list[Any] | None = None, **kwargs: Any) -> Any:
         """Call the function and record the call."""
-        if current.interposed and _contexts is None:
-            from .function_transforms import apply
+        if dispatch_state.layers_active and _contexts is None:
+            from .transforms.custom_functions import apply
 
             result = apply(cls, args, kwargs)
             if result is not NotImplemented:
@@ -251,7 +251,7 @@ class Function:
         if _contexts is not None:
             _contexts.append(ctx)
         tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
-        recorded = any(tracked) and (not current.paused or recording.on())
+        recorded = any(tracked) and (not dispatch_state.grad_disabled or recording.on())
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
         with gradient_off():
             if cls.setup_context is Function.setup_context:
@@ -296,14 +296,14 @@ def _attach(
         [edge_of(arg) if wanted else None for arg, wanted in zip(args, tracked, strict=True)]
     )
     node = FunctionNode()
-    node.begin(edges, tensors[0]._kind, tensors[0]._shape)
+    node.begin(edges, tensors[0]._key, tensors[0]._shape)
     node.function = function
     node.ctx = ctx
     node.inputs = len(args)
-    node.outputs = tuple([(out._kind, out._shape) for out in tensors])
+    node.outputs = tuple([(out._key, out._shape) for out in tensors])
     node.differentiable = tuple(
         [
-            out._kind.is_differentiable
+            out._key.is_differentiable
             and not any(out is other for other in ctx._non_differentiable)
             for out in tensors
         ]
@@ -317,8 +317,8 @@ def _attach(
         numbers.append(number)
     node.saved, node.numbers = tuple(saved), tuple(numbers)
     node.versions = tuple([None if tensor is None else version_of(tensor) for tensor in saved])
-    if current.gradient.watched:
-        saving.watch(node)
+    if dispatch_state.gradient.watched:
+        saved_tensors.watch(node)
     ctx._to_save = ()
     ctx._node = _Weak(node)
     for number, out in enumerate(tensors):

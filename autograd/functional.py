@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.joining.joining import stack
 
+from .engine.backward import grad
 from .functional_arguments import (
     OUTPUTS,
     as_tuple,
@@ -20,8 +21,7 @@ from .functional_arguments import (
     shaped_like,
     vector_for,
 )
-from .modes import enable_grad
-from .passes import grad
+from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -243,7 +243,7 @@ def _forward_jacobian(
     func: Function, points: tuple[Any, ...], create_graph: bool, is_tuple: bool
 ) -> Any:
     """Return the Jacobian column by column, by forward mode over a batch of unit vectors."""
-    from .jacobians import jacobian_columns
+    from .transforms.jacobians import jacobian_columns
 
     many, blocks = jacobian_columns(
         lambda *values: as_tuple(func(*values), OUTPUTS, "jacobian"), points
@@ -301,7 +301,7 @@ def hessian(
 
     def gradient(*points: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
-            from .transforms import grad as transformed
+            from .transforms.transforms import grad as transformed
 
             return transformed(scalar, tuple(range(len(points))))(*points)
         output = scalar(*points)

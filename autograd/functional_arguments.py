@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
-from .passes import grad
+from .engine.backward import grad
 
 Function = Callable[..., Any]
 
@@ -41,7 +41,7 @@ def prepared(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
 
 def as_leaf(tensor: Any) -> Any:
     """Return the tensor cut off from its graph, requiring grad if it can."""
-    return tensor.detach().requires_grad_(tensor._kind.is_differentiable)
+    return tensor.detach().requires_grad_(tensor._key.is_differentiable)
 
 
 def finished(values: Any, create_graph: bool) -> Any:

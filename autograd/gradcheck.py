@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorplug.core.devices import CPU
-from tensorplug.core.dtypes import float64
+from tensorplug.core.device.device import CPU
+from tensorplug.core.device.dtypes import float64
 from tensorplug.core.ops.creation.creation_like import zeros_like
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
-from .modes import no_grad
-from .passes import grad
+from .engine.backward import grad
+from .grad_mode import no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -27,7 +27,7 @@ class GradcheckError(RuntimeError):
 def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
     result = function(*inputs)
     results = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple([r for r in results if isinstance(r, Tensor) and r._kind.is_differentiable])
+    return tuple([r for r in results if isinstance(r, Tensor) and r._key.is_differentiable])
 
 
 def _flat(tensor: Any) -> list[Any]:
@@ -65,7 +65,7 @@ def _numerical(
 
 def _refill(like: Any, values: list[Any]) -> Any:
     """Return a tensor with the layout of `like` and other elements."""
-    from tensorplug.core.creation import tensor
+    from tensorplug.core.tensor.creation import tensor
 
     return tensor(values, dtype=like.dtype, device=like.device).reshape(like.shape)
 
@@ -424,7 +424,7 @@ def gradgradcheck(
         )
         return tuple(results)
 
-    from .modes import enable_grad
+    from .grad_mode import enable_grad
 
     def recorded(*values: Any) -> tuple[Any, ...]:
         with enable_grad():

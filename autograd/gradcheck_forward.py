@@ -23,7 +23,7 @@ def tangents(
     func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any, outputs: Outputs
 ) -> tuple[Any, ...]:
     """Return the tangents of the outputs for one direction of one input."""
-    from .transforms import jvp
+    from .transforms.transforms import jvp
 
     def of_target(value: Any) -> tuple[Any, ...]:
         return outputs(func, [value if i == target else arg for i, arg in enumerate(args)])
@@ -47,11 +47,11 @@ def mismatch(
     for row, direction in enumerate(directions(args[target], refill)):
         for number, tangent in enumerate(tangents(func, args, target, direction, outputs)):
             expected = numerical[number][row]
-            for place, (a, b) in enumerate(zip(flat(tangent), expected, strict=True)):
+            for index, (a, b) in enumerate(zip(flat(tangent), expected, strict=True)):
                 if not abs(a - b) <= atol + rtol * abs(b):
                     return (
                         f"Jacobian computed with forward mode mismatch for output {number} with respect to "
-                        f"input {target}: d out[{place}] along direction {row} is numerically {b:.8g}, by "
+                        f"input {target}: d out[{index}] along direction {row} is numerically {b:.8g}, by "
                         f"forward mode {a:.8g}"
                     )
     return None
@@ -66,7 +66,7 @@ def batched_mismatch(
     refill: Callable[[Any, list[Any]], Any],
 ) -> str | None:
     """Return whether tangents for a batch of directions differ from those of each, or None."""
-    from .batching.vmap import vmap
+    from .vmap.vmap import vmap
 
     some = list(directions(args[target], refill))[:2]
     if not some:
@@ -76,11 +76,11 @@ def batched_mismatch(
     def along(direction: Any) -> tuple[Any, ...]:
         return tangents(func, args, target, direction, outputs)
 
-    for place, batched in enumerate(vmap(along)(stack(some))):
+    for index, batched in enumerate(vmap(along)(stack(some))):
         for row, one in enumerate(single):
             if any(
                 abs(a - b) > 1e-9 * (1 + abs(b))
-                for a, b in zip(flat(batched[row]), flat(one[place]), strict=True)
+                for a, b in zip(flat(batched[row]), flat(one[index]), strict=True)
             ):
-                return f"batched and single tangents of output {place} differ for input {target}"
+                return f"batched and single tangents of output {index} differ for input {target}"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor.base import TensorBase
 
 __all__ = ["Variable"]
 

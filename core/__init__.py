@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from . import explain, layers, meta, ops, plugins, resolution, tensor
-from .devices import Device
-from .dtypes import DType
-from .tensor import Tensor
+from . import ops, plugins
+from .device import meta
+from .device.device import Device
+from .device.dtypes import DType
+from .dispatch import explain, layers, resolution
+from .tensor.tensor import Tensor
 
 __all__ = [
     "DType",
@@ -17,5 +19,4 @@ __all__ = [
     "ops",
     "plugins",
     "resolution",
-    "tensor",
 ]

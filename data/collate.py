@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, 
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import as_tensor, tensor
-from tensorplug.core.dtypes import float64
+from tensorplug.core.device.dtypes import float64
 from tensorplug.core.ops import stack
+from tensorplug.core.tensor.creation import as_tensor, tensor
 
 _NOT_FOUND = (
     "default_collate: batch must contain tensors, arrays, numbers, dicts or lists; found {}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from tensorplug.core import Tensor
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import randperm
 
 T_co = TypeVar("T_co", covariant=True)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import randperm
 
 from .samplers import Sampler

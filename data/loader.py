@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.generator import Generator
 
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import as_tensor
-from tensorplug.core.dtypes import float64, int64
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.dtypes import float64, int64
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import multinomial, randint, randperm
+from tensorplug.core.tensor.creation import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from tensorplug.core import Tensor
-from tensorplug.core.host_memory import reduce_elements
-from tensorplug.core.sharing import SharedMemory, alive
+from tensorplug.core.tensor.host_memory import reduce_elements
+from tensorplug.core.tensor.shared_memory import SharedMemory, alive
 
 #: Batches up to this size go through the pipe: that is faster than mapping memory.
 INLINE_BYTES = 1 << 16
@@ -66,14 +66,14 @@ def pack(head: Any, batch: Any) -> Message:
     _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(batch)
     parts = [buffer.raw() for buffer in buffers]
     sizes = [part.nbytes for part in parts]
-    places, total = _places(sizes)
+    indices, total = _places(sizes)
     memory = None
     if total > INLINE_BYTES and SharedMemory.SUPPORTED:
         with suppress(OSError):  # too many open files, for example: the pipe is always there
             memory = SharedMemory.of_size(total)
     target = memoryview(bytearray(total) if memory is None else memory)
-    for place, part in zip(places, parts, strict=True):
-        target[place : place + part.nbytes] = part
+    for index, part in zip(indices, parts, strict=True):
+        target[index : index + part.nbytes] = part
     inline = target.tobytes() if memory is None else None
     return Message(head, file.getvalue(), sizes, inline, memory)
 
@@ -95,7 +95,7 @@ def receive(connection: Connection) -> tuple[Any, Any]:
         If the sender has ended, or ends amid the message.
     """
     head, structure, sizes, inline = pickle.loads(connection.recv_bytes())
-    places, total = _places(sizes)
+    indices, total = _places(sizes)
     memory: Any
     if inline is not None:
         memory = bytearray(inline)
@@ -104,14 +104,14 @@ def receive(connection: Connection) -> tuple[Any, Any]:
         if alive() > MOST_MAPPED:
             memory = bytearray(memory)
     view = memoryview(memory)
-    parts = [view[place : place + size] for place, size in zip(places, sizes, strict=True)]
+    parts = [view[index : index + size] for index, size in zip(indices, sizes, strict=True)]
     return head, pickle.loads(structure, buffers=parts)
 
 
 def _places(sizes: Sequence[int]) -> tuple[list[int], int]:
     """Return where buffers of these sizes begin, and how many bytes they take together."""
-    places, end = [], 0
+    indices, end = [], 0
     for size in sizes:
-        places.append(end)
+        indices.append(end)
         end += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return places, end
+    return indices, end

@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from tensorplug.core import plugins
-from tensorplug.core.generator import manual_seed
-from tensorplug.core.host import seed_numpy
+from tensorplug.core.device.generator import manual_seed
 from tensorplug.core.plugins.manager import device_listeners
+from tensorplug.core.tensor.host import seed_numpy
 
 from .fetching import EndOfStream, IndexFetcher, StreamFetcher, make_fetcher
 from .shared import pack, send

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tensorplug.autograd import no_grad
-from tensorplug.core.dtypes import finfo, int64
+from tensorplug.core.device.dtypes import finfo, int64
 from tensorplug.core.ops import arange, eye, full, multinomial, zeros_like
 
 from . import constraints

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tensorplug.core.dtypes import bool_
+from tensorplug.core.device.dtypes import bool_
 
 __all__ = [
     "Constraint",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tensorplug.autograd import no_grad
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import arange, bernoulli, full_like, poisson, where, xlogy
 
 from . import constraints

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tensorplug.autograd import no_grad
-from tensorplug.core.queries import is_tensor
-from tensorplug.core.shapes import Size, broadcast_shapes
+from tensorplug.core.tensor.predicates import is_tensor
+from tensorplug.core.tensor.shapes import Size, broadcast_shapes
 
 from . import constraints
 from .utils import lazy_property

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core.ops import where, xlogy
 from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
-from tensorplug.core.shapes import broadcast_shapes
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from .categorical import Categorical, OneHotCategorical
 from .discrete import Bernoulli, Binomial, Geometric, Poisson, _softplus

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import full_like, rand, randn
 
 from . import constraints

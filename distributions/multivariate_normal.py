@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tensorplug.core.ops import eye, randn
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
 from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
-from tensorplug.core.shapes import broadcast_shapes
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from . import constraints
 from .distribution import Distribution

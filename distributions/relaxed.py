@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tensorplug.core.creation import as_tensor
 from tensorplug.core.ops import log_softmax, logsumexp
+from tensorplug.core.tensor.creation import as_tensor
 
 from . import constraints
 from .categorical import Categorical

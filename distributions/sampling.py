@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tensorplug.autograd import Function, no_grad
-from tensorplug.core.dtypes import finfo, float32, float64
+from tensorplug.core.device.dtypes import finfo, float32, float64
 from tensorplug.core.ops import (
     arange,
     igamma,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import cat, diag_embed, ones_like, softmax
-from tensorplug.core.queries import is_tensor
+from tensorplug.core.tensor.predicates import is_tensor
 
 from . import constraints
 from .independent import sum_rightmost

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from tensorplug.core.creation import tensor
-from tensorplug.core.dtypes import finfo, get_default_dtype
+from tensorplug.core.device.dtypes import finfo, get_default_dtype
 from tensorplug.core.ops import broadcast_tensors, log_softmax, softmax
-from tensorplug.core.queries import is_tensor
+from tensorplug.core.tensor.creation import tensor
+from tensorplug.core.tensor.predicates import is_tensor
 
 __all__ = [
     "broadcast_all",

@@ -24,17 +24,17 @@ class Op:
     *composite* is written in other ops: its function is the decomposition, and runs on every device at once.
     """
 
-    def __init__(self, name: str, sort: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, kind: str, function: Callable[..., Any]) -> None:
         self.name = name
-        self.sort = sort
+        self.kind = kind
         self.function = function
         self.index = len(OPS)  # its place in each table of kernels
-        self.rule: dict[str, Callable[..., Any]] | None = None  # its derivative, see part 4
+        self.derivative: dict[str, Callable[..., Any]] | None = None  # its derivative, see part 4
         code = function.__code__
         self.parameters = code.co_varnames[: code.co_argcount]
         OPS[name] = self
-        for kind in KINDS.values():
-            kind.reset()  # each table gets a slot for it
+        for key in KEYS.values():
+            key.reset()  # each table gets a slot for it
 
     def __call__(self, *args: Any) -> Any:
         return through_layers(self, args)
@@ -67,7 +67,7 @@ class Kernel:
     priority: int = 0
 
 
-class Kind:
+class DispatchKey:
     """The pair (device, dtype) of a tensor: one object per pair, with a table of kernels.
 
     A slot that was never used holds a *stub*, which finds the kernel, puts it into the slot in its own place,
@@ -83,34 +83,34 @@ class Kind:
         self.kernels = [make_stub(self, op) for op in OPS.values()]
 
 
-KINDS: dict[tuple[str, str], Kind] = {}
+KEYS: dict[tuple[str, str], DispatchKey] = {}
 KERNELS: list[Kernel] = []
 
 
-def kind_of(device: str, dtype: str) -> Kind:
-    if (device, dtype) not in KINDS:
-        KINDS[device, dtype] = Kind(device, dtype)
-    return KINDS[device, dtype]
+def dispatch_key(device: str, dtype: str) -> DispatchKey:
+    if (device, dtype) not in KEYS:
+        KEYS[device, dtype] = DispatchKey(device, dtype)
+    return KEYS[device, dtype]
 
 
-def make_stub(kind: Kind, op: Op) -> Callable[..., Any]:
+def make_stub(key: DispatchKey, op: Op) -> Callable[..., Any]:
     def stub(*raw: Any) -> Any:
-        kernel = choose(op, kind)
+        kernel = choose(op, key)
         if kernel is None:
-            raise NotImplementedError(f"no kernel for {op.name!r} on {kind.device!r}, {kind.dtype}")
-        kind.kernels[op.index] = kernel.function
+            raise NotImplementedError(f"no kernel for {op.name!r} on {key.device!r}, {key.dtype}")
+        key.kernels[op.index] = kernel.function
         return kernel.function(*raw)
 
     return stub
 
 
-def choose(op: Op, kind: Kind) -> Kernel | None:
+def choose(op: Op, key: DispatchKey) -> Kernel | None:
     """The highest priority among those that name the dtype, then among those that take any."""
     fitting = [
         kernel
         for kernel in KERNELS
-        if (kernel.op, kernel.device) == (op.name, kind.device)
-        and (kernel.dtypes is None or kind.dtype in kernel.dtypes)
+        if (kernel.op, kernel.device) == (op.name, key.device)
+        and (kernel.dtypes is None or key.dtype in kernel.dtypes)
     ]
     return max(fitting, key=lambda k: (k.dtypes is not None, k.priority), default=None)
 
@@ -125,18 +125,18 @@ def register(*kernels: Kernel) -> None:
             if same == (other.op, other.device, other.dtypes, other.priority):
                 raise ValueError(f"two kernels for {kernel.op!r} have the same priority")
     KERNELS.extend(kernels)
-    for kind in KINDS.values():
-        kind.reset()
+    for key in KEYS.values():
+        key.reset()
 
 
 # --- 3 ---------------------------------------------------------------------------------------------
-# A tensor is a raw array and its Kind. Dispatch unwraps, calls the kernel, wraps, and lets the gradient
+# A tensor is a raw array and its key. Dispatch unwraps, calls the kernel, wraps, and lets the gradient
 #    layer record. Layers see the calls before all that.
 
 
 class Tensor:
-    def __init__(self, array: Any, kind: Kind, requires_grad: bool = False) -> None:
-        self.array, self.kind = array, kind
+    def __init__(self, array: Any, key: DispatchKey, requires_grad: bool = False) -> None:
+        self.array, self.key = array, key
         self.requires_grad = requires_grad
         self.node: Node | None = None  # what made it, if that is to be differentiated
         self.grad: Tensor | None = None
@@ -161,7 +161,7 @@ class Tensor:
 def tensor(
     values: Any, device: str = "cpu", dtype: str = "float64", requires_grad: bool = False
 ) -> Tensor:
-    return Tensor(np.asarray(values, dtype), kind_of(device, dtype), requires_grad)
+    return Tensor(np.asarray(values, dtype), dispatch_key(device, dtype), requires_grad)
 
 
 Layer = Callable[[Op, tuple[Any, ...], Callable[..., Any]], Any]
@@ -189,17 +189,17 @@ def through_layers(op: Op, args: tuple[Any, ...]) -> Any:
 
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     tensors = [arg for arg in args if isinstance(arg, Tensor)]
-    kind = tensors[0].kind
-    if any(t.kind is not kind for t in tensors):
+    key = tensors[0].key
+    if any(t.key is not key for t in tensors):
         raise RuntimeError(f"{op.name}: tensors of different kinds")
     tracked = RECORDING[0] and any(t.requires_grad for t in tensors)
-    if op.sort == "composite" and (choose(op, kind) is None or (tracked and op.rule is None)):
+    if op.kind == "composite" and (choose(op, key) is None or (tracked and op.derivative is None)):
         return op.function(*args)
     raw = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
-    if op.sort == "primitive":
+    if op.kind == "primitive":
         expected = op.function(*raw)  # the declaration checks the arguments, and knows the shape
-    result = Tensor(np.asarray(kind.kernels[op.index](*raw)), kind)
-    if op.sort == "primitive" and result.shape != expected:
+    result = Tensor(np.asarray(key.kernels[op.index](*raw)), key)
+    if op.kind == "primitive" and result.shape != expected:
         raise RuntimeError(f"{op.name}: the kernel returned shape {result.shape}, not {expected}")
     if tracked:
         record(op, args, result)
@@ -242,7 +242,7 @@ def expand(input: Any, shape: Any) -> Any:
 
 @composite
 def sinh(input: Any) -> Any:
-    half = tensor(0.5, input.kind.device, input.kind.dtype)
+    half = tensor(0.5, input.key.device, input.key.dtype)
     return (exp(input) + -exp(-input)) * half
 
 
@@ -278,7 +278,7 @@ def no_grad() -> Iterator[None]:
 
 
 def derivative(op: str, **formulas: Callable[..., Any]) -> None:
-    OPS[op].rule = formulas
+    OPS[op].derivative = formulas
 
 
 class Node:
@@ -289,11 +289,11 @@ class Node:
     def __init__(self, op: Op, args: tuple[Any, ...], result: Tensor) -> None:
         self.order = next(Node.counter)  # a node runs before everything that was recorded earlier
         self.name = op.name
-        assert op.rule is not None, f"op {op.name!r} has no derivative"
+        assert op.derivative is not None, f"op {op.name!r} has no derivative"
         known = {**dict(zip(op.parameters, args, strict=True)), "result": result}
         shapes = {f"{n}_shape": x.shape for n, x in known.items() if isinstance(x, Tensor)}
         self.edges: list[tuple[Tensor, Callable[..., Any], dict[str, Any]]] = []
-        for argument, formula in op.rule.items():
+        for argument, formula in op.derivative.items():
             target = known[argument]
             if target.requires_grad:
                 code = formula.__code__
@@ -308,7 +308,7 @@ def record(op: Op, args: tuple[Any, ...], result: Tensor) -> None:
 
 
 def run_backward(root: Tensor, create_graph: bool) -> None:
-    gradients = {id(root): tensor(np.ones(root.shape), root.kind.device, root.kind.dtype)}
+    gradients = {id(root): tensor(np.ones(root.shape), root.key.device, root.key.dtype)}
     assert root.node is not None, "backward() needs a tensor that was computed from others"
     waiting = {root.node.order: root}
     with nullcontext() if create_graph else no_grad():
@@ -344,9 +344,9 @@ derivative("sum_to", input=lambda g, input_shape: expand(g, input_shape))
 
 def check_dispatch() -> None:
     x = tensor([1.0, 2.0])
-    stub = x.kind.kernels[add.index]
+    stub = x.key.kernels[add.index]
     assert (x + x).array.tolist() == [2.0, 4.0]
-    assert x.kind.kernels[add.index] is not stub, "the stub put the kernel into its place"
+    assert x.key.kernels[add.index] is not stub, "the stub put the kernel into its place"
     calls: list[str] = []
 
     def count(op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:

@@ -69,8 +69,8 @@ class BackwardTap:
         self.argument_count = len(args)
         if not self.hooks:
             return args
-        args, places = self._through(args, self._inputs_known)
-        self.watches_inputs = bool(places)
+        args, indices = self._through(args, self._inputs_known)
+        self.watches_inputs = bool(indices)
         return args
 
     def outputs(self, result: Any) -> Any:
@@ -94,24 +94,24 @@ class BackwardTap:
         values: tuple[Any, ...],
         known: Callable[[tuple[Any, ...], Sequence[int], int], tuple[Any, ...]],
     ) -> tuple[tuple[Any, ...], list[int]]:
-        places = [
+        indices = [
             i for i, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad
         ]
-        if not places or not is_grad_enabled():
+        if not indices or not is_grad_enabled():
             return values, []
         count = len(values)
         watched = _Watch.apply(
-            lambda gradients: known(gradients, places, count), *[values[i] for i in places]
+            lambda gradients: known(gradients, indices, count), *[values[i] for i in indices]
         )
         changed = list(values)
-        for place, value in zip(places, watched, strict=True):
-            changed[place] = value
-        return tuple(changed), places
+        for index, value in zip(indices, watched, strict=True):
+            changed[index] = value
+        return tuple(changed), indices
 
     def _outputs_known(
-        self, gradients: tuple[Any, ...], places: Sequence[int], count: int
+        self, gradients: tuple[Any, ...], indices: Sequence[int], count: int
     ) -> tuple[Any, ...]:
-        grad_output = _spread(gradients, places, count)
+        grad_output = _spread(gradients, indices, count)
         for hook in self.pre_hooks:
             grad_output = _replaced(hook(self.module, grad_output), grad_output, "grad_output")
         self.grad_output = grad_output
@@ -126,12 +126,12 @@ class BackwardTap:
                         "return None or None for all gradients."
                     )
             self.grad_output = None
-        return tuple(grad_output[place] for place in places)
+        return tuple(grad_output[index] for index in indices)
 
     def _inputs_known(
-        self, gradients: tuple[Any, ...], places: Sequence[int], count: int
+        self, gradients: tuple[Any, ...], indices: Sequence[int], count: int
     ) -> tuple[Any, ...]:
-        grad_input = _spread(gradients, places, count)
+        grad_input = _spread(gradients, indices, count)
         if self.grad_output is None:
             # Backward came in past the output: the hooks have nothing to be called with.
             return gradients
@@ -140,15 +140,15 @@ class BackwardTap:
                 hook(self.module, grad_input, self.grad_output), grad_input, "grad_input"
             )
         self.grad_output = None
-        return tuple(grad_input[place] for place in places)
+        return tuple(grad_input[index] for index in indices)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _spread(gradients: tuple[Any, ...], places: Sequence[int], count: int) -> tuple[Any, ...]:
+def _spread(gradients: tuple[Any, ...], indices: Sequence[int], count: int) -> tuple[Any, ...]:
     spread: list[Any] = [None] * count
-    for place, gradient in zip(places, gradients, strict=True):
-        spread[place] = gradient
+    for index, gradient in zip(indices, gradients, strict=True):
+        spread[index] = gradient
     return tuple(spread)

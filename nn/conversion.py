@@ -8,9 +8,9 @@ from typing import Any, Self, cast
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.dtypes import bfloat16, float16, float32, float64
-from tensorplug.core.formats import check_format
+from tensorplug.core.device.dtypes import bfloat16, float16, float32, float64
 from tensorplug.core.ops import empty_like
+from tensorplug.core.tensor.layout import check_format
 
 from .module_base import ModuleBase
 from .parameter import Parameter, is_lazy

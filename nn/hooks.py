@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
-from tensorplug.autograd.hooks import RemovableHandle
+from tensorplug.autograd.graph.handles import RemovableHandle
 
 from .backward_hooks import BackwardTap
 from .module_base import Hook, Hooks, ModuleBase, add_hook

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import randperm
 
 Mode = Literal["fan_in", "fan_out"]

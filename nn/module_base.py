@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tensorplug.autograd.hooks import RemovableHandle
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
 
 from .parameter import Parameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core.devices import Device
+from tensorplug.core.device.device import Device
 
 from .module import Module
 

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
-from tensorplug.core.refusing import refuse_ops
+from tensorplug.core.tensor.uninitialized import refuse_ops
 
 
 class _Owned(Tensor):
@@ -136,12 +136,12 @@ class UninitializedTensor:
     @property
     def device(self) -> Device:
         """Where it will be made."""
-        place: Device = cast(Any, self)._place
-        return place
+        index: Device = cast(Any, self)._place
+        return index
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         """Raise ValueError, where no op would."""
-        cast(Any, self)._kind.runtime.refuse()
+        cast(Any, self)._key.runtime.refuse()
 
     detach = numpy = _refuse
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorplug.core import plugins
-from tensorplug.core.operators import Op
+from tensorplug.core.dispatch.op_registry import Op
 from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 

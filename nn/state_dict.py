@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tensorplug.autograd import no_grad
-from tensorplug.autograd.hooks import RemovableHandle
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
 
 from .module_base import Hook, ModuleBase, add_hook

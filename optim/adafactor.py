@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import zeros_like
 
 from .muon import check_least

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.devices import CPU, Device
+from tensorplug.core.device.device import CPU, Device
 
 from .ops.optimizers.fused import adam_step, adam_update
 from .ops.optimizers.on_device import adam_step_on_device, rate_of

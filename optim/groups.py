@@ -159,7 +159,7 @@ def by_kind(parameters: list[Tensor]) -> list[list[Tensor]]:
     lists: dict[Any, list[Tensor]] = {}
     for parameter in parameters:
         gradient: Any = parameter.grad
-        lists.setdefault((parameter._kind, gradient._kind), []).append(parameter)
+        lists.setdefault((parameter._key, gradient._key), []).append(parameter)
     return list(lists.values())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import bfloat16
+from tensorplug.core.device.dtypes import bfloat16
 from tensorplug.core.ops import addmm, zeros_like
 
 from .groups import check_learning_rate

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from tensorplug.autograd import enable_grad, set_grad_enabled
-from tensorplug.autograd.hooks import RemovableHandle
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
-from tensorplug.core.devices import Device
+from tensorplug.core.device.device import Device
 
 from .groups import by_kind, new_group, repr_of_groups, updates_together
 from .state import load_group, pack_groups, restore_state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tensorplug.core import plugins
-from tensorplug.core.operators import Op
+from tensorplug.core.dispatch.op_registry import Op
 from tensorplug.core.plugins import hookimpl
 
 from .ops.optimizers.fused import FUSED

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.devices import CPU, Device
-from tensorplug.core.dtypes import float32
+from tensorplug.core.device.device import CPU, Device
+from tensorplug.core.device.dtypes import float32
 from tensorplug.core.ops import full
 
 from .state import count_step, number

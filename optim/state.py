@@ -8,8 +8,8 @@ from copy import deepcopy
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.devices import CPU
-from tensorplug.core.dtypes import float32, float64, get_default_dtype
+from tensorplug.core.device.device import CPU
+from tensorplug.core.device.dtypes import float32, float64, get_default_dtype
 from tensorplug.core.ops import full, view_as_real
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tensorplug.core import Tensor
-from tensorplug.core.devices import CPU, Device
+from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.ops import full_like, zeros_like
 
 from .groups import check_fused, check_options

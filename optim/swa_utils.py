@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import int64
+from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import zeros
 from tensorplug.nn.module import Module
 from tensorplug.nn.modules.batchnorm import _BatchNorm

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tensorplug.autograd.derivatives import derivative, not_differentiable
+from tensorplug.autograd.engine.backward import grad
+from tensorplug.autograd.engine.derivatives import derivative, not_differentiable
+from tensorplug.autograd.forward.tangents import holomorphic, linear, tangent
 from tensorplug.autograd.function import Function, once_differentiable
-from tensorplug.autograd.passes import grad
-from tensorplug.autograd.tangents import holomorphic, linear, tangent
-from tensorplug.autograd.trees import tree_flatten, tree_unflatten
-from tensorplug.autograd.vmap_rules import VmapInfo, first_dim_is_batch, vmap_rule
-from tensorplug.core.autocast_policies import AutocastPolicy
-from tensorplug.core.contracts import check_every_call
-from tensorplug.core.dtypes import (
+from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
+from tensorplug.autograd.vmap.vmap_rules import VmapInfo, first_dim_is_batch, vmap_rule
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     FLOATS,
@@ -24,6 +22,23 @@ from tensorplug.core.dtypes import (
     Number,
     dtype_named,
     wrap_integer,
+)
+from tensorplug.core.device.generator import generator_of
+from tensorplug.core.device.queues import queues_differ, threads_elsewhere
+from tensorplug.core.device.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
+from tensorplug.core.dispatch.autocast_policies import AutocastPolicy
+from tensorplug.core.dispatch.contracts import check_every_call
+from tensorplug.core.dispatch.fast_path import hot_path_compiled
+from tensorplug.core.dispatch.kernel_registry import DeferredKernels, Kernel
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op_registry import (
+    Delegated,
+    Op,
+    Spec,
+    composite,
+    get_op,
+    primitive,
+    primitive_tuple,
 )
 from tensorplug.core.errors import (
     DerivativeContractError,
@@ -34,24 +49,9 @@ from tensorplug.core.errors import (
     PluginError,
     RegistrationError,
 )
-from tensorplug.core.generator import generator_of
-from tensorplug.core.layers import Layer
-from tensorplug.core.operators import (
-    Delegated,
-    Op,
-    Spec,
-    composite,
-    get_op,
-    primitive,
-    primitive_tuple,
-)
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
-from tensorplug.core.pointwise import hot_path_compiled
-from tensorplug.core.queues import queues_differ, threads_elsewhere
-from tensorplug.core.registry import DeferredKernels, Kernel
-from tensorplug.core.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
-from tensorplug.core.shapes import (
+from tensorplug.core.tensor.shapes import (
     Shape,
     broadcast_shapes,
     contiguous_strides,
@@ -59,7 +59,7 @@ from tensorplug.core.shapes import (
     normalize_dims,
     reduced_shape,
 )
-from tensorplug.core.sharing import SharedMemory
+from tensorplug.core.tensor.shared_memory import SharedMemory
 
 from .below import kernel_below
 from .host_kernels import host_kernels

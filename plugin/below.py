@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core import resolution
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.dispatch import resolution
 
 
 def kernel_below(

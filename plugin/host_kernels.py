@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorplug.core import operators
-from tensorplug.core.dtypes import DType, int64
-from tensorplug.core.fallback import run_on_cpu
-from tensorplug.core.operators import Op
-from tensorplug.core.runtime import DeviceRuntime
+from tensorplug.core.device.dtypes import DType, int64
+from tensorplug.core.device.runtime import DeviceRuntime
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.fallback import run_on_cpu
+from tensorplug.core.dispatch.op_registry import Op
 
 from .tables import KernelTable
 
@@ -38,7 +38,7 @@ def host_kernels(
     ValueError
         If one of the ops makes views.
     """
-    chosen = [operators.get_op(name) for name in ops] if ops is not None else _primitives()
+    chosen = [op_registry.get_op(name) for name in ops] if ops is not None else _primitives()
     table = KernelTable(runtime.type, priority)
     for op in chosen:
         if op.view:
@@ -48,7 +48,7 @@ def host_kernels(
 
 
 def _primitives() -> list[Op]:
-    return [op for op in operators.all_ops() if op.sort == "primitive" and not op.view]
+    return [op for op in op_registry.all_ops() if op.kind == "primitive" and not op.view]
 
 
 def _host_kernel(op: Op, runtime: DeviceRuntime) -> Callable[..., Any]:

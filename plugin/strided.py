@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorplug.core import meta, operators
-from tensorplug.core.dtypes import DType
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device import meta
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.tensor.shapes import Shape
 
 from .tables import KernelTable
 
@@ -58,7 +59,7 @@ def view_layout(op: str, layout: Layout, *values: Any) -> Layout:
     (1, 3)
     """
     array = meta.MetaArray(layout.shape, layout.dtype, layout.strides, layout.offset)
-    result = meta.view_of(operators.get_op(op), array, values)
+    result = meta.view_of(op_registry.get_op(op), array, values)
     return Layout(result.shape, result.strides, result.offset, result.dtype)
 
 
@@ -79,11 +80,11 @@ def view_kernels(
         ``relaid(array, layout)`` returns an array over the same store with another layout.
     """
     for name in meta.view_ops():
-        table.add(name, _view_kernel(operators.get_op(name), layout_of, relaid))
+        table.add(name, _view_kernel(op_registry.get_op(name), layout_of, relaid))
 
 
 def _view_kernel(
-    op: operators.Op,
+    op: op_registry.Op,
     layout_of: Callable[[Any], Layout],
     relaid: Callable[[Any, Layout], Any],
 ) -> Callable[..., Any]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tensorplug.core.dtypes import DType
-from tensorplug.core.registry import Kernel
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.dispatch.kernel_registry import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 

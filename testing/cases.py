@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from tensorplug.autograd import gradcheck, gradgradcheck
-from tensorplug.core.devices import META, Device
-from tensorplug.core.dtypes import DType, can_cast, complex128, float64
+from tensorplug.core.device.device import META, Device
+from tensorplug.core.device.dtypes import DType, can_cast, complex128, float64
+from tensorplug.core.dispatch.keys import canonical_device, dispatch_key
+from tensorplug.core.dispatch.op_registry import Op, get_op
+from tensorplug.core.dispatch.resolution import describe_kernel
 from tensorplug.core.errors import DTypeNotAvailableError
-from tensorplug.core.kinds import canonical_device, kind_of
-from tensorplug.core.operators import Op, get_op
 from tensorplug.core.ops.creation.creation_like import ones_like, zeros_like
-from tensorplug.core.resolution import describe_kernel
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
 from . import making
 from .comparison import as_exact, assert_close, default_tolerances
@@ -241,7 +241,7 @@ def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
         kept = _native(others)
         for result in results:
             for value in (zeros_like(result), ones_like(result)):
-                result._kind.runtime.copy_into(result._array, value._array)
+                result._key.runtime.copy_into(result._array, value._array)
                 after = _native((sample.args, sample.kwargs))
                 assert_same(before, after, f"{record.op} {sample}: a result is an input's memory")
                 # Of two calls, since a kernel might give the same memory twice.
@@ -252,7 +252,8 @@ def check_memory(record: OpRecord, device: str, dtype: DType) -> int:
         results.clear()
         kept = [array for watch in arrays if (array := watch()) is not None]
         assert not kept, (
-            f"{record.op} {sample}: {describe_kernel(op, kind_of(canonical_device(Device(device)), dtype))} "
+            f"{record.op} {sample}: "
+            f"{describe_kernel(op, dispatch_key(canonical_device(Device(device)), dtype))} "
             f"holds on to {len(kept)} of its results after the caller let go, so that their memory is "
             "never free again; keep no reference to what a kernel returns"
         )

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.devices import CPU
-from tensorplug.core.dtypes import DType
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.device.device import CPU
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.tensor.tensor import Tensor
 
 #: (rtol, atol) by dtype, as torch.testing has them; integers and bool compare exactly.
 TOLERANCES: Mapping[str, tuple[float, float]] = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.creation import from_numpy
-from tensorplug.core.devices import CPU, Device
-from tensorplug.core.dtypes import DType, bfloat16, iinfo
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.device.device import CPU, Device
+from tensorplug.core.device.dtypes import DType, bfloat16, iinfo
+from tensorplug.core.tensor.creation import from_numpy
+from tensorplug.core.tensor.tensor import Tensor
 
 _stream = np.random.default_rng(0)
 

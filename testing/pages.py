@@ -10,10 +10,10 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from tensorplug.core import coverage, operators, registry
-from tensorplug.core.coverage import Entry, family_of
-from tensorplug.core.dtypes import ALL_DTYPES, DType
-from tensorplug.core.operators import Op
+from tensorplug.core.device.dtypes import ALL_DTYPES, DType
+from tensorplug.core.dispatch import coverage, kernel_registry, op_registry
+from tensorplug.core.dispatch.coverage import Entry, family_of
+from tensorplug.core.dispatch.op_registry import Op
 from tensorplug.core.plugins import discovery, registered
 
 from .records import all_records
@@ -48,7 +48,7 @@ def dtypes_taken() -> dict[str, list[DType]]:
 def own_ops() -> list[Op]:
     """Return the ops that tensorplug brings along."""
     ours = {"tensorplug", *[r.name for r in registered() if r.package == PACKAGE]}
-    return [op for op in operators.all_ops() if op.owner in ours]
+    return [op for op in op_registry.all_ops() if op.owner in ours]
 
 
 # --- coverage -----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def _backend(plugin: str, device: str, entries: list[Entry]) -> list[str]:
         f"{len({entry.op for entry in entries})} ops and {len(entries)} entries of op and dtype:",
         f"{ways['kernel']} kernels, {ways['composite']} decompositions, {ways['missing']} missing.\n",
     ]
-    columns = ["op", "sort", "kernel", "composite", *["missing"][: ways["missing"]]]
+    columns = ["op", "kind", "kernel", "composite", *["missing"][: ways["missing"]]]
     for family in sorted({entry.family for entry in entries}):
         text += [f"### {family}\n", f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
         own = [entry for entry in entries if entry.family == family]
@@ -87,8 +87,8 @@ def _backend(plugin: str, device: str, entries: list[Entry]) -> list[str]:
             by_way = [
                 _grouped(e.dtype for e in own if e.op == op and e.way == way) for way in columns[2:]
             ]
-            sort = next(entry.sort for entry in own if entry.op == op)
-            text.append(f"| `{op}` | {sort} | {' | '.join(by_way)} |")
+            kind = next(entry.kind for entry in own if entry.op == op)
+            text.append(f"| `{op}` | {kind} | {' | '.join(by_way)} |")
         text.append("")
     return text
 
@@ -111,9 +111,9 @@ def _grouped(names: Iterable[str]) -> str:
 def primitives_page() -> str:
     """Return the page that lists what a backend must, and what it may supply."""
     ops = own_ops()
-    primitives = [op for op in ops if op.sort == "primitive"]
-    fused = [op for op in ops if op.sort == "composite" and _has_kernel(op)]
-    others = [op for op in ops if op.sort == "composite" and not _has_kernel(op)]
+    primitives = [op for op in ops if op.kind == "primitive"]
+    fused = [op for op in ops if op.kind == "composite" and _has_kernel(op)]
+    others = [op for op in ops if op.kind == "composite" and not _has_kernel(op)]
     text = [
         _NOTE,
         "# Primitives and composites\n",
@@ -134,7 +134,7 @@ def primitives_page() -> str:
 
 
 def _has_kernel(op: Op) -> bool:
-    return any(k.op == op.name and _is_ours(k.plugin) for k in registry.all_kernels())
+    return any(k.op == op.name and _is_ours(k.plugin) for k in kernel_registry.all_kernels())
 
 
 def _is_ours(plugin: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorplug.core.dtypes import ALL_DTYPES, DType
+from tensorplug.core.device.dtypes import ALL_DTYPES, DType
 
 
 class Sample:

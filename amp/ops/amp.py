@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import composite
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import maximum, where
 
 

@@ -19,10 +19,10 @@ from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
 from tensorplug.core.ops.masking import where
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.tensor.tensor import Tensor
 
-from ..derivatives import derivative
-from ..tangents import holomorphic, linear, tangent
+from ..engine.derivatives import derivative
+from ..forward.tangents import holomorphic, linear, tangent
 from .shape import fitted
 
 

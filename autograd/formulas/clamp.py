@@ -9,7 +9,7 @@ from tensorplug.core.ops.clamp import clamp_backward, maximum
 from tensorplug.core.ops.comparison import eq, ge, gt, le, lt
 from tensorplug.core.ops.masking import where
 
-from ..derivatives import derivative
+from ..engine.derivatives import derivative
 from .shape import fitted
 
 

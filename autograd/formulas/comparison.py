@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..derivatives import not_differentiable
+from ..engine.derivatives import not_differentiable
 
 DERIVATIVES = [
     *not_differentiable("eq", "ge", "gt", "le", "lt", "ne"),

@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorplug.core.ops.copying import cast, to_device
 
-from ..derivatives import derivative
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 
 def _cast_back(g: Any, input_dtype: Any) -> Any:

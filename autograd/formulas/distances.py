@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..derivatives import derivative
+from ..engine.derivatives import derivative
 from .reductions import quotient
 from .shape import sum_to_shape
 

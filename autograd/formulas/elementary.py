@@ -12,8 +12,8 @@ from tensorplug.core.ops.elementary.exponential import rsqrt
 from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
 from tensorplug.core.ops.masking import where
 
-from ..derivatives import derivative
-from ..tangents import tangent
+from ..engine.derivatives import derivative
+from ..forward.tangents import tangent
 from .arithmetic import zero
 
 _LN2 = math.log(2)

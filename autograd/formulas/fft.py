@@ -7,9 +7,9 @@ from typing import Any
 from tensorplug.core.ops.fft.fourier import _resized, fft_c2c, fft_r2c
 from tensorplug.core.ops.linalg.rules import concatenate
 
-from ..derivatives import derivative
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 
 def _r2c(g: Any, input_shape: tuple[int, ...], dim: tuple[int, ...], normalization: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.operators import handle
+from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.indexing.gather import (
     gather,
     gather_backward,
@@ -23,9 +23,9 @@ from tensorplug.core.ops.indexing.indexing import (
     zeros_like_gradient as zeros,
 )
 
-from ..derivatives import derivative, on_tensors
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, on_tensors
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 from .shape import sum_to_shape
 
 _WHERE = handle("where")

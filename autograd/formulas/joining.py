@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..derivatives import derivative
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 
 def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import finfo
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
@@ -31,10 +31,10 @@ from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conju
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_pinv
 from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
-from ..derivatives import derivative, not_differentiable
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, not_differentiable
+from ..vmap.vmap_rules import shared_rule
 from .reductions import quotient, unsqueezed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tensorplug.core.ops.masking import where
 
-from ..derivatives import derivative
-from ..tangents import holomorphic
+from ..engine.derivatives import derivative
+from ..forward.tangents import holomorphic
 
 DERIVATIVES = [
     derivative(

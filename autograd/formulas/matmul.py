@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..derivatives import derivative
-from ..tangents import tangent
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import tangent
+from ..vmap.vmap_rules import shared_rule
 from .shape import sum_to_shape
 
 

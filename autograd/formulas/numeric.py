@@ -12,10 +12,10 @@ from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import exp, exp2, log
 from tensorplug.core.ops.masking import where
-from tensorplug.core.queries import is_tensor
+from tensorplug.core.tensor.predicates import is_tensor
 
-from ..derivatives import derivative, not_differentiable
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, not_differentiable
+from ..vmap.vmap_rules import shared_rule
 from .arithmetic import zero
 from .shape import fitted
 

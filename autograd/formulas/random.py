@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..derivatives import not_differentiable
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import not_differentiable
+from ..vmap.vmap_rules import shared_rule
 
 DERIVATIVES = [
     *not_differentiable("philox_bits"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tensorplug.core.ops.rearranging import flip, roll
 
-from ..derivatives import derivative
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 DERIVATIVES = [
     derivative("flip", input=lambda g, dims: flip(g, dims)),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.operators import handle
+from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.gather import gather_backward
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
-from ..derivatives import derivative, not_differentiable
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, not_differentiable
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 _CAT = handle("cat")
 

@@ -8,9 +8,9 @@ from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.joining.joining import cat, stack
 
-from ..derivatives import derivative
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 
 def fitted(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.indexing.gather import gather_backward
 
-from ..derivatives import derivative, not_differentiable
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, not_differentiable
+from ..vmap.vmap_rules import shared_rule
 from .reductions import _chosen as _chosen_along
 
 

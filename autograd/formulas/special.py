@@ -13,8 +13,8 @@ from tensorplug.core.ops.special.bessel import bessel
 from tensorplug.core.ops.special.error_functions import erfcx, logit_backward
 from tensorplug.core.ops.special.gamma import digamma, lgamma, polygamma, zeta
 
-from ..derivatives import derivative
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative
+from ..vmap.vmap_rules import shared_rule
 from .numeric import times_log_input
 from .shape import fitted
 

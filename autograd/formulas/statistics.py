@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
-from ..derivatives import derivative
-from ..tangents import tangent
+from ..engine.derivatives import derivative
+from ..forward.tangents import tangent
 from .reductions import quotient, unsqueezed
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.operators import handle
+from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
 from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
-from tensorplug.core.shapes import contiguous_strides
+from tensorplug.core.tensor.shapes import contiguous_strides
 
-from ..derivatives import derivative, not_differentiable, on_tensors
-from ..tangents import linear
-from ..vmap_rules import shared_rule
+from ..engine.derivatives import derivative, not_differentiable, on_tensors
+from ..forward.tangents import linear
+from ..vmap.vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
 
@@ -59,10 +59,10 @@ def _unfold(g: Any, input_shape: tuple[int, ...], dimension: int, size: int, ste
         return g.sum()
     windows = g.shape[dimension]
     starts = _ARANGE.call(windows, device=g.device) * step
-    places = starts.reshape(windows, 1) + _ARANGE.call(size, device=g.device)
+    indices = starts.reshape(windows, 1) + _ARANGE.call(size, device=g.device)
     # Windows and the places in them, side by side in the dimension that they were taken from.
     merged = g.movedim(-1, dimension + 1).flatten(dimension, dimension + 1)
-    return zeros(g, input_shape).index_add(dimension, places.flatten(), merged)
+    return zeros(g, input_shape).index_add(dimension, indices.flatten(), merged)
 
 
 @on_tensors

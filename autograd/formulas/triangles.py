@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tensorplug.core.ops.triangles import tril, triu
 
-from ..derivatives import derivative
-from ..tangents import linear
+from ..engine.derivatives import derivative
+from ..forward.tangents import linear
 
 DERIVATIVES = [
     derivative("tril", input=lambda g, diagonal: tril(g, diagonal)),

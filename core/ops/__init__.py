@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import sys as _sys
 
-from .. import (
-    calls,  # what is declared below becomes callable there
-    operators as _operators,
-    plugins as _plugins,  # the tables ask it for runtimes
-    tensor as _tensor,  # Tensor receives the methods
-)
+from .. import plugins as _plugins
+from ..dispatch import calls, op_registry as _operators
+from ..tensor import tensor as _tensor
 from .arithmetic import *
 from .bitwise import *
 from .clamp import *
@@ -49,4 +46,4 @@ globals()["__all__"] = list(dict.fromkeys(_exported(__name__)))
 for _op in declared_in(_sys.modules[__name__]):
     _operators.register_op(_op, "tensorplug")
 
-from .. import indexing as _keys, resizing as _resizing  # methods of Tensor
+from ..tensor import indexing as _keys, resizing as _resizing  # methods of Tensor

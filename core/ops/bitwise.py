@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..dtypes import BOOL, COMPLEX, FLOATING, Number
-from ..operators import Spec, composite, handle, primitive
-from ..tensor_base import TensorBase
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number
+from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..tensor.base import TensorBase
 from .rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "bitwise_and",
@@ -119,7 +119,7 @@ def _truth(value: Tensor | Number, name: str, argument: str) -> Tensor | bool:
     """Return where the elements are not zero."""
     if not isinstance(value, TensorBase):
         check_tensor(value, name, argument)
-    return value if value._kind.dtype.category == BOOL else _NE.call(value, 0)  # type: ignore[union-attr, return-value]
+    return value if value._key.dtype.category == BOOL else _NE.call(value, 0)  # type: ignore[union-attr, return-value]
 
 
 @composite(inplace=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from .. import writing
-from ..dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
-from ..operators import Delegated, Spec, composite, handle, in_place, primitive
+from ..device.dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
+from ..dispatch import out_variants
+from ..dispatch.op_registry import Delegated, Spec, composite, handle, in_place, primitive
 from .masking import where
 from .rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum"]
 
@@ -127,7 +127,7 @@ def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         return Delegated(clamp_max(input, max))
     if max is None:
         return Delegated(clamp_min(input, min))
-    dtype = input._kind.dtype
+    dtype = input._key.dtype
     if dtype.category != INTEGER or _fit(dtype, min, max):
         return input, min, max
     return Delegated(_clamp_steps(input, min, max))
@@ -193,9 +193,9 @@ def _clamp_(
     if min is None and max is None:
         raise RuntimeError("clamp_(): At least one of 'min' or 'max' must not be None")
     if min is None:
-        return writing.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
+        return out_variants.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
     if max is None:
-        return writing.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
+        return out_variants.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
     return NotImplemented
 
 

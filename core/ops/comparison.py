@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
-from ..operators import Spec, composite, handle, primitive
+from ..device.dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
+from ..dispatch.op_registry import Spec, composite, handle, primitive
 from .arithmetic.pointwise import abs, add, mul, sub
 from .bitwise import bitwise_and, bitwise_or
 from .rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "allclose",
@@ -216,7 +216,7 @@ def isreal(input: Tensor) -> Tensor:
     check_tensor(input, "isreal")
     if input.dtype.category == COMPLEX:
         return eq(_IMAG.call(input), 0)
-    return _FILL_NEW.call(input._shape, True, bool_, input._kind.device)
+    return _FILL_NEW.call(input._shape, True, bool_, input._key.device)
 
 
 _FILL_NEW = handle("fill_new")
@@ -305,7 +305,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     check_tensor(input, "equal")
     check_tensor(other, "equal", "other")
-    if input._kind.device is not other._kind.device:
+    if input._key.device is not other._key.device:
         raise RuntimeError(
             f"equal(): expected all tensors to be on the same device, but found {input.device} and "
             f"{other.device}"

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..dtypes import float32, float64
-from ..operators import composite
+from ..device.dtypes import float32, float64
+from ..dispatch import op_registry
+from ..dispatch.op_registry import composite
 from .rules import check_tensor
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["complex", "imag", "polar", "real"]
 
-_STACK = operators.handle("stack")
-_VIEW_AS_COMPLEX = operators.handle("view_as_complex")
-_VIEW_AS_REAL = operators.handle("view_as_real")
-_BROADCAST = operators.handle("broadcast_tensors")
+_STACK = op_registry.handle("stack")
+_VIEW_AS_COMPLEX = op_registry.handle("view_as_complex")
+_VIEW_AS_REAL = op_registry.handle("view_as_real")
+_BROADCAST = op_registry.handle("broadcast_tensors")
 
 
 def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) -> None:
     for value, label in zip((first, second), labels, strict=True):
         check_tensor(value, name, label)
-        if value._kind.dtype not in (float32, float64):
+        if value._key.dtype not in (float32, float64):
             raise RuntimeError(
                 f"{name}(): Expected both inputs to be Float or Double tensors but got "
                 f"{first.dtype.name} and {getattr(second, 'dtype', type(second))}"
             )
-    if first._kind.dtype is not second._kind.dtype:
+    if first._key.dtype is not second._key.dtype:
         raise RuntimeError(
             f"{name}(): Expected object of dtype {first.dtype.name} but got dtype "
             f"{second.dtype.name} for "
@@ -88,7 +88,7 @@ def real(input: Tensor) -> Tensor:
     tensor([1.])
     """
     check_tensor(input, "real")
-    if not input._kind.dtype.is_complex:
+    if not input._key.dtype.is_complex:
         return input
     return _VIEW_AS_REAL.call(input).select(-1, 0)
 
@@ -109,7 +109,7 @@ def imag(input: Tensor) -> Tensor:
     tensor([2.])
     """
     check_tensor(input, "imag")
-    if not input._kind.dtype.is_complex:
+    if not input._key.dtype.is_complex:
         raise RuntimeError(
             f"imag is not implemented for tensors with non-complex dtypes, got {input.dtype.name}"
         )

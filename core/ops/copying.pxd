@@ -1,6 +1,6 @@
-from tensorplug.core.execution cimport show
-from tensorplug.core.kinds cimport Kind
+from tensorplug.core.dispatch.execution cimport show
+from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.ops.rules cimport check_tensor
-from tensorplug.core.tensor_base cimport TensorBase
+from tensorplug.core.tensor.base cimport TensorBase
 
 cpdef strides_like(TensorBase input, object memory_format, object name)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..composites import any_tracked
-from ..current import current
-from ..devices import CPU, Device
-from ..dtypes import DType
-from ..execution import show
-from ..formats import (
+from ..device.device import CPU, Device
+from ..device.dtypes import DType
+from ..dispatch import op_registry
+from ..dispatch.composite_calls import any_tracked
+from ..dispatch.execution import show
+from ..dispatch.keys import DispatchKey, dispatch_key
+from ..dispatch.op_registry import Spec, composite, defined_by, primitive
+from ..dispatch.state import dispatch_state
+from ..tensor.base import TensorBase, bump_version, new_tensor
+from ..tensor.layout import (
     check_format,
     contiguous_format,
     format_strides,
@@ -24,19 +27,16 @@ from ..formats import (
     preserved_strides,
     suggested_format,
 )
-from ..kinds import Kind, kind_of
-from ..operators import Spec, composite, defined_by, primitive
-from ..shapes import Shape, broadcast_shapes, contiguous_strides
-from ..tensor_base import TensorBase, bump_version, new_tensor
+from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides
 from .rules import check_tensor
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["cast", "clone", "clone_strided", "contiguous", "copy", "to_device"]
 
-_PERMUTE = operators.handle("permute")
-_VIEW = operators.handle("view")
+_PERMUTE = op_registry.handle("permute")
+_VIEW = op_registry.handle("view")
 
 
 @primitive("input, dtype", elementwise=True, method=False)
@@ -51,7 +51,7 @@ def cast(input: Tensor, dtype: DType) -> Spec:
     >>> tp.tensor([1.5, -1.5]).to(tp.int64)
     tensor([ 1, -1])
     """
-    input._kind.with_dtype(dtype)  # raises for a dtype that the device does not have
+    input._key.with_dtype(dtype)  # raises for a dtype that the device does not have
     return Spec((input, dtype), input._shape, dtype)
 
 
@@ -90,13 +90,13 @@ def show_in_order(input: Any, stride: Shape) -> Any:
 
 def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
     """Return the memory of a new tensor, whose elements lie row by row, in a shape and strides."""
-    from ..creation import show_memory
+    from ..tensor.creation import show_memory
 
     count = math.prod(shape)
     flat = show(_VIEW, rows, ((count,),), (count,))
     result = show_memory(flat, shape, stride, 0)
-    if current.paused:
-        current.gradient.note_unrecorded(result)
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(result)
     return result
 
 
@@ -142,16 +142,16 @@ def strides_like(input: Any, memory_format: Any, name: str) -> Shape | None:
         If it is for tensors of another rank.
     """
     shape: Shape = input._shape
-    runtime = input._kind.runtime
+    runtime = input._key.runtime
     if memory_format is None or memory_format is preserve_format:
         if 1 not in shape and runtime.is_contiguous(input._array):
             return None
         stride = preserved_strides(shape, runtime.strides(input._array))
         return None if stride == contiguous_strides(shape) else stride
-    return strides_of(shape, memory_format, input._kind, name)
+    return strides_of(shape, memory_format, input._key, name)
 
 
-def strides_of(shape: Shape, memory_format: Any, kind: Kind, name: str) -> Shape | None:
+def strides_of(shape: Shape, memory_format: Any, key: DispatchKey, name: str) -> Shape | None:
     """Return the strides of a new tensor in a format, None if its elements lie row by row.
 
     They do so in any format where there are no elements, and on a device without strides.
@@ -159,7 +159,7 @@ def strides_of(shape: Shape, memory_format: Any, kind: Kind, name: str) -> Shape
     stride = format_strides(shape, memory_format, name)
     if stride == contiguous_strides(shape) or 0 in shape:
         return None
-    return stride if "views" in kind.runtime.capabilities else None
+    return stride if "views" in key.runtime.capabilities else None
 
 
 @primitive("input, src", pointwise=True, returns_argument=True, inplace=True, method=False)
@@ -177,11 +177,11 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     """
     check_tensor(input, "copy_")
     if isinstance(src, TensorBase):
-        if src._kind.device is not input._kind.device:
+        if src._key.device is not input._key.device:
             # What goes to the host is read there at once, so it is waited for; see `queued_into`.
-            src = to_device(src, input._kind.device, non_blocking and input._kind.device is not CPU)
-        if src._kind.dtype is not input._kind.dtype:
-            src = cast(src, input._kind.dtype)
+            src = to_device(src, input._key.device, non_blocking and input._key.device is not CPU)
+        if src._key.dtype is not input._key.dtype:
+            src = cast(src, input._key.dtype)
         if broadcast_shapes(input._shape, src._shape) != input._shape:
             raise RuntimeError(
                 f"copy_(): a source of shape {list(src._shape)} does not broadcast to the shape "
@@ -207,17 +207,17 @@ def to_device(input: Tensor, device: Device, non_blocking: bool = False) -> Tens
     >>> tp.zeros(2).to("meta").device
     device(type='meta')
     """
-    kind = input._kind
-    target = kind_of(device, kind.dtype)
+    key = input._key
+    target = dispatch_key(device, key.dtype)
     stride = strides_like(input, None, "to")
     if stride is None or "views" not in target.runtime.capabilities:
-        return new_tensor(transfer(input._array, kind, target, non_blocking), target, input._shape)
+        return new_tensor(transfer(input._array, key, target, non_blocking), target, input._shape)
     rows = show_in_order(input, stride)
-    moved = new_tensor(transfer(rows._array, kind, target, non_blocking), target, rows._shape)
+    moved = new_tensor(transfer(rows._array, key, target, non_blocking), target, rows._shape)
     return laid_out(moved, input._shape, stride)
 
 
-def across(array: Any, source: Kind, target: Kind, non_blocking: bool = False) -> Any:
+def across(array: Any, source: DispatchKey, target: DispatchKey, non_blocking: bool = False) -> Any:
     """Return a copy of an array of one device on another."""
     index = target.device.index or 0
     copy = target.runtime.copy_from(array, source.runtime, index)
@@ -228,7 +228,7 @@ def across(array: Any, source: Kind, target: Kind, non_blocking: bool = False) -
     return copy
 
 
-def _queued(array: Any, source: Kind, target: Kind) -> Any | None:
+def _queued(array: Any, source: DispatchKey, target: DispatchKey) -> Any | None:
     """Return a copy between the host and a device that may be under way; None to copy as always."""
     if source.device is CPU:
         host = source.runtime.to_host(array)
@@ -247,16 +247,18 @@ def queued_into(target: Any, src: Any) -> bool:
     if not (
         isinstance(target, TensorBase)
         and isinstance(src, TensorBase)
-        and target._kind.device is CPU
-        and src._kind.device is not CPU
-        and src._kind.dtype is target._kind.dtype
+        and target._key.device is CPU
+        and src._key.device is not CPU
+        and src._key.dtype is target._key.dtype
         and src._shape == target._shape
     ):
         return False
-    if any_tracked((target, src)) and (not current.paused or current.gradient.enabled()):
+    if any_tracked((target, src)) and (
+        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    ):
         return False
-    host = target._kind.runtime.to_host(target._array)
-    if src._kind.runtime.queue_to_host(src._array, host) is None:
+    host = target._key.runtime.to_host(target._array)
+    if src._key.runtime.queue_to_host(src._array, host) is None:
         return False
     bump_version(target)
     return True
@@ -292,12 +294,12 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     (60, 1, 15, 3)
     """
     check_format(memory_format, "contiguous")
-    runtime = input._kind.runtime
+    runtime = input._key.runtime
     if memory_format is contiguous_format:
         return input if runtime.is_contiguous(input._array) else copied(input)
     if in_format(input._shape, runtime.strides(input._array), memory_format):
         return input
-    stride = strides_of(input._shape, memory_format, input._kind, "contiguous")
+    stride = strides_of(input._shape, memory_format, input._key, "contiguous")
     return copied(input) if stride is None else clone_strided(input, stride)
 
 
@@ -328,11 +330,11 @@ def to_format(
     stride = (
         strides_like(input, None, "to")
         if kept
-        else strides_of(shape, memory_format, result._kind, "to")
+        else strides_of(shape, memory_format, result._key, "to")
     )
     if result is not input and result.stride() == (stride or rows):
         return result
     return copied(result) if stride is None else clone_strided(result, stride)
 
 
-operators.add_method("clone", clone)
+op_registry.add_method("clone", clone)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, DType
-from ..operators import Spec, composite, handle, primitive
-from ..shapes import normalize_dim
+from ..device.dtypes import FLOATING, DType
+from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..tensor.shapes import normalize_dim
 from . import results
 from .reductions.reductions import refuse_complex, summed_dtype
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 
@@ -118,11 +118,11 @@ def _last_places(input: Tensor, extremes: Tensor, dim: int) -> Tensor:
     shape = [1] * len(input._shape)
     if shape:
         shape[dim] = size
-    places = _ARANGE.call(size, device=input.device).reshape(shape)
+    indices = _ARANGE.call(size, device=input.device).reshape(shape)
     met = input == extremes
     if input.dtype.category >= FLOATING:
         met = met | (input != input)
-    return _running_maximum(places * met, dim)
+    return _running_maximum(indices * met, dim)
 
 
 def _canonical_cummax(input: Any, dim: int) -> tuple[Tensor, int]:
@@ -148,8 +148,8 @@ def cummax(input: Tensor, dim: int) -> results.cummax:
     tensor([1, 3, 3])
     """
     plain = input.detach()
-    places = _last_places(plain, _running_maximum(plain, dim), dim)
-    return results.cummax(input.gather(dim, places), places)
+    indices = _last_places(plain, _running_maximum(plain, dim), dim)
+    return results.cummax(input.gather(dim, indices), indices)
 
 
 def _canonical_cummin(input: Any, dim: int) -> tuple[Tensor, int]:
@@ -178,5 +178,5 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     # least.
     plain = input.detach()
     mirror = -plain if input.dtype.category == FLOATING else ~plain
-    places = _last_places(mirror, _running_maximum(mirror, dim), dim)
-    return results.cummin(input.gather(dim, places), places)
+    indices = _last_places(mirror, _running_maximum(mirror, dim), dim)
+    return results.cummin(input.gather(dim, indices), indices)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import BOOL, FLOATING, Number
-from ..operators import composite, handle
-from ..shapes import normalize_dim, normalize_dims
-from ..tensor_base import TensorBase
+from ..device.dtypes import BOOL, FLOATING, Number
+from ..dispatch.op_registry import composite, handle
+from ..tensor.base import TensorBase
+from ..tensor.shapes import normalize_dim, normalize_dims
 from .reductions.reductions import sum
 from .rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["cumulative_trapezoid", "diff", "gradient", "trapezoid", "trapz"]
 

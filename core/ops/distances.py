@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..dtypes import FLOATING, Number
-from ..operators import composite, handle
-from ..shapes import broadcast_shapes, normalize_dim
+from ..device.dtypes import FLOATING, Number
+from ..dispatch.op_registry import composite, handle
+from ..tensor.shapes import broadcast_shapes, normalize_dim
 from .norms import vector_norm
 from .reductions.reductions import sum
 from .rules import cast, check_tensor
 from .sorting.searching import searchsorted
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["cdist", "dist", "pdist", "renorm"]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-from ..operators import Op
+from ..dispatch.op_registry import Op
 
 
 def _modules(package: str) -> Iterator[ModuleType]:

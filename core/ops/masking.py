@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import operators, writing
-from ..dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
-from ..operators import Delegated, composite, defined_by, handle, in_place, primitive
-from ..shapes import broadcast_shapes
-from ..tensor_base import TensorBase
-from ..writing import inplace
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
+from ..dispatch import op_registry, out_variants
+from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
+from ..dispatch.out_variants import inplace
+from ..tensor.base import TensorBase
+from ..tensor.shapes import broadcast_shapes
 from .copying import copy
 from .indexing.indexing import at, index as index_op, index_put, part
 from .rules import cast, check_tensor, elementwise
@@ -18,7 +18,7 @@ from .shape.expansion import expand
 from .shape.shape import reshape, shown_as
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "fill",
@@ -113,7 +113,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
 
 def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Number:
     """Return a fill value fit for the dtype of `input`."""
-    dtype = input._kind.dtype
+    dtype = input._key.dtype
     if isinstance(value, TensorBase):
         if value._shape:
             raise RuntimeError(
@@ -159,7 +159,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     tensor([7., 7.])
     """
     check_tensor(input, "fill_")
-    return writing.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
+    return out_variants.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
 @defined_by(fill)
@@ -183,28 +183,28 @@ def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> An
 _COPY = handle("copy")
 
 
-operators.add_method("fill_", fill_)
+op_registry.add_method("fill_", fill_)
 
 
-operators.add_method("zero_", zero_)
+op_registry.add_method("zero_", zero_)
 
 
-operators.add_method("where", _where_method)
+op_registry.add_method("where", _where_method)
 
 
-_INDEX_PUT = operators.handle("index_put")
+_INDEX_PUT = op_registry.handle("index_put")
 
 
 def _mask(input: Any, mask: Any, name: str) -> None:
     check_tensor(input, name)
     check_tensor(mask, name, "mask")
-    if mask._kind.dtype is not bool_:
+    if mask._key.dtype is not bool_:
         raise RuntimeError(f"{name}: expected BoolTensor for mask, got dtype {mask.dtype.name}")
 
 
 def _canonical_masked_select(input: Any, mask: Any) -> Any:
     _mask(input, mask, "masked_select")
-    if input._shape == mask._shape and input._shape and input._kind.device is mask._kind.device:
+    if input._shape == mask._shape and input._shape and input._key.device is mask._key.device:
         return input, mask
     shape = broadcast_shapes(input._shape, mask._shape) or (1,)
     return Delegated(index_op(expand(input, shape), [expand(mask, shape)]))
@@ -227,7 +227,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
     _mask(input, mask, "masked_scatter")
     check_tensor(source, "masked_scatter", "source")
-    if source._kind.dtype is not input._kind.dtype:
+    if source._key.dtype is not input._key.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.name} "
             f"and {source.dtype.name}"

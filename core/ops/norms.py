@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, DType, as_dtype
-from ..operators import composite, handle
-from ..shapes import Shape, normalize_dims
+from ..device.dtypes import FLOATING, DType, as_dtype
+from ..dispatch.op_registry import composite, handle
+from ..tensor.shapes import Shape, normalize_dims
 from .reductions.reductions import Dims
 from .rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["norm"]
 
@@ -25,7 +25,7 @@ def canonical_norm(
 ) -> tuple[Tensor, float, Shape, bool]:
     """Return the canonical arguments of a vector norm for those that users give."""
     check_tensor(input, name)
-    category = input._kind.dtype.category
+    category = input._key.dtype.category
     if category == FLOATING and dtype is None and ord == 2 and type(ord) in (int, float):
         return input, 2.0, normalize_dims(dim, len(input._shape), name), bool(keepdim)
     if category < FLOATING:

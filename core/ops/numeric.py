@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import (
+from ..device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
@@ -19,8 +19,8 @@ from ..dtypes import (
     int32,
     int64,
 )
-from ..operators import Spec, composite, handle, primitive, primitive_tuple
-from ..queries import is_tensor
+from ..dispatch.op_registry import Spec, composite, handle, primitive, primitive_tuple
+from ..tensor.predicates import is_tensor
 from . import results
 from .arithmetic.division import div, floor_divide
 from .arithmetic.pointwise import abs, add, mul, neg, sub
@@ -34,7 +34,7 @@ from .masking import where
 from .rules import are_alike, cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "angle",
@@ -95,7 +95,7 @@ def _canonical_nextafter(input: Any, other: Any) -> tuple[Any, ...]:
     spec = elementwise("nextafter", input, other, without=(BOOL, INTEGER, COMPLEX))
     return tuple(
         [
-            value if is_tensor(value) else _FULL.call((), value, spec.kind.dtype, spec.kind.device)
+            value if is_tensor(value) else _FULL.call((), value, spec.key.dtype, spec.key.device)
             for value in spec.values
         ]
     )

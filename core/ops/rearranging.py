@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..dtypes import DType, int32, int64
-from ..operators import Delegated, Spec, composite, primitive
-from ..shapes import as_shape, normalize_dim, normalize_dims
-from ..tensor_base import TensorBase
+from ..device.dtypes import DType, int32, int64
+from ..dispatch import op_registry
+from ..dispatch.op_registry import Delegated, Spec, composite, primitive
+from ..tensor.base import TensorBase
+from ..tensor.shapes import as_shape, normalize_dim, normalize_dims
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select
 from .indexing.indexing import part
@@ -20,13 +20,13 @@ from .shape.expansion import expand
 from .shape.shape import copy_shown_as, permuted, reshape, shown_as
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
-_ARANGE = operators.handle("arange")
-_CUMSUM = operators.handle("cumsum")
-_SEARCHSORTED = operators.handle("searchsorted")
+_ARANGE = op_registry.handle("arange")
+_CUMSUM = op_registry.handle("cumsum")
+_SEARCHSORTED = op_registry.handle("searchsorted")
 
 
 # --- reversed and rotated -----------------------------------------------------------------------
@@ -274,7 +274,7 @@ def repeat_interleave(
         dim = normalize_dim(dim, len(input._shape), "repeat_interleave")
     shape = input._shape
     if isinstance(repeats, TensorBase):
-        if repeats._kind.dtype not in (int32, int64):
+        if repeats._key.dtype not in (int32, int64):
             raise RuntimeError("repeats has to be Long or Int tensor")
         if len(repeats._shape) > 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
@@ -304,7 +304,7 @@ def _repeated_positions(repeats: Any, output_size: int | None) -> Any:
     """Return 0 as often as the first number says, 1 as the second, and so on."""
     if len(repeats._shape) != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if repeats._kind.dtype not in (int32, int64):
+    if repeats._key.dtype not in (int32, int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
     if not repeats._shape[0]:
         return repeats
@@ -324,4 +324,4 @@ def _repeated_positions(repeats: Any, output_size: int | None) -> Any:
 
 def cast_to(tensor: Any, dtype: DType) -> Any:
     """Return `tensor` as `dtype`."""
-    return tensor if tensor._kind.dtype is dtype else cast(tensor, dtype)
+    return tensor if tensor._key.dtype is dtype else cast(tensor, dtype)

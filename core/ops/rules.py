@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import operators
-from ..dtypes import (
+from ..device.dtypes import (
     FLOATING,
     DType,
     Number,
     get_default_dtype,
     result_dtype,
 )
-from ..operators import Spec
-from ..shapes import broadcast_shapes
-from ..tensor_base import TensorBase
+from ..dispatch import op_registry
+from ..dispatch.op_registry import Spec
+from ..tensor.base import TensorBase
+from ..tensor.shapes import broadcast_shapes
 
-_CAST = operators.handle("cast")
-_TO_DEVICE = operators.handle("to_device")
+_CAST = op_registry.handle("cast")
+_TO_DEVICE = op_registry.handle("to_device")
 
 
 def check_tensor(value: Any, name: str, argument: str = "input") -> None:
@@ -30,13 +30,13 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
 
 def are_alike(input: Any, other: Any) -> bool:
     """Return whether two tensors of one shape have one floating-point dtype, on one device."""
-    kind = input._kind
-    return kind is other._kind and kind.dtype.category == FLOATING and input._shape == other._shape
+    key = input._key
+    return key is other._key and key.dtype.category == FLOATING and input._shape == other._shape
 
 
 def cast(tensor: Any, dtype: DType) -> Any:
     """Return `tensor` converted to `dtype`, recorded for autograd; itself if it has it already."""
-    return tensor if tensor._kind.dtype is dtype else _CAST.call(tensor, dtype)
+    return tensor if tensor._key.dtype is dtype else _CAST.call(tensor, dtype)
 
 
 def to_floating(dtype: DType) -> DType:
@@ -83,9 +83,9 @@ def elementwise(
     for position, operand in enumerate(placed):
         if isinstance(operand, TensorBase):
             if operand._shape and device is None:
-                device = operand._kind.device
+                device = operand._key.device
             elif zero_dim_device is None or zero_dim_device.type == "cpu":
-                zero_dim_device = operand._kind.device
+                zero_dim_device = operand._key.device
         elif not isinstance(operand, (bool, int, float, complex)):
             raise TypeError(
                 f"{name}(): argument {position + 1} must be Tensor or Number, not "
@@ -106,10 +106,10 @@ def elementwise(
     shapes = []
     for position, operand in enumerate(placed):
         if isinstance(operand, TensorBase):
-            kind = operand._kind
-            if kind.device is not device and not operand._shape and kind.device.type == "cpu":
+            key = operand._key
+            if key.device is not device and not operand._shape and key.device.type == "cpu":
                 operand = _TO_DEVICE.call(operand, device)
-            if kind.dtype is not compute and (position or condition is None):
+            if key.dtype is not compute and (position or condition is None):
                 operand = _CAST.call(operand, compute)
             shapes.append(operand._shape)
         values.append(operand)

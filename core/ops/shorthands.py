@@ -6,9 +6,10 @@ import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
-from .. import operators, shapes
+from ..dispatch import op_registry
 from ..errors import warn
-from ..shapes import Size, normalize_dim
+from ..tensor import shapes
+from ..tensor.shapes import Size, normalize_dim
 from .creation.creation import empty
 from .creation.ranges import arange
 from .indexing.indexing import narrow
@@ -19,9 +20,9 @@ from .shape.splitting import chunk, split
 from .special.gamma import polygamma
 
 if TYPE_CHECKING:
-    from ..devices import Device
-    from ..dtypes import DType, Number
-    from ..tensor import Tensor
+    from ..device.device import Device
+    from ..device.dtypes import DType, Number
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "broadcast_shapes",
@@ -40,8 +41,8 @@ __all__ = [
 
 unsafe_chunk = chunk  # torch leaves out a check of views there, which ours do not need
 unsafe_split = split
-operators.defined_by(chunk, name="unsafe_chunk")(chunk)
-operators.defined_by(split, name="unsafe_split")(split)
+op_registry.defined_by(chunk, name="unsafe_chunk")(chunk)
+op_registry.defined_by(split, name="unsafe_split")(split)
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
@@ -73,7 +74,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 _common = shapes.broadcast_shapes
 
 
-@operators.defined_by(linalg_vander)
+@op_registry.defined_by(linalg_vander)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Return the matrix whose columns are powers of the vector `x`, by default the highest first.
 
@@ -231,8 +232,8 @@ def fill_diagonal_(self: Any, fill_value: Number, wrap: bool = False) -> Any:
             raise RuntimeError(
                 f"fill_diagonal_(): all dimensions must be of equal length, got {list(shape)}"
             )
-        places = arange(shape[0], device=self.device)
-        return self.index_put_([places] * len(shape), self.new_tensor(fill_value))
+        indices = arange(shape[0], device=self.device)
+        return self.index_put_([indices] * len(shape), self.new_tensor(fill_value))
     rows, columns = shape
     step = columns + 1 if wrap else builtins.max(rows, 1)
     for start in range(0, rows, step):
@@ -258,6 +259,6 @@ def polygamma_(self: Any, n: int) -> Any:
 
 
 for _method in (narrow_copy, dim_order, fill_diagonal_, polygamma_, resize):
-    operators.add_method(_method.__name__, _method)
-operators.add_method("unsafe_chunk", chunk)
-operators.add_method("unsafe_split", split)
+    op_registry.add_method(_method.__name__, _method)
+op_registry.add_method("unsafe_chunk", chunk)
+op_registry.add_method("unsafe_split", split)

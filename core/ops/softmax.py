@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
-from ..operators import composite
-from ..shapes import Shape, normalize_dim, normalize_dims
+from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
+from ..dispatch.op_registry import composite
+from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub
 from .reductions.reductions import amax, sum
 from .rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..dtypes import DType, as_dtype, float32, float64
-from ..execution import show
-from ..operators import Spec, composite, primitive
-from ..shapes import Shape, as_shape, normalize_dim
-from ..writing import inplace
+from ..device.dtypes import DType, as_dtype, float32, float64
+from ..dispatch import op_registry
+from ..dispatch.execution import show
+from ..dispatch.op_registry import Spec, composite, primitive
+from ..dispatch.out_variants import inplace
+from ..tensor.shapes import Shape, as_shape, normalize_dim
 from .copying import clone
 from .creation.creation import fill_new
 from .indexing.indexing import select, sliced_shape
 from .rules import check_tensor
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = [
     "as_strided",
@@ -36,8 +36,8 @@ __all__ = [
     "view_dtype",
 ]
 
-_BASIC_INDEX = operators.handle("basic_index")
-_COPY = operators.handle("copy")
+_BASIC_INDEX = op_registry.handle("basic_index")
+_COPY = op_registry.handle("copy")
 
 
 # --- windows and diagonals ----------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..devices import Device
-from ..dtypes import DType, bool_, int64
-from ..operators import composite
+from ..device.device import Device
+from ..device.dtypes import DType, bool_, int64
+from ..dispatch import op_registry
+from ..dispatch.op_registry import composite
 from .comparison import ge, le
 from .copying import clone
 from .creation.creation import fill_new, options
@@ -17,12 +17,12 @@ from .rules import check_tensor
 from .shape.shape import permuted
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensor.tensor import Tensor
 
 __all__ = ["tril", "tril_indices", "triu", "triu_indices"]
 
-_ARANGE = operators.handle("arange")
-_NONZERO = operators.handle("nonzero")
+_ARANGE = op_registry.handle("arange")
+_NONZERO = op_registry.handle("nonzero")
 
 
 def _check_matrix(input: Any, name: str) -> None:

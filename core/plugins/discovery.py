@@ -16,10 +16,10 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import kinds, operators
+from ..device.runtime import DeviceRuntime
+from ..dispatch import keys, op_registry
+from ..dispatch.keys import lock
 from ..errors import DeviceNotAvailableError, PluginWarning, warn
-from ..kinds import lock
-from ..runtime import DeviceRuntime
 from . import hookspecs, manager, waiting
 from .manager import PluginRecord
 
@@ -336,5 +336,5 @@ def _find_extensions() -> None:
 
 
 manager.find_extensions = _find_extensions
-kinds.find_runtime = find_runtime
-operators.find_missing = _load_extensions
+keys.find_runtime = find_runtime
+op_registry.find_missing = _load_extensions

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pluggy
 
 if TYPE_CHECKING:
-    from ..autocast_policies import AutocastPolicy
-    from ..layers import Layer
-    from ..operators import Op
-    from ..registry import Kernel
-    from ..runtime import DeviceRuntime, RuntimeExtension
+    from ..device.runtime import DeviceRuntime, RuntimeExtension
+    from ..dispatch.autocast_policies import AutocastPolicy
+    from ..dispatch.kernel_registry import Kernel
+    from ..dispatch.layers import Layer
+    from ..dispatch.op_registry import Op
     from .op_rules import OpItem
 
 PROJECT = "tensorplug"

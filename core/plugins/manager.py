@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from .. import autocast_policies, kinds, operators, registry
-from ..autocast_policies import AutocastPolicy
+from ..device.meta import RUNTIME as META_RUNTIME
+from ..device.runtime import DeviceRuntime, RuntimeExtension
+from ..dispatch import autocast_policies, kernel_registry, keys, op_registry
+from ..dispatch.autocast_policies import AutocastPolicy
+from ..dispatch.kernel_registry import DeferredKernels, Kernel
+from ..dispatch.keys import lock
+from ..dispatch.op_registry import Op
 from ..errors import PluginError, RegistrationError
-from ..kinds import lock
-from ..meta import RUNTIME as META_RUNTIME
-from ..operators import Op
-from ..registry import DeferredKernels, Kernel
-from ..runtime import DeviceRuntime, RuntimeExtension
 from . import hookspecs, waiting
 from .op_rules import OpItem, OpRules
 from .waiting import Waiting
 
 if TYPE_CHECKING:
-    from ..layers import Layer
+    from ..dispatch.layers import Layer
 
 
 @dataclass(slots=True)
@@ -135,7 +135,9 @@ def register(plugin: object, name: str | None = None) -> PluginRecord:
         If the name is taken, or anything in the plugin does not fit; nothing of it is kept.
     """
     record = register_record(PluginRecord(name or name_of(plugin), plugin))
-    if any(not kernel.op.partition(".")[1] for kernel in registry.waiting_kernels(record.name)):
+    if any(
+        not kernel.op.partition(".")[1] for kernel in kernel_registry.waiting_kernels(record.name)
+    ):
         find_extensions()
     return record
 
@@ -165,7 +167,7 @@ def register_record(record: PluginRecord) -> PluginRecord:
             raise
         problems = waiting.activate(record, _records)
         if problems or record.ops:
-            kinds.reset_tables()
+            keys.reset_tables()
     waiting.warn_of_quarantined(problems)
     return record
 
@@ -207,18 +209,18 @@ def _register_parts(record: PluginRecord) -> None:
         runtimes[runtime.type] = runtime
     for item in _collect(record, "tensorplug_ops"):
         op = validation.check_op(item, record)
-        operators.register_op(op, record.name)
+        op_registry.register_op(op, record.name)
         record.ops.append(op)
-        registry.refresh_overridden(op)
+        kernel_registry.refresh_overridden(op)
     waiting.register_kernels(record, _collect(record, "tensorplug_kernels"), _records)
-    for kind in ("derivatives", "tangents", "vmap_rules"):
-        given = _collect(record, f"tensorplug_{kind}")
+    for key in ("derivatives", "tangents", "vmap_rules"):
+        given = _collect(record, f"tensorplug_{key}")
         if given:
-            if kind not in op_rules:
+            if key not in op_rules:
                 raise RegistrationError(
-                    f"plugin {record.label}: registers {kind}, but tensorplug.autograd is not loaded"
+                    f"plugin {record.label}: registers {key}, but tensorplug.autograd is not loaded"
                 )
-            setattr(record, kind, op_rules[kind].add(given, record.name))
+            setattr(record, key, op_rules[key].add(given, record.name))
     for item in _collect(record, "tensorplug_layers"):
         layer = validation.check_layer(item, record, _layers)
         _layers[layer.name] = layer
@@ -237,7 +239,7 @@ def _register_parts(record: PluginRecord) -> None:
         for listener in device_listeners:
             listener(type_)
     if record.ops or record.devices:
-        kinds.reset_tables()
+        keys.reset_tables()
 
 
 def _collect(record: PluginRecord, hook: str) -> list[Any]:
@@ -289,20 +291,20 @@ def _withdraw(record: PluginRecord) -> None:
     for rules in op_rules.values():
         rules.remove(record.name)
     if record.kernels:
-        registry.remove_kernels(record.name)
+        kernel_registry.remove_kernels(record.name)
     waiting.forget(record)
     for op in record.ops:
-        operators.unregister_op(op)
-        registry.deactivate_kernels(op.name)
+        op_registry.unregister_op(op)
+        kernel_registry.deactivate_kernels(op.name)
     for extension in record.extensions:
         _extensions.remove(extension)
     for runtime in record.devices:
         _runtimes.pop(runtime.type, None)
         removed_devices[runtime.type] = record.label
-        kinds.forget_device(runtime.type, record.label)
+        keys.forget_device(runtime.type, record.label)
     _records.pop(record.name, None)
     _detach(record)
-    kinds.reset_tables()
+    keys.reset_tables()
 
 
 def registered() -> list[PluginRecord]:

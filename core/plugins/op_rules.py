@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from .. import operators
+from ..dispatch import op_registry
+from ..dispatch.op import Op
 from ..errors import RegistrationError
-from ..op import Op
 
 __all__ = ["OpItem", "OpRules"]
 
@@ -73,7 +73,7 @@ class OpRules(Generic[Item, Rule]):
         Raises
         ------
         RegistrationError
-            If something is no item of this kind, an op is unknown, an item does not fit its op, or one of
+            If something is no item of this key, an op is unknown, an item does not fit its op, or one of
             the same priority is there.
         """
         added: dict[str, list[tuple[Item, Rule]]] = {}
@@ -112,8 +112,8 @@ class OpRules(Generic[Item, Rule]):
             self.active[name] = pairs[0][1]
         else:
             del self._ranked[name], self.active[name]
-        if self._changed is not None and operators.has_op(name):
-            self._changed(operators.get_op(name), self.active.get(name))
+        if self._changed is not None and op_registry.has_op(name):
+            self._changed(op_registry.get_op(name), self.active.get(name))
 
     def _items(self, given: Iterable[Any], owner: str) -> Iterator[Item]:
         for item in given:
@@ -134,7 +134,7 @@ class OpRules(Generic[Item, Rule]):
 
     def _op_of(self, item: Item) -> Op:
         try:
-            return operators.get_op(item.op)
+            return op_registry.get_op(item.op)
         except KeyError as error:
             raise RegistrationError(
                 f"{item.owner}: {self.what} of an unknown op: {error.args[0]}"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .. import operators
-from ..dtypes import DType
+from ..device.dtypes import DType
+from ..device.runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
+from ..dispatch import op_registry
+from ..dispatch.kernel_registry import DeferredKernels, Kernel
+from ..dispatch.layers import Layer
+from ..dispatch.op_registry import Op
 from ..errors import RegistrationError
-from ..layers import Layer
-from ..operators import Op
-from ..registry import DeferredKernels, Kernel
-from ..runtime import CAPABILITIES, DeviceRuntime, RuntimeExtension
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -137,7 +137,7 @@ def check_op(item: object, record: PluginRecord) -> Op:
             f"plugin {record.label}: tensorplug_ops must return functions declared with "
             f"primitive() or composite(), got {item!r}"
         )
-    if "." not in op.name and not (operators.has_op(op.name) or _is_first_party(record)):
+    if "." not in op.name and not (op_registry.has_op(op.name) or _is_first_party(record)):
         package = record.package.removeprefix("tensorplug-").replace("-", "_") or record.name
         raise RegistrationError(
             f"plugin {record.label}: op {op.name!r} has no package in front of its name, so it could meet "
@@ -180,7 +180,7 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
     if isinstance(kernel.priority, bool) or not isinstance(kernel.priority, int):
         raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
     dtypes = _check_dtypes(kernel, where)
-    op = operators.find_op(name)
+    op = op_registry.find_op(name)
     if op is not None:
         check_fits(kernel, op, record)
         name = op.name

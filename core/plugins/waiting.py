@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .. import operators, registry
+from ..dispatch import kernel_registry, op_registry
+from ..dispatch.kernel_registry import DeferredKernels, Kernel
+from ..dispatch.op_registry import Op
 from ..errors import PluginWarning, RegistrationError, warn
-from ..operators import Op
-from ..registry import DeferredKernels, Kernel
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -39,7 +39,7 @@ class Waiting:
         """The registered ops whose names are near."""
         import difflib
 
-        names = [op.name for op in operators.all_ops()]
+        names = [op.name for op in op_registry.all_ops()]
         return difflib.get_close_matches(self.op, names, 4) if self.op else []
 
     @property
@@ -51,7 +51,7 @@ class Waiting:
         """
         package, dot, _ = self.op.rpartition(".")
         return bool(self.op) and (
-            not dot or any(op.name.startswith(f"{package}.") for op in operators.all_ops())
+            not dot or any(op.name.startswith(f"{package}.") for op in op_registry.all_ops())
         )
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ def _add(record: PluginRecord, items: Iterable[object]) -> None:
 
     kernels = [validation.check_kernel(item, record) for item in items]
     if kernels:
-        registry.add_kernels(kernels)
+        kernel_registry.add_kernels(kernels)
         record.kernels.extend(kernels)
 
 
@@ -125,14 +125,16 @@ def activate(record: PluginRecord, records: Mapping[str, PluginRecord]) -> list[
 
         try:
             validation.check_fits(kernel, op, records[kernel.plugin])
-            registry.check_priority(kernel, registry.kernels_for(op.name, kernel.device))
+            kernel_registry.check_priority(
+                kernel, kernel_registry.kernels_for(op.name, kernel.device)
+            )
         except RegistrationError as error:
             problems.append(QuarantinedKernel(kernel.plugin, op.name, error))
             return False
         return True
 
     if record.ops:
-        registry.activate_kernels(fits)
+        kernel_registry.activate_kernels(fits)
     for other in records.values():
         for deferred in [d for d in other.deferred if d.extension == record.name]:
             other.deferred.remove(deferred)
@@ -155,7 +157,7 @@ def forget(record: PluginRecord) -> None:
 
 def waiting(records: Mapping[str, PluginRecord]) -> Iterator[Waiting]:
     """Yield what waits at present."""
-    for kernel in registry.waiting_kernels():
+    for kernel in kernel_registry.waiting_kernels():
         yield Waiting(records[kernel.plugin].label, kernel.op, kernel.device)
     for record in records.values():
         for deferred in record.deferred:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core.shapes import Shape
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.shapes import Shape
 
 
 def tensor(value: Any, name: str, argument: str = "input") -> Any:

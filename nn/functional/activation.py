@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import defined_by
+from tensorplug.core.dispatch.op_registry import defined_by
+from tensorplug.core.dispatch.out_variants import inplace as write_in_place
 from tensorplug.core.ops import relu as _relu, sigmoid as _sigmoid, tanh as _tanh
-from tensorplug.core.writing import inplace as write_in_place
 
 from ..ops import activation as ops
 from ..ops.activation import (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import Delegated, composite, defined_by
-from tensorplug.core.shapes import Shape
+from tensorplug.core.dispatch.op_registry import Delegated, composite, defined_by
+from tensorplug.core.tensor.shapes import Shape
 
 from ..ops.convolution.convolution import convolution, convolution_input
 from ..ops.convolution.unfold import col2im, im2col, pad_zeros, positions
@@ -37,12 +37,12 @@ def _check_weight(input: Any, weight: Any, bias: Any, groups: int, count: int, n
         )
     if groups <= 0:
         raise RuntimeError(f"{name}(): non-positive groups is not supported, got {groups}")
-    kind = input._kind
-    if weight._kind is not kind and weight.dtype is not input.dtype:
+    key = input._key
+    if weight._key is not key and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same"
         )
-    if bias is not None and bias._kind is not kind and bias.dtype is not input.dtype:
+    if bias is not None and bias._key is not key and bias.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same"
         )

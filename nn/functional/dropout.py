@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import defined_by
-from tensorplug.core.writing import inplace as write_in_place
+from tensorplug.core.dispatch.op_registry import defined_by
+from tensorplug.core.dispatch.out_variants import inplace as write_in_place
 
 from ..ops import dropout as ops
 

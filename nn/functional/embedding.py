@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import INTEGER, int64
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
 
 from ..ops.embedding import embedding, limit_norms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import defined_by
+from tensorplug.core.dispatch.op_registry import defined_by
 
 from ..ops.normalization import normalize as _vectors
 from ..ops.normalization.batch_norm import batch_norm

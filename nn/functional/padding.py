@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import bool_, int64
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import bool_, int64
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones
 from tensorplug.core.ops.indexing.indexing import place
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.creation import tensor as make_tensor
+from tensorplug.core.tensor.shapes import Shape
 
 from ._common import tensor
 
@@ -102,8 +102,8 @@ def pad(
     result: Any = input
     for dim, (before, after) in enumerate(_around(input.ndim, pad)):
         if before or after:
-            places = _PLACES[mode](input.shape[dim], before, after)
-            index = make_tensor(places, dtype=int64, device=input.device)
+            indices = _PLACES[mode](input.shape[dim], before, after)
+            index = make_tensor(indices, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from tensorplug.core import DType, Tensor
-from tensorplug.core.operators import defined_by
+from tensorplug.core.dispatch.op_registry import defined_by
 from tensorplug.core.ops import (
     log_softmax as _log_softmax,
     softmax as _softmax,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import FLOATING, bfloat16, float16, float32, int64
-from tensorplug.core.operators import composite, defined_by
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, int64
+from tensorplug.core.dispatch.op_registry import composite, defined_by
+from tensorplug.core.tensor.creation import tensor as make_tensor
 
 from ._common import tensor
 from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -186,9 +186,9 @@ def _resample(
         dim = position + 2
         length = x.shape[dim]
         if mode in ("nearest", "nearest-exact"):
-            places = _nearest(length, wanted, scale, mode == "nearest-exact")
-            if places != list(range(length)):
-                x = x.index_select(dim, make_tensor(places, dtype=int64, device=x.device))
+            indices = _nearest(length, wanted, scale, mode == "nearest-exact")
+            if indices != list(range(length)):
+                x = x.index_select(dim, make_tensor(indices, dtype=int64, device=x.device))
             continue
         taps = _taps(length, wanted, scale, mode, align_corners, antialias)
         x = _combined(x, dim, taps)
@@ -232,16 +232,16 @@ def _taps(
         return _wide_taps(length, wanted, step, cubic)
     result: Taps = []
     for i in range(wanted):
-        place = step * i if align_corners else step * (i + 0.5) - 0.5
+        index = step * i if align_corners else step * (i + 0.5) - 0.5
         if not cubic:
-            place = max(place, 0.0)
-            first = min(int(place), length - 1)
-            rest = min(max(place - first, 0.0), 1.0)
+            index = max(index, 0.0)
+            first = min(int(index), length - 1)
+            rest = min(max(index - first, 0.0), 1.0)
             second = min(first + 1, length - 1)
             result.append([(first, 1 - rest), (second, rest)])
             continue
-        first = math.floor(place)
-        rest = min(max(place - first, 0.0), 1.0)
+        first = math.floor(index)
+        rest = min(max(index - first, 0.0), 1.0)
         result.append(
             [
                 (min(max(first + k, 0), length - 1), _cubic(abs(rest - k), -0.75))
@@ -284,9 +284,9 @@ def _combined(x: Any, dim: int, taps: Taps) -> Any:
     result: Any = None
     shape = [-1] + [1] * (x.ndim - dim - 1)
     for k in range(len(taps[0])):
-        places = make_tensor([row[k][0] for row in taps], dtype=int64, device=x.device)
+        indices = make_tensor([row[k][0] for row in taps], dtype=int64, device=x.device)
         weights = make_tensor([row[k][1] for row in taps], dtype=x.dtype, device=x.device)
-        part = x.index_select(dim, places) * weights.reshape(shape)
+        part = x.index_select(dim, indices) * weights.reshape(shape)
         result = part if result is None else result + part
     return result
 

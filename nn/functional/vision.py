@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import FLOATING, int64
-from tensorplug.core.formats import contiguous_format
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import FLOATING, int64
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import linspace, ones, stack, where
+from tensorplug.core.tensor.creation import tensor as make_tensor
+from tensorplug.core.tensor.layout import contiguous_format
 
 from ._common import tensor
 
@@ -291,14 +291,14 @@ def _sample(input: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     sizes = list(input.shape[2:])
     count = len(sizes)
     # The grid's coordinates come in the order x, y, z: the last dimension first.
-    places = []
+    indices = []
     for dim, size in enumerate(sizes):
         x = grid[..., count - 1 - dim]
         x = (x + 1) / 2 * (size - 1) if align else ((x + 1) * size - 1) / 2
         if mode != "bicubic":
             x = _within(x, size, padding, align)
-        places.append(x)
-    per_dim = [_taps(x, size, mode, padding, align) for x, size in zip(places, sizes, strict=True)]
+        indices.append(x)
+    per_dim = [_taps(x, size, mode, padding, align) for x, size in zip(indices, sizes, strict=True)]
     result: Any = None
     for choice in range(len(per_dim[0]) ** count):
         index: Any = 0

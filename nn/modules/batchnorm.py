@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.creation import tensor
-from tensorplug.core.dtypes import int64
+from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import empty, ones, zeros
+from tensorplug.core.tensor.creation import tensor
 
 from .. import functional as F, init
 from ..module import Module

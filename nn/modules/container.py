@@ -11,10 +11,10 @@ from ..module import Module, framed, indent
 
 def position(index: Any, length: int) -> int:
     """Return an index counted from the front; raise IndexError if it is out of range."""
-    place: int = index.__index__() if hasattr(index, "__index__") else _not_an_index(index)
-    if not -length <= place < length:
-        raise IndexError(f"index {place} is out of range")
-    return place % length
+    position: int = index.__index__() if hasattr(index, "__index__") else _not_an_index(index)
+    if not -length <= position < length:
+        raise IndexError(f"index {position} is out of range")
+    return position % length
 
 
 def _not_an_index(index: Any) -> int:
@@ -65,11 +65,11 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def _insert(self, place: int, module: Module) -> None:
+    def _insert(self, index: int, module: Module) -> None:
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         modules = list(self._modules.values())
-        modules.insert(place, module)
+        modules.insert(index, module)
         self._renumber(modules)
 
     def pop(self, key: int | slice) -> Any:

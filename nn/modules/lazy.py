@@ -6,8 +6,8 @@ import warnings
 from typing import Any, cast
 
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.creation import tensor
-from tensorplug.core.dtypes import int64
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.tensor.creation import tensor
 
 from ..module import Module
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy

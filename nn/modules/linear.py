@@ -131,9 +131,9 @@ def activated(layer: Module, activation: Callable[[Tensor], Tensor], input: Any)
 
 def _fit(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     return (
-        input._kind is weight._kind
+        input._key is weight._key
         and input._shape[-1:] == weight._shape[1:]
-        and (bias is None or (bias._kind is weight._kind and bias._shape == weight._shape[:1]))
+        and (bias is None or (bias._key is weight._key and bias._shape == weight._shape[:1]))
     )
 
 

@@ -24,8 +24,8 @@ def _described(value: Any) -> str:
         return f"Object of type: {type(value).__name__}"
     sort = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(map(str, value.shape))
-    place = "" if value.device.type == "cpu" else f" ({value.device})"
-    return f"{sort} containing: [{value.dtype} of size {size}{place}]"
+    index = "" if value.device.type == "cpu" else f" ({value.device})"
+    return f"{sort} containing: [{value.dtype} of size {size}{index}]"
 
 
 class _Members(Module):

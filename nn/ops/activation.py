@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import FLOATING, bfloat16, float16, float32
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import cat, where, zeros_like
-from tensorplug.core.shapes import normalize_dim
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.shapes import normalize_dim
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor

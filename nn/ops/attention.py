@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import bfloat16, bool_, float16, float32
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones, where, zeros_like
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.current import current
-from tensorplug.core.dtypes import FLOATING, float32
-from tensorplug.core.generator import generator_of
-from tensorplug.core.operators import Delegated, composite, in_place
+from tensorplug.core.device.dtypes import FLOATING, float32
+from tensorplug.core.device.generator import generator_of
+from tensorplug.core.dispatch.op_registry import Delegated, composite, in_place
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import philox_bits, rand
 from tensorplug.core.ops.rules import check_tensor
 
@@ -88,7 +88,7 @@ def _canonical_dropout(input: Any, p: float = 0.5, training: bool = True) -> Any
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` with each element zeroed with probability `p` and the rest scaled by 1/(1-p)."""
     # Of other layers, vmap wants to see how numbers are drawn.
-    if current.interposed or input.dtype.category != FLOATING:
+    if dispatch_state.layers_active or input.dtype.category != FLOATING:
         return input * _scale(input, input._shape, p)
     seed, offset = generator_of(input.device).take(math.prod(input._shape))
     return native_dropout(input, p, seed, offset)[0]

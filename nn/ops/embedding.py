@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
-from tensorplug.core.dtypes import INTEGER, int64
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import index_select, ones, where, zeros
 from tensorplug.core.ops.rules import check_tensor
 

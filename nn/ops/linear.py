@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.autograd.vmap_rules import VmapInfo, vmap_rule
-from tensorplug.core.operators import composite
+from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import einsum
 from tensorplug.core.ops.rules import check_tensor
 

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.autograd.vmap_rules import first_dim_is_batch
-from tensorplug.core.dtypes import FLOATING, bool_, iinfo, int64
-from tensorplug.core.operators import composite
+from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
+from tensorplug.core.device.dtypes import FLOATING, bool_, iinfo, int64
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
 from .convolution.unfold import col2im, im2col, pad_zeros, unpad, window_view
 
@@ -272,17 +272,17 @@ def _shares(like: Any, dim: int, size: int, wanted: int) -> tuple[Any, Any, Any]
 
     The latter two are shaped as the dimensions from `dim` on.
     """
-    from tensorplug.core.creation import tensor
+    from tensorplug.core.tensor.creation import tensor
 
     starts = [i * size // wanted for i in range(wanted)]
     widths = [-(-(i + 1) * size // wanted) - start for i, start in enumerate(starts)]
     most = range(max(widths, default=1))
-    places = [[min(start + j, size - 1) for j in most] for start in starts]
+    indices = [[min(start + j, size - 1) for j in most] for start in starts]
     counts = [[j < width for j in most] for width in widths]
     tail = (1,) * (len(like._shape) - dim - 1)
     shape = (wanted, len(most))
     return (
-        tensor(places, dtype=int64, device=like.device).reshape(shape),
+        tensor(indices, dtype=int64, device=like.device).reshape(shape),
         tensor(counts, dtype=bool_, device=like.device).reshape(*shape, *tail),
         _tensor(widths, like).reshape(-1, *tail),
     )
@@ -298,7 +298,7 @@ def _counts(
 
 
 def _tensor(values: list[int], like: Any) -> Any:
-    from tensorplug.core.creation import tensor
+    from tensorplug.core.tensor.creation import tensor
 
     return tensor(values, dtype=like.dtype, device=like.device)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.operators import composite
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import cat
 
 if TYPE_CHECKING:

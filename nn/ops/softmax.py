@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorplug.core.operators import composite
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import softmax, zeros_like
 from tensorplug.core.ops.rules import check_tensor
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor
 from tensorplug.core.ops import stack
+from tensorplug.core.tensor.creation import tensor
 
 
 def _as_list(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:

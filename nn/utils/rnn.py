@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import int64
+from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, argsort, cat
+from tensorplug.core.tensor.creation import tensor as make_tensor
 
 __all__ = [
     "PackedSequence",
@@ -111,8 +111,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Return the inverse of a permutation of 0 … n - 1."""
     if permutation is None:
         return None
-    places = arange(permutation.shape[0], device=permutation.device)
-    return places.scatter(0, permutation, places)
+    indices = arange(permutation.shape[0], device=permutation.device)
+    return indices.scatter(0, permutation, indices)
 
 
 def _sorted_by_length(lengths: Tensor, enforce_sorted: bool, device: Any) -> tuple[list[int], Any]:
@@ -228,14 +228,14 @@ def pad_packed_sequence(
     data = sequence.data
     n = batch[0]
     # Element t of sequence i stands at the start of step t, plus i.
-    places = [[0] * n for _ in range(steps)]
+    indices = [[0] * n for _ in range(steps)]
     given = [[False] * n for _ in range(steps)]
     start = 0
     for t, size in enumerate(batch):
-        places[t][:size] = range(start, start + size)
+        indices[t][:size] = range(start, start + size)
         given[t][:size] = [True] * size
         start += size
-    index = make_tensor(places, dtype=int64, device=data.device)
+    index = make_tensor(indices, dtype=int64, device=data.device)
     shape = (steps, n, *[1] * (data.ndim - 1))
     missing = make_tensor(given, device=data.device).logical_not().reshape(shape)
     rows = data.index_select(0, index.reshape(-1)).reshape(steps, n, *data.shape[1:])

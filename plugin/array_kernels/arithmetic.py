@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.dtypes import INTEGRAL, bool_
+from tensorplug.core.device.dtypes import INTEGRAL, bool_
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

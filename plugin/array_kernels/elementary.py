@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import COMPLEXES, FLOATS, INTEGRAL, bfloat16, float16
+from tensorplug.core.device.dtypes import COMPLEXES, FLOATS, INTEGRAL, bfloat16, float16
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

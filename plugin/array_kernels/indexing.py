@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import bfloat16, float16
+from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
@@ -104,19 +104,19 @@ def _add_gather_kernels(namespace: ArrayNamespace, table: KernelTable) -> None:
             out[...] = input
         return out
 
-    def accumulate(at: Any, target: Any, places: tuple[Any, ...], values: Any) -> None:
+    def accumulate(at: Any, target: Any, indices: tuple[Any, ...], values: Any) -> None:
         """Apply ``ufunc.at``; along one flat dimension it is many times as fast."""
         if target.flags.c_contiguous and target.ndim > 1:
-            flat = places[-1]
+            flat = indices[-1]
             step = 1
             for d in range(target.ndim - 2, -1, -1):
                 step *= target.shape[d + 1]
-                flat = flat + places[d] * step
+                flat = flat + indices[d] * step
             shape = flat.shape
             values = xp.broadcast_to(values, shape).reshape(-1)
             at(target.reshape(-1), flat.reshape(-1), values)
         else:
-            at(target, places, values)
+            at(target, indices, values)
 
     @table.kernel()
     def gather(input: Any, dim: int, index: Any) -> Any:
@@ -173,15 +173,15 @@ def _add_gather_kernels(namespace: ArrayNamespace, table: KernelTable) -> None:
         if not index.size:
             return result
         target, index = checked(result, dim, index)
-        places = key(index, dim)
+        indices = key(index, dim)
         if not include_self:
-            target[places] = neutral(target.dtype, reduce)
-        accumulate(getattr(xp, ways[reduce]).at, target, places, src)
+            target[indices] = neutral(target.dtype, reduce)
+        accumulate(getattr(xp, ways[reduce]).at, target, indices, src)
         if reduce == "mean":
             count = xp.zeros(target.shape, "int64")
             if include_self:
                 count += 1
-            accumulate(xp.add.at, count, places, 1)
+            accumulate(xp.add.at, count, indices, 1)
             xp.maximum(count, 1, out=count)
             if target.dtype.kind in "iu":
                 target[...] = target // count.astype(target.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tensorplug.core.dtypes import DType, bfloat16, float16, float32
+from tensorplug.core.device.dtypes import DType, bfloat16, float16, float32
 
 
 class ArrayNamespace:

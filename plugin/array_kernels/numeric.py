@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import FLOATS
+from tensorplug.core.device.dtypes import FLOATS
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

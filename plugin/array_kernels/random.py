@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import int64, uint64
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import int64, uint64
+from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import INTEGRAL, bfloat16, bool_, float16, uint8
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import INTEGRAL, bfloat16, bool_, float16, uint8
+from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

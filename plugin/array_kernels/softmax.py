@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16, float32, float64
-from tensorplug.core.shapes import Shape, reduced_shape
+from tensorplug.core.device.dtypes import bfloat16, float16, float32, float64
+from tensorplug.core.tensor.shapes import Shape, reduced_shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, int64
+from tensorplug.core.device.dtypes import bfloat16, int64
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16
+from tensorplug.core.device.dtypes import bfloat16, float16
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.core.dtypes import float32, float64
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import float32, float64
+from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

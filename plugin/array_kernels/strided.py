@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import DType
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorplug.core import operators
-from tensorplug.core.dtypes import DType, bfloat16, bool_, float16, float32, int64
+from tensorplug.core.device.dtypes import DType, bfloat16, bool_, float16, float32, int64
+from tensorplug.core.device.runtime import DeviceRuntime
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.kernel_registry import Kernel
 from tensorplug.core.plugins import hookimpl
-from tensorplug.core.registry import Kernel
-from tensorplug.core.runtime import DeviceRuntime
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
 from ..host_kernels import host_kernels
 from ..strided import view_kernels, view_layout
@@ -88,7 +88,7 @@ class ArrayApiBackend:
             known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
             table.add(op, self._wrapped(function), dtypes=known)
             halves = [d for d in HALVES if d in self.runtime.natives and d not in known]
-            if halves and set(FLOATS) & set(known) and operators.get_op(op).pointwise:
+            if halves and set(FLOATS) & set(known) and op_registry.get_op(op).pointwise:
                 table.add(op, self._wrapped(self._through_float32(function)), dtypes=halves)
 
         add_kernels(self.runtime, add)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     DType,
@@ -24,7 +24,7 @@ from tensorplug.core.dtypes import (
     int64,
     uint8,
 )
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
 from .runtime import StandardRuntime
 
@@ -206,12 +206,12 @@ def _place_of(
     def kernel(input: Any, dim: int | None, keepdim: bool) -> Any:
         if not input.ndim:
             return xp.zeros((), dtype=natives[int64])
-        place = function(input, axis=dim, keepdims=keepdim)
+        index = function(input, axis=dim, keepdims=keepdim)
         if checked:
             strange = input != input
             first = xp.argmax(xp.astype(strange, natives[uint8]), axis=dim, keepdims=keepdim)
-            place = xp.where(xp.any(strange, axis=dim, keepdims=keepdim), first, place)
-        return xp.astype(place, natives[int64])
+            index = xp.where(xp.any(strange, axis=dim, keepdims=keepdim), first, index)
+        return xp.astype(index, natives[int64])
 
     return kernel
 

@@ -8,9 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, DType, Number, wrap_integer
-from tensorplug.core.runtime import DeviceRuntime
-from tensorplug.core.shapes import Shape, contiguous_strides
+from tensorplug.core.device.dtypes import ALL_DTYPES, DType, Number, wrap_integer
+from tensorplug.core.device.runtime import DeviceRuntime
+from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
 from .stores import Store, StoredArray, _places, read, write
 
@@ -111,8 +111,8 @@ class StandardRuntime(DeviceRuntime):
         if array.dtype is array.store.dtype:
             return read(self.xp, array)
         # Memory seen as another dtype: the standard has no such view, so the host has to do it.
-        places = _places(array.shape, array.strides, array.offset)
-        return self._in(self._bits(array)[places], self.natives[array.dtype])
+        indices = _places(array.shape, array.strides, array.offset)
+        return self._in(self._bits(array)[indices], self.natives[array.dtype])
 
     def write(self, target: StoredArray, source: Any) -> None:
         """Overwrite the elements with those of one of the library's arrays of the same dtype."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType
-from tensorplug.core.shapes import Shape, contiguous_strides
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
 from ..strided import Layout
 
@@ -106,8 +106,8 @@ def read(xp: Any, array: StoredArray) -> Any:
     flat = xp.reshape(held, (-1,))
     found = _sliced(xp, flat, shape, array.strides, array.offset)
     if found is None:
-        places = xp.asarray(_places(shape, array.strides, array.offset).reshape(-1))
-        found = xp.reshape(xp.take(flat, places, axis=0), shape)
+        indices = xp.asarray(_places(shape, array.strides, array.offset).reshape(-1))
+        found = xp.reshape(xp.take(flat, indices, axis=0), shape)
     return found
 
 
@@ -147,11 +147,11 @@ def _sliced(xp: Any, flat: Any, shape: Shape, strides: Shape, offset: int) -> An
 @lru_cache(maxsize=256)
 def _places(shape: Shape, strides: Shape, offset: int) -> np.ndarray[Any, Any]:
     """Return where in the store each element is."""
-    places = np.full(shape, offset, np.int64)
+    indices = np.full(shape, offset, np.int64)
     for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
         steps = np.arange(size, dtype=np.int64) * stride
-        places += steps.reshape([size if n == d else 1 for n in range(len(shape))])
-    return places
+        indices += steps.reshape([size if n == d else 1 for n in range(len(shape))])
+    return indices
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -182,9 +182,9 @@ def _sources(
     shape: Shape, strides: Shape, offset: int, size: int
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return, for each place of a store, which element is written there, and whether any is."""
-    places = _places(shape, strides, offset).reshape(-1)
+    indices = _places(shape, strides, offset).reshape(-1)
     where = np.zeros(size, np.int64)
     taken = np.zeros(size, np.bool_)
-    where[places] = np.arange(places.size)
-    taken[places] = True
+    where[indices] = np.arange(indices.size)
+    taken[indices] = True
     return where, taken

@@ -30,18 +30,10 @@ from tensorplug.core import (
     Tensor as Tensor,
     plugins as plugins,
 )
-from tensorplug.core.creation import (
-    as_tensor as as_tensor,
-    asarray as asarray,
-    from_dlpack as from_dlpack,
-    from_numpy as from_numpy,
-    frombuffer as frombuffer,
-    tensor as tensor,
-)
-from tensorplug.core.devices import (
+from tensorplug.core.device.device import (
     Device as device,  # noqa: N813
 )
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     DType as dtype,  # noqa: N813
     bfloat16 as bfloat16,
     bool_ as bool,
@@ -65,23 +57,7 @@ from tensorplug.core.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from tensorplug.core.explain import (
-    explain as explain,
-)
-from tensorplug.core.fallback import (
-    fallback_counts as fallback_counts,
-    set_fallback as set_fallback,
-)
-from tensorplug.core.formats import (
-    channels_last as channels_last,
-    channels_last_3d as channels_last_3d,
-    contiguous_format as contiguous_format,
-    layout as layout,
-    memory_format as memory_format,
-    preserve_format as preserve_format,
-    strided as strided,
-)
-from tensorplug.core.generator import (
+from tensorplug.core.device.generator import (
     Generator as Generator,
     default_generator as default_generator,
     get_rng_state as get_rng_state,
@@ -90,18 +66,40 @@ from tensorplug.core.generator import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from tensorplug.core.kinds import (
+from tensorplug.core.dispatch.explain import (
+    explain as explain,
+)
+from tensorplug.core.dispatch.fallback import (
+    fallback_counts as fallback_counts,
+    set_fallback as set_fallback,
+)
+from tensorplug.core.dispatch.keys import (
     default_device as get_default_device,
     set_default_device as set_default_device,
 )
+from tensorplug.core.dispatch.resolution import (
+    prefer as prefer,
+)
 from tensorplug.core.ops import *
 from tensorplug.core.ops import results as return_types
-from tensorplug.core.printing import (
-    get_printoptions as get_printoptions,
-    printoptions as printoptions,
-    set_printoptions as set_printoptions,
+from tensorplug.core.tensor.creation import (
+    as_tensor as as_tensor,
+    asarray as asarray,
+    from_dlpack as from_dlpack,
+    from_numpy as from_numpy,
+    frombuffer as frombuffer,
+    tensor as tensor,
 )
-from tensorplug.core.queries import (
+from tensorplug.core.tensor.layout import (
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
+    layout as layout,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
+    strided as strided,
+)
+from tensorplug.core.tensor.predicates import (
     get_device as get_device,
     is_complex as is_complex,
     is_floating_point as is_floating_point,
@@ -115,10 +113,12 @@ from tensorplug.core.queries import (
     result_type as result_type,
     typename as typename,
 )
-from tensorplug.core.resolution import (
-    prefer as prefer,
+from tensorplug.core.tensor.printing import (
+    get_printoptions as get_printoptions,
+    printoptions as printoptions,
+    set_printoptions as set_printoptions,
 )
-from tensorplug.core.shapes import (
+from tensorplug.core.tensor.shapes import (
     Size as Size,
 )
 

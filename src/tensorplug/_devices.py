@@ -12,12 +12,13 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorplug.core import creation, device_members, plugins
-from tensorplug.core.devices import Device
+from tensorplug.core import plugins
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.generator import Generator, generator_of
+from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.generator import Generator, generator_of
 from tensorplug.core.plugins import discovery
-from tensorplug.core.runtime import DeviceRuntime
+from tensorplug.core.tensor import creation, device_members
 
 #: Well-known device types and the command that installs their plugin, where there is one.
 WELL_KNOWN: Mapping[str, str] = {

@@ -6,7 +6,9 @@ import importlib
 import sys
 from typing import Any
 
-from tensorplug.core import Tensor, creation, exchange, operators, plugins
+from tensorplug.core import Tensor, plugins
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.tensor import conversion, creation
 
 from ._devices import DeviceModule, is_device_type
 
@@ -102,7 +104,7 @@ def find_array_namespace(api_version: str | None) -> Any:
     return importlib.import_module("tensorplug.array_api").of_version(api_version)
 
 
-exchange.find_array_namespace = find_array_namespace
+conversion.find_array_namespace = find_array_namespace
 
 
 class OpNamespace:
@@ -122,20 +124,22 @@ class OpNamespace:
         if name.startswith("__"):
             raise AttributeError(name)
         full = self._prefix + name
-        if operators.has_op(full):
-            return operators.get_op(full).call
+        if op_registry.has_op(full):
+            return op_registry.get_op(full).call
         if not self._prefix:
             plugins.load_device("extension")
-        if any(op.name.startswith(f"{full}.") for op in operators.all_ops()):
+        if any(op.name.startswith(f"{full}.") for op in op_registry.all_ops()):
             return OpNamespace(f"{full}.")
         try:
-            return operators.get_op(full).call
+            return op_registry.get_op(full).call
         except KeyError as error:
             raise AttributeError(error.args[0]) from None
 
     def __dir__(self) -> list[str]:
         start = len(self._prefix)
-        names = [op.name[start:] for op in operators.all_ops() if op.name.startswith(self._prefix)]
+        names = [
+            op.name[start:] for op in op_registry.all_ops() if op.name.startswith(self._prefix)
+        ]
         return sorted({name.partition(".")[0] for name in names})
 
 
@@ -155,7 +159,7 @@ def find_attribute(name: str) -> Any:
         value = _function(LAZY_FUNCTIONS[name], name)
         setattr(package, name, value)
         return value
-    if name.endswith("_") and operators.has_op(name.rstrip("_")) and hasattr(Tensor, name):
+    if name.endswith("_") and op_registry.has_op(name.rstrip("_")) and hasattr(Tensor, name):
         return getattr(Tensor, name)  # torch has in-place methods as functions, too
     if name.startswith("_"):
         raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")

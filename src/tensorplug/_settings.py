@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tensorplug.core import plugins, pointwise
+from tensorplug.core import plugins
+from tensorplug.core.dispatch import fast_path
 from tensorplug.core.plugins.manager import device_listeners
 
 _deterministic: list[bool] = [False, False]  # on, and warnings only
@@ -34,7 +35,7 @@ def compiled() -> bool:
     >>> tp.compiled() in (True, False)
     True
     """
-    return pointwise.hot_path_compiled()
+    return fast_path.hot_path_compiled()
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from tensorplug.autograd.batching import vmap as vmap
-from tensorplug.autograd.jacobians import hessian as hessian, jacfwd as jacfwd, jacrev as jacrev
-from tensorplug.autograd.transforms import (
+from tensorplug.autograd.transforms.jacobians import (
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacrev as jacrev,
+)
+from tensorplug.autograd.transforms.transforms import (
     grad as grad,
     grad_and_value as grad_and_value,
     jvp as jvp,
     linearize as linearize,
     vjp as vjp,
 )
+from tensorplug.autograd.vmap import vmap as vmap
 from tensorplug.nn.utils.stateless import (
     functional_call as functional_call,
     stack_module_state as stack_module_state,

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.sharing import register
+from tensorplug.core.tensor.shared_memory import register
 from tensorplug.nn.parameter import Buffer, Parameter
 
 for _class in (Tensor, Parameter, Buffer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorplug.core.generator import (
+from tensorplug.core.device.generator import (
     Generator,
     default_generator,
     fork_rng,

@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from tensorplug.core import contracts, plugins
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import ALL_DTYPES, float64
+from tensorplug.core import plugins
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import ALL_DTYPES, float64
+from tensorplug.core.device.runtime import CAPABILITIES
+from tensorplug.core.dispatch import contracts
+from tensorplug.core.dispatch.keys import canonical_device
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.core.errors import DeviceNotAvailableError, DTypeNotAvailableError, PluginWarning
-from tensorplug.core.kinds import canonical_device
-from tensorplug.core.operators import get_op
-from tensorplug.core.runtime import CAPABILITIES
 from tensorplug.testing import device_cases
 from tensorplug.testing.cases import GRADIENT_DTYPES
 from tensorplug.testing.records import OpRecord, all_records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorplug.core.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType
 
 from ..records import OpRecord, Sample
 

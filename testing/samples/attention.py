@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType, bool_, dtype_named, float32
+from tensorplug.core.device.dtypes import FLOATS, DType, bool_, dtype_named, float32
 
 from ..records import OpRecord, Sample
 

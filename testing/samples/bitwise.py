@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import INTEGRAL, DType, bool_, float64
+from tensorplug.core.device.dtypes import INTEGRAL, DType, bool_, float64
 
 from ..records import ErrorSample, OpRecord, Sample
 from .arithmetic import binary, refuses, unary

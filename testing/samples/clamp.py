@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import COMPLEXES, DType
+from tensorplug.core.device.dtypes import COMPLEXES, DType
 
 from ..records import ErrorSample, OpRecord, Sample
 from ._steps import stepwise

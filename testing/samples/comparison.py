@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, INTEGRAL, DType, bool_, float32, float64
+from tensorplug.core.device.dtypes import (
+    ALL_DTYPES,
+    COMPLEXES,
+    INTEGRAL,
+    DType,
+    bool_,
+    float32,
+    float64,
+)
 
 from ..records import ErrorSample, OpRecord, Sample
 from .arithmetic import ORDERED, Errors, Samples, binary, mismatched, refuses, unary

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 
 from ..records import Sample
 from ._networks import layer_record

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType, bool_
+from tensorplug.core.device.dtypes import FLOATS, DType, bool_
 
 from ..records import OpRecord, Sample
 from .random import philox

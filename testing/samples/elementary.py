@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, DType, bool_, float64, int64
+from tensorplug.core.device.dtypes import (
+    ALL_DTYPES,
+    COMPLEXES,
+    FLOATS,
+    DType,
+    bool_,
+    float64,
+    int64,
+)
 
 from ..records import OpRecord, Sample
 from .arithmetic import ORDERED, REAL, binary, floating, refuses, unary

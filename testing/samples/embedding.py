@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType, int64
+from tensorplug.core.device.dtypes import FLOATS, DType, int64
 
 from ..records import OpRecord, Sample
 from ._networks import layer_record

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     DType,
     bool_,
     complex64,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from tensorplug.core.dtypes import DType, float64
+from tensorplug.core.device.dtypes import DType, float64
 
 from ..records import ErrorSample, OpRecord, Sample
 from .shape import calls, sequences, wrong

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tensorplug.nn  # noqa: F401  registers the ops
-from tensorplug.core.dtypes import FLOATS, DType, int64
+from tensorplug.core.device.dtypes import FLOATS, DType, int64
 
 from ..records import ErrorSample, OpRecord, Sample
 from ._networks import ORDER, SUMS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, bool_, int64
+from tensorplug.core.device.dtypes import DType, bool_, int64
 
 from ..records import ErrorSample, OpRecord, Sample
 from .indexing.indexing import positions

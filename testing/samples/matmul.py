@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import ALL_DTYPES, DType, bool_, float32
+from tensorplug.core.device.dtypes import ALL_DTYPES, DType, bool_, float32
 
 from ..records import ErrorSample, OpRecord, Sample
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, float64, int64
+from tensorplug.core.device.dtypes import DType, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
 from .reductions import INEXACT

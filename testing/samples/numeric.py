@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     FLOATS,

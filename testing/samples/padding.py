@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType
 
 from ..records import OpRecord, Sample
 

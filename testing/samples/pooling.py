@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType, int64
+from tensorplug.core.device.dtypes import FLOATS, DType, int64
 from tensorplug.core.ops import arange
 
 from ..records import OpRecord, Sample

@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import ALL_DTYPES, COMPLEXES, FLOATS, INTEGRAL, DType, int64, uint8
-from tensorplug.core.generator import Generator
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import (
+    ALL_DTYPES,
+    COMPLEXES,
+    FLOATS,
+    INTEGRAL,
+    DType,
+    int64,
+    uint8,
+)
+from tensorplug.core.device.generator import Generator
 
 from ..records import ErrorSample, OpRecord, Sample
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, int32
+from tensorplug.core.device.dtypes import DType, int32
 
 from ..records import OpRecord, Sample
 from .indexing.indexing import positions

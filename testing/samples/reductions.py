@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.creation import tensor
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     FLOATS,
@@ -19,6 +18,7 @@ from tensorplug.core.dtypes import (
     float32,
     float64,
 )
+from tensorplug.core.tensor.creation import tensor
 
 from ..records import ErrorSample, OpRecord, Sample
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType
 
 from ..records import OpRecord, Sample
 
@@ -38,14 +38,14 @@ def _lstm(inputs: Any) -> Any:
     return _sigmoid(o) * np.tanh(state), state
 
 
-def _lstm_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+def _lstm_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for n, h in _sizes():
         state = make(n, h, low=-1.0, high=1.0)
         g_hidden, g_state = make(n, h, low=-1.0, high=1.0), make(n, h, low=-1.0, high=1.0)
         yield Sample(g_hidden, g_state, _inputs(make, n, h, 4), state)
 
 
-def _lstm_gradient(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> Any:
+def _lstm_backward(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> Any:
     i, f, g, o = np.split(inputs[0] + inputs[1], 4, 1)
     i, f, g, o = _sigmoid(i), _sigmoid(f), np.tanh(g), _sigmoid(o)
     total = g_state + g_hidden * o / np.cosh(state) ** 2
@@ -70,12 +70,12 @@ def _gru(inputs: Any) -> Any:
     return (1 - z) * n + z * inputs[2]
 
 
-def _gru_gradient_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+def _gru_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for n, h in _sizes():
         yield Sample(make(n, h, low=-1.0, high=1.0), _inputs(make, n, h, 3))
 
 
-def _gru_gradient(g: Any, inputs: Any) -> Any:
+def _gru_backward(g: Any, inputs: Any) -> Any:
     r, z, n, n_own = _gru_parts(inputs)
     g_new = g * (1 - z) * (1 - n**2)
     g_reset, g_update = g_new * n_own * r * (1 - r), g * (inputs[2] - n) * z * (1 - z)
@@ -94,7 +94,7 @@ def _record(op: str, samples: Any, reference: Any) -> OpRecord:
 
 RECORDS = [
     _record("lstm_cell", _lstm_samples, _lstm),
-    _record("lstm_cell_backward", _lstm_gradient_samples, _lstm_gradient),
+    _record("lstm_cell_backward", _lstm_backward_samples, _lstm_backward),
     _record("gru_cell", _gru_samples, _gru),
-    _record("gru_cell_backward", _gru_gradient_samples, _gru_gradient),
+    _record("gru_cell_backward", _gru_backward_samples, _gru_backward),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tensorplug.nn  # noqa: F401  registers the ops
-from tensorplug.core.dtypes import ALL_DTYPES, FLOATS, DType, float32, float64, int64
+from tensorplug.core.device.dtypes import ALL_DTYPES, FLOATS, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
 from .random import _RANDOM as RANDOM
@@ -149,14 +149,5 @@ RECORDS = [
         dtypes=FLOATS,
         torch="",
         atol=HALVES,
-    ),
-    OpRecord(
-        "gumbel_softmax",
-        _gumbel_samples,
-        dtypes=FLOATS,
-        gradient=False,
-        check=_sums_to_one,
-        skips=RANDOM,
-        torch="",
     ),
 ]

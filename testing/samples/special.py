@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from tensorplug.core.dtypes import COMPLEXES, DType, float32, float64, int64
+from tensorplug.core.device.dtypes import COMPLEXES, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
 from ._steps import stepwise, tensors_of

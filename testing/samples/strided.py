@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import COMPLEXES, DType, float32, float64, int32, uint8
+from tensorplug.core.device.dtypes import COMPLEXES, DType, float32, float64, int32, uint8
 
 from ..records import OpRecord, Sample
 from .shape import calls, wrong

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType
 
 from ..records import OpRecord, Sample
 from ._networks import ORDER, SUMS

@@ -8,7 +8,7 @@ import pytest
 import tensorplug as tp
 from tensorplug import nn
 from tensorplug.amp.layer import layer, state
-from tensorplug.core.current import current
+from tensorplug.core.dispatch.state import dispatch_state
 
 
 def product(dtype=tp.float32):
@@ -16,11 +16,11 @@ def product(dtype=tp.float32):
 
 
 def test_it_is_off_before_and_after():
-    assert current.interposed == 0
+    assert dispatch_state.layers_active == 0
     with tp.autocast("cpu"):
-        assert current.interposed == 1
+        assert dispatch_state.layers_active == 1
         assert product() is tp.bfloat16
-    assert current.interposed == 0
+    assert dispatch_state.layers_active == 0
     assert product() is tp.float32
     assert tp.plugins.layers()["autocast"] is layer
 
@@ -51,7 +51,7 @@ def test_an_error_leaves_it():
     with pytest.raises(ZeroDivisionError), tp.autocast("cpu"):
         raise ZeroDivisionError
     assert product() is tp.float32
-    assert current.interposed == 0
+    assert dispatch_state.layers_active == 0
 
 
 def test_an_error_in_an_op_leaves_the_layer_ready():

@@ -7,7 +7,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug.amp.policies import ACCELERATORS, CPU, policies
-from tensorplug.core import operators
+from tensorplug.core.dispatch import op_registry
 
 torch = pytest.importorskip("torch", reason="dtypes are compared with torch's")
 
@@ -160,10 +160,10 @@ def test_dtypes_are_torchs(call, dtype, mixed, low):
 def test_every_policy_names_something():
     for policy in policies():
         name = policy.op
-        assert operators.has_op(name) or hasattr(F, name), name
-        if not operators.has_op(name) or operators.get_op(name).owner == "nn":
+        assert op_registry.has_op(name) or hasattr(F, name), name
+        if not op_registry.has_op(name) or op_registry.get_op(name).owner == "nn":
             function = getattr(F, name, None)  # some ops are behind modules only
-            assert hasattr(function, "__wrapped__") or operators.has_op(name), name
+            assert hasattr(function, "__wrapped__") or op_registry.has_op(name), name
 
 
 def test_no_name_has_two_policies():

@@ -14,7 +14,7 @@ import tensorplug as tp
 import tensorplug.amp
 import tensorplug.nn
 import tensorplug.optim
-from tensorplug.core import operators
+from tensorplug.core.dispatch import op_registry
 from tensorplug.plugin import KernelTable
 from tensorplug.plugin.array_kernels import ArrayNamespace
 from tensorplug.testing.families import FAMILIES, HELPERS, LAYERS, family_of, modules_of
@@ -43,7 +43,7 @@ def declarations() -> dict[str, ModuleType]:
     """The module that declares each op of ours."""
     return {
         op.name: importlib.import_module(op.function.__module__)
-        for op in operators.all_ops()
+        for op in op_registry.all_ops()
         if op.function.__module__.startswith(LAYERS)
     }
 

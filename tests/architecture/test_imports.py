@@ -22,7 +22,12 @@ ABOVE_THE_LINE = sorted(
 BACKENDS = sorted(ROOT.glob("backends/*/src/**/*.py"))
 
 # Only the conversion of host data and printing see NumPy; `testing`, the reference, is left out below.
-SEE_NUMPY = {"core/host.py", "core/host_data.py", "core/host_memory.py", "core/printing.py"}
+SEE_NUMPY = {
+    "core/tensor/host.py",
+    "core/tensor/host_data.py",
+    "core/tensor/host_memory.py",
+    "core/tensor/printing.py",
+}
 # The adapter of array libraries carries data between them and the host.
 SEE_NUMPY |= {f"plugin/standard/{file}.py" for file in ("__init__", "runtime", "stores")}
 ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}

@@ -4,9 +4,9 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
-from tensorplug.core import operators
+from tensorplug.core.dispatch import op_registry
 from tensorplug.core.plugins import discovery
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.tensor.base import TensorBase
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
@@ -14,8 +14,8 @@ discovery.load_device(discovery.EXTENSION)
 RECORDS = {record.op: record for record in all_records()}
 SPACES = {"linalg": tp.linalg, "fft": tp.fft, "special": tp.special, "nn.functional": F}
 
-#: Functions of `tensorplug` that are no ops: they make tensors of Python's data, tell or set something, or are
-#: written in several ops.
+#: Functions of `tensorplug` that are no ops: they make tensors of Python's data, tell or set something, or
+#: are written in several ops.
 NOT_OPS = frozenset(
     [
         "BFloat16Tensor",
@@ -113,7 +113,9 @@ def functions(space):
 
 
 def test_no_op_is_private():
-    private = [op.name for op in operators.all_ops() if op.name.rpartition(".")[2].startswith("_")]
+    private = [
+        op.name for op in op_registry.all_ops() if op.name.rpartition(".")[2].startswith("_")
+    ]
     assert not private
 
 
@@ -142,20 +144,20 @@ def test_explain_accepts_every_function_of_the_package_that_is_an_op():
 
 
 @pytest.mark.parametrize(
-    "op", [op.name for op in operators.all_ops() if op.canonical and op.name in RECORDS]
+    "op", [op.name for op in op_registry.all_ops() if op.canonical and op.name in RECORDS]
 )
 def test_a_rule_leaves_canonical_arguments_alone(op):
-    found = operators.get_op(op)
+    found = op_registry.get_op(op)
     record = RECORDS[op]
     dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
     for sample in cases.samples_of(record, "cpu", dtype):
         values = found.arguments(sample.args, sample.kwargs)
-        if isinstance(values, operators.Delegated):
+        if isinstance(values, op_registry.Delegated):
             continue
         assert len(values) == len(found.parameters)
         args, kwargs = found.unbind(values)
         again = found.arguments(args, kwargs)
-        assert not isinstance(again, operators.Delegated)
+        assert not isinstance(again, op_registry.Delegated)
         for name, first, second in zip(found.parameters, values, again, strict=True):
             same = _equal(first, second)
             assert same, f"{op}: {name} is {first!r}, and then {second!r}"
@@ -178,7 +180,7 @@ def test_an_op_that_shows_its_argument_says_so():
     """A kernel's result would otherwise be taken for new memory."""
     silent = set()
     for record in RECORDS.values():
-        op = operators.get_op(record.op)
+        op = op_registry.get_op(record.op)
         if op.view or op.name in SOMETIMES:
             continue
         for sample in cases.samples_of(record, "cpu", record.dtypes[0]):

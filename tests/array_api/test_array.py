@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as arrays
 
 import tensorplug as tp
 import tensorplug.array_api as xp
-from tensorplug.core.tensor_base import version_of
+from tensorplug.core.tensor.base import version_of
 
 DTYPES = [
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32",

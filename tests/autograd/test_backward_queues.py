@@ -3,7 +3,7 @@
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import queues
+from tensorplug.core.device import queues
 
 
 class Queues:
@@ -39,7 +39,7 @@ class Queue:
 @pytest.fixture
 def made(monkeypatch):
     made = Queues()
-    runtime = tp.ones(1)._kind.runtime
+    runtime = tp.ones(1)._key.runtime
     monkeypatch.setattr(type(runtime), "current_queue", lambda self, index: made(index))
     queues.queues_differ(1)
     yield made

@@ -6,7 +6,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.autograd import grad
-from tensorplug.core.dtypes import complex128, float64
+from tensorplug.core.device.dtypes import complex128, float64
 from tensorplug.testing import making
 from tensorplug.testing.cases import gradient_cases
 from tensorplug.testing.comparison import assert_close

@@ -6,9 +6,11 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.autograd.forward_ad as fwAD
-from tensorplug.autograd import derivatives, grad, tangents
+from tensorplug.autograd import grad
+from tensorplug.autograd.engine import derivatives
+from tensorplug.autograd.forward import tangents
 from tensorplug.core import plugins
-from tensorplug.core.dtypes import complex128, float64
+from tensorplug.core.device.dtypes import complex128, float64
 from tensorplug.core.errors import RegistrationError
 from tensorplug.testing import making
 from tensorplug.testing.cases import gradient_cases
@@ -211,7 +213,7 @@ def test_function():
 
 
 def test_rules_of_plugins():
-    op = tp.core.operators.get_op("floor_divide")
+    op = tp.core.dispatch.op_registry.get_op("floor_divide")
     with pytest.raises(RegistrationError, match="speaks of 'inputs'"):
         tangents.TangentRule(op, tangents.linear("add", "inputs"))
     with pytest.raises(RegistrationError, match="asks for 'g'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tensorplug as tp
-from tensorplug.autograd.trees import tree_leaves
+from tensorplug.autograd.transforms.pytree import tree_leaves
 
 torch = pytest.importorskip("torch", reason="compares with torch")
 from torch.utils import _pytree as theirs  # noqa: E402

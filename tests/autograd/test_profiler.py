@@ -6,11 +6,11 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import operators, profiling
+from tensorplug.core.dispatch import op_registry, profiling
 from tensorplug.core.plugins import plugin_label
 from tensorplug.profiler import ProfilerAction, profile, record_function, schedule
 
-MUL = operators.get_op("mul").index
+MUL = op_registry.get_op("mul").index
 
 
 def kernels(events):
@@ -39,14 +39,14 @@ def test_kernels_are_recorded_with_who_ran_them():
 def test_nothing_is_left_behind():
     x = tp.ones(2)
     x * x
-    kernel = x._kind.kernels[MUL]
+    kernel = x._key.kernels[MUL]
     with profile():
         x * x
-        assert x._kind.kernels[MUL] is not kernel
+        assert x._key.kernels[MUL] is not kernel
     assert profiling.current is None
     x * x
-    assert x._kind.kernels[MUL] is kernel
-    assert x._kind.writers[MUL] is kernel
+    assert x._key.kernels[MUL] is kernel
+    assert x._key.writers[MUL] is kernel
 
 
 def test_ranges_nest_and_are_seen_in_backward():

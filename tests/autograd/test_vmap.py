@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tensorplug as tp
-from tensorplug.autograd.trees import tree_leaves
-from tensorplug.core.dtypes import bool_, complex128, float64, int64
-from tensorplug.core.operators import get_op
-from tensorplug.core.tensor import Tensor
+from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core.device.dtypes import bool_, complex128, float64, int64
+from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.tensor.tensor import Tensor
 from tensorplug.testing.cases import map_tensors, samples_of, tensors_in
 from tensorplug.testing.comparison import assert_close
 from tensorplug.testing.records import all_records

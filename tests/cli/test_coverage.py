@@ -7,8 +7,8 @@ import sys
 
 import tensorplug as tp
 from tensorplug.cli import main
-from tensorplug.core.coverage import backends, coverage
-from tensorplug.core.operators import all_ops
+from tensorplug.core.dispatch.coverage import backends, coverage
+from tensorplug.core.dispatch.op_registry import all_ops
 from tensorplug.plugin import Kernel, dtype_named, hookimpl
 from tensorplug.testing import pages
 
@@ -41,7 +41,7 @@ def test_coverage_page():
 def test_primitives_page():
     page = pages.all_pages()["primitives.md"]
     rows = rows_of(page)
-    primitives = {op.name for op in pages.own_ops() if op.sort == "primitive"}
+    primitives = {op.name for op in pages.own_ops() if op.kind == "primitive"}
     assert primitives <= rows.keys()
     assert f"## Primitives ({len(primitives)})" in page
     assert rows["matmul"].startswith("`input, other` | ")
@@ -51,7 +51,7 @@ def test_primitives_page():
 
 def test_primitives_are_few():
     pages.all_pages()  # loads every plugin
-    primitives = [op.name for op in pages.own_ops() if op.sort == "primitive"]
+    primitives = [op.name for op in pages.own_ops() if op.kind == "primitive"]
     assert len(primitives) < 120, f"{len(primitives)} primitives: write new ops in others"
 
 
@@ -111,7 +111,7 @@ def test_json(capsys):
     assert main(["coverage", "--backend", "cpu_numpy", "--op", "exp", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {entry["op"] for entry in found} == {"exp"}
-    assert found[0].keys() == {"op", "family", "sort", "dtype", "backend", "device", "way"}
+    assert found[0].keys() == {"op", "family", "kind", "dtype", "backend", "device", "way"}
     assert found[0]["backend"] == "cpu_numpy"
 
 

@@ -147,7 +147,7 @@ class Mirror:
     @hookimpl
     def tensorplug_kernels(self):
         for kernel in tensorplug_cpu_numpy.plugin.tensorplug_kernels():
-            if "bare" in PLANTED and get_op(kernel.op).sort == "composite":
+            if "bare" in PLANTED and get_op(kernel.op).kind == "composite":
                 continue
             fault = FAULTS.get(kernel.op)
             planted = fault is not None and fault.__name__ in PLANTED

@@ -3,8 +3,8 @@
 import tensorplug.amp
 import tensorplug.autograd
 import tensorplug.nn  # noqa: F401  # each registers ops
-from tensorplug.autograd import derivatives
-from tensorplug.core.operators import all_ops
+from tensorplug.autograd.engine import derivatives
+from tensorplug.core.dispatch.op_registry import all_ops
 from tensorplug.optim.ops.optimizers.fused import FUSED
 from tensorplug.optim.ops.optimizers.on_device import ON_DEVICE
 from tensorplug.testing.records import all_records
@@ -42,5 +42,5 @@ def test_every_record_has_a_reference_or_a_check():
 
 
 def test_every_primitive_has_a_derivative_or_a_stated_none():
-    primitives = {op.name for op in own_ops() if op.sort == "primitive"}
+    primitives = {op.name for op in own_ops() if op.kind == "primitive"}
     assert primitives <= set(derivatives.DERIVATIVE_RULES.active)

@@ -3,7 +3,7 @@
 import pytest
 
 import tensorplug as tp
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 

@@ -197,7 +197,7 @@ def test_gradients_are_waited_for(late):
 
 
 def test_pinned_memory_is_made(late, monkeypatch):
-    monkeypatch.setattr("tensorplug.core.pinning._offering", lambda device: [late])
+    monkeypatch.setattr("tensorplug.core.device.pinned_memory._offering", lambda device: [late])
     for tensor in (
         tp.empty(2, 3, pin_memory=True),
         tp.zeros(2, pin_memory=True, requires_grad=True),

@@ -88,7 +88,7 @@ def test_the_module_of_a_device_type_is_made_from_its_runtime():
 
 
 def test_a_plugin_registered_in_process_gets_module_and_members():
-    from tensorplug.core.meta import MetaRuntime
+    from tensorplug.core.device.meta import MetaRuntime
 
     class Runtime(MetaRuntime):
         type = "paper"

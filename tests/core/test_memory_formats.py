@@ -158,7 +158,7 @@ def test_other_devices_keep_the_order(layout: Any, scale: int) -> None:
 def test_a_device_without_strides_keeps_its_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
     tp.plugins.register(array_api_backend(np, device_type="formats"))
     try:
-        runtime: Any = tp.zeros(1, device="formats")._kind.runtime
+        runtime: Any = tp.zeros(1, device="formats")._key.runtime
         monkeypatch.setattr(runtime, "capabilities", runtime.capabilities - {"views"})
         x = tp.arange(120.0).reshape(2, 3, 4, 5)
         there = x.to("formats")

@@ -1,7 +1,7 @@
 """A tensor tells its device's runtime which streams use it."""
 
 import tensorplug as tp
-from tensorplug.core.runtime import DeviceRuntime
+from tensorplug.core.device.runtime import DeviceRuntime
 
 
 def test_the_runtime_is_told(monkeypatch):

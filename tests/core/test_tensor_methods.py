@@ -4,10 +4,10 @@ import ast
 from pathlib import Path
 
 import tensorplug as tp
-from tensorplug.core import operators
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.tensor.base import TensorBase
 
-SOURCE = Path(tp.core.__file__).with_name("tensor_methods.py")
+SOURCE = Path(tp.core.__file__).with_name("tensor") / "methods.py"
 
 
 def listed_as(module: str) -> str:
@@ -19,20 +19,20 @@ def listed_as(module: str) -> str:
 def expected() -> dict[str, str]:
     """Each method that core adds, and the function whose signature it has."""
     found = {}
-    for op in operators.all_ops():
+    for op in op_registry.all_ops():
         if op.owner != "tensorplug":
             continue
         family = listed_as(op.function.__module__)
         names = (op.method, *op.aliases) if op.method is not None else ()
         inplace = tuple(f"{n}_" for n in (op.inplace[:-1], *op.aliases)) if op.inplace else ()
         for name in (*names, *inplace):
-            if getattr(tp.Tensor, name).__module__ != "tensorplug.core.tensor":
+            if getattr(tp.Tensor, name).__module__ != "tensorplug.core.tensor.tensor":
                 found[name] = f"{family}.{op.function.__name__}"
     for name, function in vars(tp.Tensor).items():
         module = getattr(function, "__module__", None) or ""
         handwritten_op = not hasattr(function, "op")
         if handwritten_op and module.startswith(
-            ("tensorplug.core.ops.", "tensorplug.core.resizing")
+            ("tensorplug.core.ops.", "tensorplug.core.tensor.resizing")
         ):
             found[name] = f"{listed_as(module)}.{function.__name__}"
     return {name: found[name] for name in found if name not in handwritten()}
@@ -63,8 +63,8 @@ def test_the_list_and_the_registry_agree():
         f"        {name} = {wanted[name]}" for name in wanted if known.get(name) != wanted[name]
     ]
     extra = [name for name in known if name not in wanted]
-    assert not missing, "add to core/tensor_methods.py, in order:\n" + "\n".join(sorted(missing))
-    assert not extra, f"take out of core/tensor_methods.py: {', '.join(extra)}"
+    assert not missing, "add to core/tensor/methods.py, in order:\n" + "\n".join(sorted(missing))
+    assert not extra, f"take out of core/tensor/methods.py: {', '.join(extra)}"
 
 
 def test_the_list_is_in_order():
@@ -72,11 +72,11 @@ def test_the_list_is_in_order():
 
 
 def test_the_list_costs_nothing_at_run_time():
-    assert set(vars(tp.core.tensor_methods.TensorMethods)) <= {
+    assert set(vars(tp.core.tensor.methods.TensorMethods)) <= {
         "__doc__",
         "__module__",
         "__slots__",
         "__static_attributes__",
         "__firstlineno__",
     }
-    assert issubclass(tp.core.tensor_methods.TensorMethods, TensorBase)
+    assert issubclass(tp.core.tensor.methods.TensorMethods, TensorBase)

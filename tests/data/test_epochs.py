@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import worker_datasets as here
 
-from tensorplug.core import sharing
+from tensorplug.core.tensor import shared_memory
 from tensorplug.data import DataLoader
 
 EPOCHS = 1000
@@ -18,7 +18,7 @@ LINUX = sys.platform == "linux"
 def held():
     """What this process holds: open files and pieces of shared memory, which has no names."""
     gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir())), sharing.alive()
+    return len(list(Path("/proc/self/fd").iterdir())), shared_memory.alive()
 
 
 @pytest.mark.skipif(not LINUX, reason="counts what /proc shows")

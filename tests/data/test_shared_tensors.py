@@ -8,7 +8,7 @@ import worker_datasets as here
 
 import tensorplug as tp
 import tensorplug.multiprocessing as mp
-from tensorplug.core import sharing
+from tensorplug.core.tensor import shared_memory
 
 DTYPES = [tp.bool, tp.uint8, tp.int64, tp.float16, tp.bfloat16, tp.float32, tp.complex64]
 
@@ -100,7 +100,7 @@ def test_queues_share(context, make):
 def test_a_view_is_sent_as_a_copy():
     base = tp.zeros(2, 2)
     row = base[0]
-    _, (handle, *_) = sharing.reduce_shared(row)
+    _, (handle, *_) = shared_memory.reduce_shared(row)
     assert not row.is_shared()
     base.fill_(1)
     assert row.tolist() == [1, 1]  # it has kept its base
@@ -110,17 +110,17 @@ def test_a_view_is_sent_as_a_copy():
 def test_results_are_not_sent():
     result = tp.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match=r"is no leaf.*detach"):
-        sharing.reduce_shared(result)
+        shared_memory.reduce_shared(result)
 
 
 def test_memory_is_freed():
-    before = sharing.alive()
+    before = shared_memory.alive()
     tensor = tp.zeros(3).share_memory_()
     view = tensor[1:]
     del tensor
-    assert sharing.alive() == before + 1
+    assert shared_memory.alive() == before + 1
     del view
-    assert sharing.alive() == before
+    assert shared_memory.alive() == before
 
 
 # --- tensorplug.multiprocessing ---

@@ -13,7 +13,7 @@ import pytest
 import worker_datasets as here
 
 import tensorplug as tp
-from tensorplug.core import sharing
+from tensorplug.core.tensor import shared_memory
 from tensorplug.data import DataLoader, shared
 
 LINUX = sys.platform == "linux"
@@ -396,29 +396,29 @@ def test_no_file_stays_open():
 
     run()
     gc.collect()
-    before = open_files(), sharing.alive()
+    before = open_files(), shared_memory.alive()
     for _ in range(5):
         run()
     gc.collect()
-    assert (open_files(), sharing.alive()) == before
+    assert (open_files(), shared_memory.alive()) == before
 
 
 def test_memory_is_freed_with_the_last_tensor_over_it():
     import gc
 
     gc.collect()
-    before = sharing.alive()
+    before = shared_memory.alive()
     batch = next(iter(DataLoader(here.Structured(), batch_size=5, num_workers=1)))
     row = batch["image"][2, 3]
     del batch
-    assert sharing.alive() == before + 1
+    assert shared_memory.alive() == before + 1
     assert row.tolist() == [2.0] * 100
     del row
-    assert sharing.alive() == before
+    assert shared_memory.alive() == before
 
 
 def test_many_batches_can_be_kept(monkeypatch):
-    monkeypatch.setattr(shared, "MOST_MAPPED", sharing.alive() + 3)
+    monkeypatch.setattr(shared, "MOST_MAPPED", shared_memory.alive() + 3)
     loader = DataLoader(here.Structured(10), batch_size=2, num_workers=1)
     kept = list(loader)
     assert [batch["image"].is_shared() for batch in kept] == [True] * 3 + [False] * 2
@@ -426,7 +426,7 @@ def test_many_batches_can_be_kept(monkeypatch):
 
 
 def test_without_shared_memory_batches_go_through_the_pipe(monkeypatch):
-    monkeypatch.setattr(sharing.SharedMemory, "SUPPORTED", False)
+    monkeypatch.setattr(shared_memory.SharedMemory, "SUPPORTED", False)
     loader = DataLoader(
         here.Structured(), batch_size=5, num_workers=2, multiprocessing_context="fork"
     )

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import tokenize
 
-import tensorplug.core.dispatch
-import tensorplug.core.kinds
-import tensorplug.core.operators
-import tensorplug.core.resolution
+import tensorplug.core.dispatch.dispatcher
+import tensorplug.core.dispatch.keys
+import tensorplug.core.dispatch.op_registry
+import tensorplug.core.dispatch.resolution
 
 from .walk import ROOT
 
@@ -35,10 +35,10 @@ def test_it_stands_alone():
 def test_it_has_the_projects_names():
     text = PAGE.read_text("utf-8")
     for module, names in {
-        tensorplug.core.operators: ("Op", "primitive", "composite"),
-        tensorplug.core.kinds: ("Kind", "kind_of"),
-        tensorplug.core.resolution: ("Kernel", "make_stub", "choose"),
-        tensorplug.core.dispatch: ("run",),
+        tensorplug.core.dispatch.op_registry: ("Op", "primitive", "composite"),
+        tensorplug.core.dispatch.keys: ("DispatchKey", "dispatch_key"),
+        tensorplug.core.dispatch.resolution: ("Kernel", "make_stub", "choose"),
+        tensorplug.core.dispatch.dispatcher: ("run",),
         tensorplug.plugin: ("Layer", "derivative"),
     }.items():
         for name in names:

@@ -10,8 +10,8 @@ import tomllib
 import pytest
 
 from tensorplug.cli import main, scaffold
+from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.plugins import hookspecs
-from tensorplug.core.runtime import DeviceRuntime
 from tensorplug.plugin import CAPABILITIES, GROUP, __all__ as public
 
 from .walk import ROOT, blocks

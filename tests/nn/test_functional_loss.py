@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 
 REDUCTIONS = ["mean", "sum", "none"]
 

@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.plugin import FLOATS, Kernel, hookimpl
 
 # Families whose functions are still made of ops that have other names.

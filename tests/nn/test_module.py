@@ -305,7 +305,7 @@ def test_devices():
 
 
 def test_every_device_type_of_tensors_is_a_method_of_modules(monkeypatch):
-    from tensorplug.core import device_members
+    from tensorplug.core.tensor import device_members
 
     net = nn.Linear(1, 1)
     assert not hasattr(net, "elsewhere")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.testing import cases
 from tensorplug.testing.comparison import as_exact
 from tensorplug.testing.records import OpRecord, all_records

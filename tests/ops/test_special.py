@@ -64,7 +64,7 @@ def test_reflection_of_trigamma() -> None:
 
 
 def test_decompositions_agree_with_the_kernels() -> None:
-    from tensorplug.core.operators import get_op
+    from tensorplug.core.dispatch.op_registry import get_op
 
     x = tp.linspace(-6, 6, 41, dtype=tp.float64)
     for name in ("special_ndtr", "special_log_ndtr"):

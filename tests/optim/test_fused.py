@@ -3,8 +3,8 @@
 import pytest
 
 import tensorplug as tp
-from tensorplug.core.operators import get_op
-from tensorplug.core.registry import kernels_for
+from tensorplug.core.dispatch.kernel_registry import kernels_for
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.optim.ops.optimizers.fused import FUSED
 
 OPTIONS = {

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tensorplug
-from tensorplug.core import fallback, kinds, plugins
+from tensorplug.core import plugins
+from tensorplug.core.dispatch import fallback, keys
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.discovery import Found
@@ -142,7 +143,7 @@ def toy():
 @pytest.fixture(autouse=True)
 def registry():
     """Whatever a test registers is gone after it."""
-    kinds.kind_of(tensorplug.core.Device("cpu"), FLOAT32)  # the default backend stays
+    keys.dispatch_key(tensorplug.core.Device("cpu"), FLOAT32)  # the default backend stays
     discovery.load_device(discovery.EXTENSION)  # and what an unknown op would load
     before = {record.name for record in plugins.registered()}
     policy = fallback.fallback_policy()

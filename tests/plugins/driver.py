@@ -140,7 +140,7 @@ def nothing_of_a_refused_plugin_is_kept():
 def a_kernel_is_overridden():
     warnings.simplefilter("ignore")
     import tensorplug as tp
-    from tensorplug.core.explain import explain
+    from tensorplug.core.dispatch.explain import explain
 
     x = tp.ones(3)
     x.exp()
@@ -247,7 +247,7 @@ def an_extension_tells_all_of_derivatives():
 def an_extension_is_found_by_its_ops_name():
     warnings.simplefilter("ignore")
     import tensorplug as tp
-    from tensorplug.core.explain import explain
+    from tensorplug.core.dispatch.explain import explain
 
     assert "tp_new_op" not in sys.modules
     assert explain("new_op.swish").way == "decomposition"

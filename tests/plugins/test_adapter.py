@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import tensorplug as tp
-from tensorplug.core.shapes import contiguous_strides
+from tensorplug.core.tensor.shapes import contiguous_strides
 from tensorplug.plugin import (
     DeviceNotAvailableError,
     array_api_backend,

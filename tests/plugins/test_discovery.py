@@ -160,7 +160,7 @@ def test_refresh_looks_again(install, monkeypatch):
 
 
 def test_extensions_are_loaded_for_an_unknown_op(install):
-    from tensorplug.core.operators import get_op
+    from tensorplug.core.dispatch.op_registry import get_op
     from tensorplug.plugin import composite
 
     @composite(name="test.found")
@@ -183,7 +183,7 @@ def test_installed_plugins_are_named_with_package_and_version(install):
 
 
 def test_a_quarantined_plugins_ops_say_why(install):
-    from tensorplug.core import operators
+    from tensorplug.core.dispatch import op_registry
     from tensorplug.plugin import composite
 
     @composite(name="shards.glue", method=False)
@@ -199,7 +199,7 @@ def test_a_quarantined_plugins_ops_say_why(install):
         r"plugin extension.shards \(tp-shards 1.0\) is in quarantine: ImportError: no such library"
     )
     with pytest.warns(PluginWarning), pytest.raises(KeyError, match=reason):
-        operators.get_op("shards.glue")
+        op_registry.get_op("shards.glue")
     with pytest.raises(tp.plugin.RegistrationError, match=f"declared but not registered.*{reason}"):
         glue.op.index.__index__()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import explain, operators, plugins
-from tensorplug.core.autocast_policies import policy_of
+from tensorplug.core import plugins
+from tensorplug.core.dispatch import explain, op_registry
+from tensorplug.core.dispatch.autocast_policies import policy_of
 from tensorplug.core.plugins import hookspecs, manager
 from tensorplug.plugin import (
     AutocastPolicy,
@@ -137,7 +138,7 @@ def test_tensorplug_ops(registry):
     assert full(1.0, 2).twice().tolist() == [2.0, 2.0]
     assert explain.explain("test.twice").way == "decomposition"
     registry.unregister("only_an_op")
-    assert not operators.has_op("test.twice")
+    assert not op_registry.has_op("test.twice")
     assert not hasattr(full(1.0, 2), "twice")
 
 
@@ -201,7 +202,7 @@ def test_tensorplug_vmap_rules(registry, op):
 
     x = tp.rand(3, 2, 2) + 2 * tp.eye(2)
     function = {"sum": lambda x: x.sum(-1), "softmax": lambda x: x.softmax(-1)}.get(
-        op, tp.core.operators.get_op(op).call
+        op, tp.core.dispatch.op_registry.get_op(op).call
     )
     expected = tp.stack([function(row) for row in x])
     assert tp.allclose(tp.vmap(function)(x), expected)

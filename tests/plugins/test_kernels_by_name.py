@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.plugin import Kernel, hookimpl
 
 L = tp.linalg
@@ -55,12 +55,12 @@ def test_a_kernel_of_its_name_is_called_in_training(name):
     def kernel(*arguments):
         calls.append(arguments)
         with tp.prefer("cpu_numpy"):
-            if op.sort == "composite":
+            if op.kind == "composite":
                 values = [tp.from_numpy(a) if isinstance(a, np.ndarray) else a for a in arguments]
                 return array_of(op.decompose(tuple(values)))
             return below(*arguments)
 
-    below = tp.explain(name).kernel.function if op.sort == "primitive" else None
+    below = tp.explain(name).kernel.function if op.kind == "primitive" else None
     x = tp.rand(3, 3, generator=tp.Generator().manual_seed(3), requires_grad=True)
     (expected,) = tp.autograd.grad(CALLS[name](x).square().sum(), x)
     tp.plugins.register(Stranger())

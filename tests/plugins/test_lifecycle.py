@@ -6,8 +6,8 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import kinds
-from tensorplug.core.registry import kernels_for
+from tensorplug.core.dispatch import keys
+from tensorplug.core.dispatch.kernel_registry import kernels_for
 from tensorplug.plugin import DeviceNotAvailableError, Kernel, PluginError
 
 from .conftest import FLOAT32, TOP, Plugin, ToyRuntime, toy_plugin
@@ -96,10 +96,10 @@ def test_a_device_can_come_back(registry, toy):
 
 def test_other_devices_do_not_notice(registry, toy):
     x = tp.tensor([1.0])
-    kind = kinds.kind_of(tp.device("cpu"), FLOAT32)
+    key = keys.dispatch_key(tp.device("cpu"), FLOAT32)
     registry.unregister("toy_plugin")
     assert (x + x).tolist() == [2.0]
-    assert kinds.kind_of(tp.device("cpu"), FLOAT32) is kind
+    assert keys.dispatch_key(tp.device("cpu"), FLOAT32) is key
 
 
 def test_a_device_without_hardware_gives_its_reason(registry):
@@ -220,8 +220,8 @@ def test_many_threads_meet_a_device_at_once(registry, toy):
             assert (x + x * x).tolist() == [2.0, 2.0]
 
     run_threads(*[first_use] * 8)
-    lengths = {len(kind.kernels) for kind in kinds.known_kinds()}
-    assert lengths == {kinds.op_count()}
+    lengths = {len(kind.kernels) for kind in keys.known_keys()}
+    assert lengths == {keys.op_count()}
 
 
 def test_two_threads_that_register_and_resolve_do_not_lock_each_other(registry, toy):
@@ -234,7 +234,7 @@ def test_two_threads_that_register_and_resolve_do_not_lock_each_other(registry, 
 
     def resolve():
         for _ in range(200):
-            kinds.reset_tables()
+            keys.reset_tables()
             tp.ones(2, device="toy") + 1
             tp.plugins.installed(refresh=True)
             tp.plugins.load_all()

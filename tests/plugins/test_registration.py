@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import operators
-from tensorplug.core.registry import all_kernels, kernels_for
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.kernel_registry import all_kernels, kernels_for
 from tensorplug.plugin import (
     DeviceRuntime,
     Kernel,
@@ -202,7 +202,7 @@ def state(registry):
         [record.name for record in registry.registered()],
         sorted(registry.runtimes()),
         sorted(registry.layers()),
-        sorted(op.name for op in operators.all_ops()),
+        sorted(op.name for op in op_registry.all_ops()),
         len(list(all_kernels())),
         sorted(name for name in dir(tp.Tensor)),
         registry.manager._manager.list_name_plugin(),

@@ -6,11 +6,11 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.core import contracts
+from tensorplug.core.dispatch import contracts
+from tensorplug.core.dispatch.explain import explain
+from tensorplug.core.dispatch.kernel_registry import kernels_for
 from tensorplug.core.errors import FallbackWarning
-from tensorplug.core.explain import explain
 from tensorplug.core.plugins import plugin_label
-from tensorplug.core.registry import kernels_for
 from tensorplug.plugin import Kernel, KernelContractError, KernelNotFoundError, composite
 
 from .conftest import FLOAT32, FLOAT64, INT64, TOP, Plugin, ToyArray, toy_add, toy_fill_new, toy_mul
@@ -395,7 +395,7 @@ def test_explain_refuses_what_it_does_not_know():
 
 
 def test_the_log_tells_each_choice_once(caplog):
-    from tensorplug.core.explain import log_dispatch
+    from tensorplug.core.dispatch.explain import log_dispatch
 
     log_dispatch()
     try:

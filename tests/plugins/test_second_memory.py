@@ -51,16 +51,16 @@ def test_every_primitive_and_nothing_else_has_a_kernel(run):
     script = """if True:
         import tensorplug as tp
         import tensorplug.nn
-        from tensorplug.core.operators import all_ops
-        from tensorplug.core.resolution import choose
+        from tensorplug.core.dispatch.op_registry import all_ops
+        from tensorplug.core.dispatch.resolution import choose
 
         tp.zeros(1, device="vault")
         dtypes = tp.plugins.runtimes()["vault"].dtypes
         for op in all_ops():
             for dtype in dtypes:
                 way = choose(op, "vault", dtype).way
-                assert (way == "kernel") is (op.sort == "primitive"), (op, dtype, way)
-        primitives = [op for op in all_ops() if op.sort == "primitive"]
+                assert (way == "kernel") is (op.kind == "primitive"), (op, dtype, way)
+        primitives = [op for op in all_ops() if op.kind == "primitive"]
         assert 50 < len(primitives) < 120, len(primitives)
     """
     run("-W", "error", "-c", script)

@@ -7,8 +7,8 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
-from tensorplug.core import operators
-from tensorplug.core.registry import all_kernels, kernels_for
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.kernel_registry import all_kernels, kernels_for
 from tensorplug.plugin import (
     ALL_DTYPES,
     DeferredKernels,
@@ -217,7 +217,7 @@ def test_inside_prefer_every_op_runs_the_backends_own_kernel(registry):
         ]
         registry.register(Plugin("rival", kernels=rivals))
         for record, sample in samples:
-            cases.call(operators.get_op(record.op), sample)
+            cases.call(op_registry.get_op(record.op), sample)
         assert F.conv2d(tp.ones(1, 1, 3, 3), tp.ones(1, 1, 3, 3)).item() == 9
     assert len({record.op for record, _ in samples}) > 100
     with pytest.raises(AssertionError, match="the rival's kernel ran"):

@@ -142,7 +142,7 @@ GLOBALS = [
     ("builtins", "getattr"),
     ("subprocess", "Popen"),
     (CANARY, "sing"),
-    ("tensorplug.core.host", "np"),
+    ("tensorplug.core.tensor.host", "np"),
     ("numpy", "load"),
 ]
 INTS = (0, 1, 2, 3, -1, 4, 12, 255, 1 << 31, 1 << 40, 1 << 62, -(1 << 63), 1 << 200)

@@ -84,7 +84,7 @@ def test_backward(shape, order, turned):
     inner = g - sums.reshape(wide) / n - standard * products.reshape(wide) / n
     g_x = (weight * rstd).reshape(wide) * inner + g_mean.reshape(wide) / n
     g_x -= (g_rstd * rstd**2).reshape(wide) * standard / n
-    found = normalization_batch.batch_normalize_gradient(
+    found = normalization_batch.batch_normalize_backward(
         ORDERS[turned](g), g_mean, g_rstd, ORDERS[order](x), weight,
         mean.astype(np.float32), rstd.astype(np.float32),
     )  # fmt: skip
@@ -97,7 +97,7 @@ def test_results_lie_as_the_images_do():
     y, mean, rstd = normalization_batch.batch_normalize([x, one, one], 1e-5)
     assert y.strides == x.strides
     rows = np.ascontiguousarray(x)
-    back = normalization_batch.batch_normalize_gradient(rows, one, one, x, one, mean, rstd)
+    back = normalization_batch.batch_normalize_backward(rows, one, one, x, one, mean, rstd)
     assert back[0].strides == x.strides
 
 
@@ -129,6 +129,6 @@ def test_empty_images():
     )
     assert y.shape == (0, 3, 4)
     assert mean.shape == rstd.shape == (3,)
-    found = normalization_batch.batch_normalize_gradient(y, one, one, y, one, one, one)
+    found = normalization_batch.batch_normalize_backward(y, one, one, y, one, one, one)
     assert [array.shape for array in found] == [(0, 3, 4), (3,), (3,)]
     assert not found[1].any()

@@ -80,7 +80,7 @@ def test_rows(shape, length, weights, repeat, centred, dtype):
     plain = standard(x, length, 1e-3, centred)[0].reshape(shape)
     near(normalization_layer.row_norm(gaps(x), length, 1e-3, centred), plain, dtype)
     near(
-        normalization_layer.row_norm_gradient(gaps(g), x, length, 1e-3, centred),
+        normalization_layer.row_norm_backward(gaps(g), x, length, 1e-3, centred),
         gradient(g, x, length, 1e-3, centred),
         dtype,
     )
@@ -88,7 +88,7 @@ def test_rows(shape, length, weights, repeat, centred, dtype):
     options = (length, repeat, 1e-3, centred)
     near(normalization_layer.affine_row_norm([x, weight, bias], *options), plain * w + b, dtype)
     near(normalization_layer.affine_row_norm([x, weight], *options), plain * w, dtype)
-    found = normalization_layer.affine_row_norm_gradient(g, gaps(x), weight, *options)
+    found = normalization_layer.affine_row_norm_backward(g, gaps(x), weight, *options)
     near(found[0], gradient(g * w, x, length, 1e-3, centred), dtype)
     for part, terms in ((found[1], g * plain), (found[2], g)):
         expected = terms.astype(np.float64).reshape(-1, weights, repeat).sum((0, 2))
@@ -102,7 +102,7 @@ def test_sums_do_not_depend_on_the_number_of_threads():
     for count in (1, 2, 3):
         cpu_features.set_num_threads(count)
         results.append(
-            normalization_layer.affine_row_norm_gradient(g, x, weight, 300, 1, 1e-5, True)
+            normalization_layer.affine_row_norm_backward(g, x, weight, 300, 1, 1e-5, True)
         )
     cpu_features.set_num_threads(before)
     for other in results[1:]:
@@ -134,7 +134,7 @@ def test_channels(shape, order, dtype):
     near(found, plain * weight.reshape(along) + bias.reshape(along), dtype)
     if order is channels_last and len(shape) > 2:
         assert found.strides == x.strides
-    found = normalization_layer.channel_norm_gradient(g, x, mean, variance, weight, 1e-3)
+    found = normalization_layer.channel_norm_backward(g, x, mean, variance, weight, 1e-3)
     near(found[0], g * (rstd * weight).reshape(along), dtype)
     near(found[1], (g * plain).sum(dims), dtype, 1e-4)
     near(found[2], g.astype(np.float64).sum(dims), dtype, 1e-4)

@@ -59,14 +59,16 @@ def test_training_follows_the_cpu():
 
 
 def test_each_primitive_has_a_kernel():
-    from tensorplug.core import operators
+    from tensorplug.core.dispatch import op_registry
 
     kernels = tables.core_kernels(plugin.runtime)
     ours = {
-        op.name for op in operators.all_ops() if op.sort == "primitive" and op.owner == "tensorplug"
+        op.name
+        for op in op_registry.all_ops()
+        if op.kind == "primitive" and op.owner == "tensorplug"
     }
     names = {kernel.op for kernel in kernels}
-    assert ours <= names <= {op.name for op in operators.all_ops()}
+    assert ours <= names <= {op.name for op in op_registry.all_ops()}
     assert all(kernel.priority == 0 and kernel.device == "cuda" for kernel in kernels)
 
 

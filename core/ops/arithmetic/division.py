@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
-from ...operators import Delegated, Spec, composite, handle, primitive
+from ...device.dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
+from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
 from ..rules import check_tensor, elementwise
 from .pointwise import sub
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "div",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
-from ...operators import composite
-from ...tensor_base import TensorBase
+from ...device.dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
+from ...dispatch.op_registry import composite
+from ...tensor.base import TensorBase
 from ..comparison import lt
 from ..masking import where
 from ..rules import cast, check_tensor
@@ -14,7 +14,7 @@ from .division import div
 from .pointwise import abs, add, mul, sub
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "addcdiv",
@@ -27,11 +27,11 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return the arguments with a weight of the dtype of `input`, if it is a tensor."""
     check_tensor(input, "lerp")
     check_tensor(end, "lerp", "end")
-    kind = input._kind
+    key = input._key
     if (
-        end._kind is kind
-        and kind.dtype.category == FLOATING
-        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._kind is kind))
+        end._key is key
+        and key.dtype.category == FLOATING
+        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._key is key))
     ):
         return input, end, weight
     if not isinstance(weight, (TensorBase, int, float, complex)):
@@ -43,11 +43,11 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
     if input.dtype.category < FLOATING:
         raise NotImplementedError(f"lerp() is not implemented for dtype {input.dtype.name}")
     if isinstance(weight, TensorBase):
-        if weight._kind.dtype is not input.dtype:
+        if weight._key.dtype is not input.dtype:
             if weight._shape:
                 raise RuntimeError(
                     f"lerp(): expected dtype {input.dtype.name} for `weight` but got dtype "
-                    f"{weight._kind.dtype.name}"
+                    f"{weight._key.dtype.name}"
                 )
             weight = cast(weight, input.dtype)
     elif isinstance(weight, complex) and input.dtype.category != COMPLEX:
@@ -92,7 +92,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
 
 def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
     """Return a factor that fits the dtype which the tensors come to."""
-    if type(value) is float and tensors[0]._kind.dtype.category == FLOATING:
+    if type(value) is float and tensors[0]._key.dtype.category == FLOATING:
         return value
     compute = result_dtype(tensors)
     if value != 1 and compute.category <= INTEGER and not isinstance(value, int):
@@ -157,7 +157,7 @@ def _times(value: Number, input: Tensor, tensor1: Tensor, tensor2: Tensor) -> Te
 
 
 def _refuse_integers(tensor1: Any, tensor2: Any) -> None:
-    if isinstance(tensor1, TensorBase) and tensor1._kind.dtype.category == FLOATING:
+    if isinstance(tensor1, TensorBase) and tensor1._key.dtype.category == FLOATING:
         return
     if result_dtype((tensor1, tensor2)).category < FLOATING:
         raise RuntimeError(

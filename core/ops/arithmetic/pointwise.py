@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
-from ...operators import Spec, composite, handle, primitive
-from ...tensor_base import TensorBase
+from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...dispatch.op_registry import Spec, composite, handle, primitive
+from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "abs",
@@ -67,7 +67,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        if isinstance(operand, TensorBase) and operand._kind.dtype.category == BOOL:
+        if isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL:
             raise RuntimeError(
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
@@ -264,7 +264,7 @@ def conj(input: Tensor) -> Tensor:
     tensor([1.-2.j])
     """
     check_tensor(input, "conj")
-    return conj_physical(input) if input._kind.dtype.category == COMPLEX else input
+    return conj_physical(input) if input._key.dtype.category == COMPLEX else input
 
 
 absolute = abs

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import BOOL, FLOATING, Number, complex128, float64, int64, result_dtype
-from ...operators import Spec, composite, primitive
-from ...tensor_base import TensorBase
+from ...device.dtypes import BOOL, FLOATING, Number, complex128, float64, int64, result_dtype
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "float_power",
@@ -60,7 +60,7 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     tensor([2., 4., 8.])
     """
     if isinstance(input, TensorBase) and not isinstance(exponent, TensorBase):
-        category = input._kind.dtype.category
+        category = input._key.dtype.category
         if category >= FLOATING:
             if exponent == 2 and not isinstance(exponent, complex):
                 return square(input)

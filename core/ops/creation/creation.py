@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...devices import Device
-from ...dtypes import (
+from ...device.device import Device
+from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
@@ -21,15 +21,15 @@ from ...dtypes import (
     iinfo,
     scalar_dtype,
 )
-from ...kinds import Kind, default_device, kind_of
-from ...operators import Spec, composite, primitive
-from ...shapes import Shape, as_shape, check_sizes
-from ...tensor_base import new_tensor as wrap_array
+from ...dispatch.keys import DispatchKey, default_device, dispatch_key
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import new_tensor as wrap_array
+from ...tensor.shapes import Shape, as_shape, check_sizes
 from ..copying import laid_out, strides_of
 from ..rules import number
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["empty", "empty_strided", "fill_new", "full", "ones", "scalar_tensor", "zeros"]
 
@@ -223,15 +223,15 @@ def empty(
     shape = sizes_of(sizes, size, "empty")
     if memory_format is None:
         return made(memory_of(shape, chosen, where), requires_grad, pin_memory)
-    kind = kind_of(where, chosen)
-    stride = strides_of(shape, memory_format, kind, "empty")
-    memory = in_strides(shape, stride, kind, lambda size: memory_of(size, chosen, where))
+    key = dispatch_key(where, chosen)
+    stride = strides_of(shape, memory_format, key, "empty")
+    memory = in_strides(shape, stride, key, lambda size: memory_of(size, chosen, where))
     return made(memory, requires_grad, pin_memory)
 
 
 def memory_of(shape: Shape, dtype: DType, device: Device) -> Any:
-    kind = kind_of(device, dtype)
-    return wrap_array(kind.runtime.empty(shape, dtype, kind.device.index or 0), kind, shape)
+    key = dispatch_key(device, dtype)
+    return wrap_array(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
 
 
 @composite(method=False)
@@ -312,7 +312,7 @@ def empty_strided(
         raise RuntimeError(f"empty_strided(): a stride cannot be negative, got {list(strides)}")
     reach = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
     memory = memory_of((reach if math.prod(shape) else 0,), chosen, where)
-    from ...creation import show_memory
+    from ...tensor.creation import show_memory
 
     return made(show_memory(memory, shape, strides, 0), requires_grad)
 
@@ -339,8 +339,10 @@ def scalar_tensor(
     return made(fill_new((), number(s, "scalar_tensor", "s"), chosen, where), requires_grad)
 
 
-def in_strides(shape: Shape, stride: Shape | None, kind: Kind, make: Callable[[Shape], Any]) -> Any:
+def in_strides(
+    shape: Shape, stride: Shape | None, key: DispatchKey, make: Callable[[Shape], Any]
+) -> Any:
     """Return what `make` makes of a shape, in given strides where the device has any; None is by rows."""
-    if stride is None or "views" not in kind.runtime.capabilities:
+    if stride is None or "views" not in key.runtime.capabilities:
         return make(shape)
     return laid_out(make((math.prod(shape),)), shape, stride)

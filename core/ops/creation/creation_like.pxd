@@ -1,9 +1,9 @@
 cimport cython
 
-from tensorplug.core.kinds cimport Kind
+from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.ops.copying cimport strides_like
 from tensorplug.core.ops.creation.creation cimport made
 from tensorplug.core.ops.rules cimport check_tensor
 
-@cython.locals(kind=Kind)
+@cython.locals(key=DispatchKey)
 cpdef tuple like(object input, object dtype, object device, object name)

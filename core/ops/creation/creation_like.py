@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...devices import Device
-from ...dtypes import DType, as_dtype
-from ...kinds import kind_of
-from ...operators import composite
-from ...shapes import Shape
+from ...device.device import Device
+from ...device.dtypes import DType, as_dtype
+from ...dispatch.keys import dispatch_key
+from ...dispatch.op_registry import composite
+from ...tensor.shapes import Shape
 from ..copying import strides_like
 from ..rules import check_tensor, number
 from .creation import empty_strided, fill_new, in_strides, made, memory_of, sizes_of
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "empty_like",
@@ -55,7 +55,7 @@ def made_like(
     if stride is None:
         return made(make(input._shape, chosen, where), requires_grad)
     result = in_strides(
-        input._shape, stride, kind_of(where, chosen), lambda size: make(size, chosen, where)
+        input._shape, stride, dispatch_key(where, chosen), lambda size: make(size, chosen, where)
     )
     return made(result, requires_grad)
 
@@ -63,10 +63,10 @@ def made_like(
 def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]:
     """Return the dtype and device of an op that makes a tensor like `input`."""
     check_tensor(input, name)
-    kind = input._kind
+    key = input._key
     return (
-        kind.dtype if dtype is None else as_dtype(dtype),
-        kind.device if device is None else Device(device),
+        key.dtype if dtype is None else as_dtype(dtype),
+        key.device if device is None else Device(device),
     )
 
 
@@ -192,7 +192,7 @@ def new_tensor(
     >>> tp.zeros(1).new_tensor([1, 2])
     tensor([1., 2.])
     """
-    from ...creation import tensor
+    from ...tensor.creation import tensor
 
     chosen, where = like(input, dtype, device, "new_tensor")
     return tensor(data, dtype=chosen, device=where, requires_grad=requires_grad)

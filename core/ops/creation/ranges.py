@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...devices import Device
-from ...dtypes import (
+from ...device.device import Device
+from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
@@ -18,20 +17,21 @@ from ...dtypes import (
     get_default_dtype,
     int64,
 )
-from ...operators import Spec, composite, primitive
+from ...dispatch import op_registry
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..rules import number
 from .creation import fill_new, made, options
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["arange", "arange_new", "eye", "linspace", "logspace", "range"]
 
-_CAST = operators.handle("cast")
-_CAT = operators.handle("cat")
-_EQ = operators.handle("eq")
-_FLIP = operators.handle("flip")
-_POW = operators.handle("pow")
+_CAST = op_registry.handle("cast")
+_CAT = op_registry.handle("cat")
+_EQ = op_registry.handle("eq")
+_FLIP = op_registry.handle("flip")
+_POW = op_registry.handle("pow")
 
 
 @primitive("start, step, count, dtype", method=False)

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import DType, float32, get_default_dtype
-from ...operators import composite
+from ...device.dtypes import DType, float32, get_default_dtype
+from ...dispatch import op_registry
+from ...dispatch.op_registry import composite
 from ..rules import cast
 
 if TYPE_CHECKING:
-    from ...devices import Device
-    from ...tensor import Tensor
+    from ...device.device import Device
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "bartlett_window",
@@ -27,9 +27,9 @@ __all__ = [
     "kaiser_window",
 ]
 
-_ARANGE = operators.handle("arange")
-_I0 = operators.handle("i0")
-_ONES = operators.handle("ones")
+_ARANGE = op_registry.handle("arange")
+_I0 = op_registry.handle("i0")
+_ONES = op_registry.handle("ones")
 
 Shape = Callable[[Any, int], Any]  # from the places 0 to n - 1, and n
 
@@ -50,8 +50,8 @@ def window(
         result = _ONES.call(length, dtype=chosen, device=device)
     else:
         count = length + 1 if periodic else length
-        places = _ARANGE.call(length, dtype=compute, device=device)
-        result = cast(shape(places, count), chosen)
+        indices = _ARANGE.call(length, dtype=compute, device=device)
+        result = cast(shape(indices, count), chosen)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -72,13 +72,13 @@ def _check_length(name: str, length: Any, dtype: DType | None) -> None:
 def cosines(coefficients: list[float]) -> Shape:
     """Return the sum of cosines with these coefficients, of alternating sign."""
 
-    def shape(places: Any, count: int) -> Any:
-        angles = places * (2 * math.pi / (count - 1))
+    def shape(indices: Any, count: int) -> Any:
+        angles = indices * (2 * math.pi / (count - 1))
         total: Any = coefficients[0]
         for order, coefficient in enumerate(coefficients[1:], 1):
             sign = -1 if order % 2 else 1
             total = (angles * order).cos() * (sign * coefficient) + total
-        return total if hasattr(total, "dtype") else places * 0 + total
+        return total if hasattr(total, "dtype") else indices * 0 + total
 
     return shape
 
@@ -88,11 +88,11 @@ def triangle(places: Any, count: int) -> Any:
 
 
 def kaiser(beta: float) -> Shape:
-    def shape(places: Any, count: int) -> Any:
+    def shape(indices: Any, count: int) -> Any:
         # The places as -1 to 1, squared; rounding must not take it above 1.
-        across = (places * (2 / (count - 1)) - 1).square().clamp(max=1)
+        across = (indices * (2 / (count - 1)) - 1).square().clamp(max=1)
         top = _I0.call((1 - across).sqrt() * beta)
-        return top / _I0.call(places.new_full((), beta))
+        return top / _I0.call(indices.new_full((), beta))
 
     return shape
 

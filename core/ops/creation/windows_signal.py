@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import DType, float32, float64, get_default_dtype
-from ...operators import composite
+from ...device.dtypes import DType, float32, float64, get_default_dtype
+from ...dispatch.op_registry import composite
 from .windows import Shape, cosines, kaiser, triangle, window
 
 if TYPE_CHECKING:
-    from ...devices import Device
-    from ...tensor import Tensor
+    from ...device.device import Device
+    from ...tensor.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -33,8 +33,8 @@ def _signal(
     return window(name, M, not sym, shape, dtype, device, requires_grad)
 
 
-def _sine(places: Any, count: int) -> Any:
-    return ((places + 0.5) * (math.pi / count)).sin()
+def _sine(indices: Any, count: int) -> Any:
+    return ((indices + 0.5) * (math.pi / count)).sin()
 
 
 @composite(name="windows_bartlett", method=False)
@@ -167,9 +167,9 @@ def windows_exponential(
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
 
-    def shape(places: Any, count: int) -> Any:
+    def shape(indices: Any, count: int) -> Any:
         middle = (count - 1) / 2 if center is None else center
-        return ((places - middle).abs() * (-1 / tau)).exp()
+        return ((indices - middle).abs() * (-1 / tau)).exp()
 
     return _signal("exponential", M, sym, shape, dtype, device, requires_grad)
 
@@ -208,8 +208,8 @@ def windows_gaussian(
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
 
-    def shape(places: Any, count: int) -> Any:
-        return (((places - (count - 1) / 2) / std).square() * -0.5).exp()
+    def shape(indices: Any, count: int) -> Any:
+        return (((indices - (count - 1) / 2) / std).square() * -0.5).exp()
 
     return _signal("gaussian", M, sym, shape, dtype, device, requires_grad)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import BOOL, COMPLEX
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import BOOL, COMPLEX
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..comparison import le
 from ..masking import where
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["relu", "sigmoid"]
 

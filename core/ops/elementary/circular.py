@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import COMPLEX, Number
-from ...operators import Spec, primitive
+from ...device.dtypes import COMPLEX, Number
+from ...dispatch.op_registry import Spec, primitive
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["arctan2", "atan2", "cos", "sin", "tanh"]
 

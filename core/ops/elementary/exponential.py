@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ...dtypes import FLOATING
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import FLOATING
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.powers import power
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "rsqrt", "sqrt"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import BOOL, COMPLEX, FLOATING
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import BOOL, COMPLEX, FLOATING
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..comparison import lt
@@ -13,7 +13,7 @@ from ..masking import where
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["ceil", "fix", "floor", "frac", "rint", "round", "trunc"]
 

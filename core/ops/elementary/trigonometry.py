@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import COMPLEX, FLOATING, finfo
-from ...operators import composite
+from ...device.dtypes import COMPLEX, FLOATING, finfo
+from ...dispatch.op_registry import composite
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import abs, add, mul, neg, sub
 from ..comparison import gt, lt
@@ -23,7 +23,7 @@ from .circular import atan2, cos, sin, tanh
 from .exponential import exp, expm1, log, log1p, sqrt
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "acos",

@@ -10,22 +10,22 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import COMPLEX, FLOATING, DType, get_default_dtype
-from ...operators import Spec, composite, primitive
-from ...shapes import normalize_dim
+from ...device.dtypes import COMPLEX, FLOATING, DType, get_default_dtype
+from ...dispatch import op_registry
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.shapes import normalize_dim
 from ..arithmetic.pointwise import conj
 from ..rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ...devices import Device
-    from ...tensor import Tensor
+    from ...device.device import Device
+    from ...tensor.tensor import Tensor
 
 __all__: list[str] = []
 
-_ARANGE = operators.handle("arange")
-_CAT = operators.handle("cat")
-_REAL = operators.handle("real")
+_ARANGE = op_registry.handle("arange")
+_CAT = op_registry.handle("cat")
+_REAL = op_registry.handle("real")
 
 Dims = Sequence[int] | int | None
 
@@ -77,7 +77,7 @@ def _normalization(name: str, norm: str | None, forward: bool) -> int:
 def _converted(name: str, input: Any, *, to_complex: bool) -> Any:
     """Return the input in a dtype that transforms take, complex if asked for."""
     check_tensor(input, name)
-    dtype = input._kind.dtype
+    dtype = input._key.dtype
     if dtype.category < FLOATING:
         dtype = get_default_dtype()
     if dtype.itemsize == 2:
@@ -89,7 +89,7 @@ def _converted(name: str, input: Any, *, to_complex: bool) -> Any:
 
 def _real(name: str, input: Any) -> Any:
     check_tensor(input, name)
-    if input._kind.dtype.category == COMPLEX:
+    if input._key.dtype.category == COMPLEX:
         raise RuntimeError(f"{name}() expects a real input tensor, but got {input.dtype.name}")
     return _converted(name, input, to_complex=False)
 
@@ -347,8 +347,8 @@ def fft_rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     _check_frequencies("rfftfreq", dtype)
-    places = _ARANGE.call(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device)
-    return _scaled(places, n, d, requires_grad)
+    indices = _ARANGE.call(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device)
+    return _scaled(indices, n, d, requires_grad)
 
 
 def _check_frequencies(name: str, dtype: DType | None) -> None:
@@ -356,8 +356,8 @@ def _check_frequencies(name: str, dtype: DType | None) -> None:
         raise RuntimeError(f"{name}() requires a floating point or complex dtype, got {dtype.name}")
 
 
-def _scaled(places: Any, n: int, d: float, requires_grad: bool) -> Any:
-    result = places * (1.0 / (n * d) if n * d else math.inf)
+def _scaled(indices: Any, n: int, d: float, requires_grad: bool) -> Any:
+    result = indices * (1.0 / (n * d) if n * d else math.inf)
     return result.requires_grad_() if requires_grad else result
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...operators import composite
+from ...dispatch.op_registry import composite
 from .fourier import Dims, c2c_over, c2r_over, r2c_over
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__: list[str] = []
 

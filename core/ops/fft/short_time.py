@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import COMPLEX, FLOATING, int64
-from ...operators import composite
+from ...device.dtypes import COMPLEX, FLOATING, int64
+from ...dispatch import op_registry
+from ...dispatch.op_registry import composite
 from ..rules import check_tensor
 from .fourier import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["istft", "stft"]
 
-_ARANGE = operators.handle("arange")
-_CAT = operators.handle("cat")
-_VIEW_AS_REAL = operators.handle("view_as_real")
+_ARANGE = op_registry.handle("arange")
+_CAT = op_registry.handle("cat")
+_VIEW_AS_REAL = op_registry.handle("view_as_real")
 
 # Where the windows' squares sum up to less, dividing by them would only blow up noise.
 _SMALLEST_ENVELOPE = 1e-11
@@ -253,14 +253,14 @@ def istft(
     pieces = pieces * full
     total = n_fft + hop * (frames - 1)
     starts = _ARANGE.call(frames, dtype=int64, device=spectrum.device).reshape(frames, 1) * hop
-    places = _ARANGE.call(n_fft, dtype=int64, device=spectrum.device) + starts
-    places = places.reshape(frames * n_fft)
+    indices = _ARANGE.call(n_fft, dtype=int64, device=spectrum.device) + starts
+    indices = indices.reshape(frames * n_fft)
     batch = pieces._shape[0]
     signal = pieces.new_zeros((batch, total)).index_add(
-        1, places, pieces.reshape(batch, frames * n_fft)
+        1, indices, pieces.reshape(batch, frames * n_fft)
     )
     squares = (full * full).expand(frames, n_fft).reshape(frames * n_fft)
-    envelope = squares.new_zeros((total,)).index_add(0, places, squares)
+    envelope = squares.new_zeros((total,)).index_add(0, indices, squares)
     start = n_fft // 2 if center else 0
     if length is not None:
         end = start + length
@@ -269,7 +269,7 @@ def istft(
     stop = min(end, total)
     signal = signal.narrow(1, start, stop - start)
     envelope = envelope.narrow(0, start, stop - start)
-    if not envelope._kind.is_meta and envelope.numel():
+    if not envelope._key.is_meta and envelope.numel():
         smallest = envelope.abs().amin().item()
         if smallest <= _SMALLEST_ENVELOPE:
             raise RuntimeError(

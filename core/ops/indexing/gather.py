@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import Number, int32, int64
-from ...operators import Spec, composite, primitive
-from ...shapes import Shape, broadcast_shapes, normalize_dim
-from ...tensor_base import new_tensor
+from ...device.dtypes import Number, int32, int64
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import new_tensor
+from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..rules import cast, check_tensor
 from ..shape.expansion import expand
 from ..shape.shape import reshape, shown_as
 from .indexing import part, zeros_like_gradient
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["gather", "scatter", "scatter_add", "scatter_reduce", "take_along_dim"]
 
@@ -25,17 +25,17 @@ _NUMBERS = (bool, int, float, complex)
 
 def number_tensor(value: Number, like: Any) -> Any:
     """Return a number as a 0-d tensor of the dtype and device of another."""
-    kind = like._kind
-    if isinstance(value, complex) and not kind.dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {kind.dtype.name} without overflow")
-    return new_tensor(kind.scalar(value), kind, ())
+    key = like._key
+    if isinstance(value, complex) and not key.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {key.dtype.name} without overflow")
+    return new_tensor(key.scalar(value), key, ())
 
 
 def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
     """Return the canonical dimension, and the index as int64 of a rank that fits the input's."""
     check_tensor(input, name)
     check_tensor(index, name, "index")
-    dtype = index._kind.dtype
+    dtype = index._key.dtype
     if dtype is int32:
         index = cast(index, int64)
     elif dtype is not int64:
@@ -110,7 +110,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def _source(input: Any, dim: int, index: Any, src: Any, name: str) -> Any:
     """Return what is scattered, of the shape of the index."""
-    if src._kind.dtype is not input._kind.dtype:
+    if src._key.dtype is not input._key.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype.name} and "
             f"{src.dtype.name}"
@@ -277,7 +277,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """
     check_tensor(input, "take_along_dim")
     check_tensor(indices, "take_along_dim", "indices")
-    if indices._kind.dtype is not int64:
+    if indices._key.dtype is not int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.name}"
         )

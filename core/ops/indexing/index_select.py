@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import Number
-from ...operators import Delegated, composite, in_place
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
-from ...writing import check_out, inplace
+from ...device.dtypes import Number
+from ...dispatch import op_registry
+from ...dispatch.op_registry import Delegated, composite, in_place
+from ...dispatch.out_variants import check_out, inplace
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from ..rules import cast, check_tensor
 from ..shape.expansion import expand
 from ..shape.shape import reshape, shown_as
@@ -17,12 +17,12 @@ from .gather import number_tensor, scatter_reduce
 from .indexing import index, index_put, index_vector
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_reduce", "index_select"]
 
-_INDEX_PUT = operators.handle("index_put")
-_WHERE = operators.handle("where")
+_INDEX_PUT = op_registry.handle("index_put")
+_WHERE = op_registry.handle("where")
 
 
 def _at_dim(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
@@ -82,7 +82,7 @@ def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[i
     dim, vector = _at_dim(input, dim, index, "index_add")
     check_tensor(source, "index_add", "source")
     count = vector._shape[0]
-    if source._kind.dtype is not input._kind.dtype:
+    if source._key.dtype is not input._key.dtype:
         raise RuntimeError(
             f"index_add(): self ({input.dtype.name}) and source ({source.dtype.name}) must have the "
             "same scalar type"
@@ -121,7 +121,7 @@ def index_write(input: Tensor, dim: int, index: Tensor, source: Tensor, accumula
 
 def _put_in_place(name: str, input: Any, dim: int, vector: Any, values: Any, add: bool) -> Any:
     target = _sliceable(input)
-    check_out(name, target, input._kind.dtype, input._kind)
+    check_out(name, target, input._key.dtype, input._key)
     index_write(target, dim, vector, values, add)
     return input
 
@@ -172,7 +172,7 @@ def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number =
 def _copied(input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any, Any]:
     dim, vector = _at_dim(input, dim, index, "index_copy")
     check_tensor(source, "index_copy", "source")
-    if source._kind.dtype is not input._kind.dtype:
+    if source._key.dtype is not input._key.dtype:
         raise RuntimeError(
             "index_copy(): self and source expected to have the same dtype, but got (self) "
             f"{input.dtype.name} and (source) {source.dtype.name}"
@@ -239,7 +239,7 @@ def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], An
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(value._shape)} dimension(s)."
             )
-        return indices, cast(value, input._kind.dtype)
+        return indices, cast(value, input._key.dtype)
     return indices, number_tensor(value, input)
 
 
@@ -295,9 +295,9 @@ def index_reduce(
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    place, vector, values = _added(input, dim, index, source, 1)
-    vector = _key(input, place, vector)[-1]
+    position, vector, values = _added(input, dim, index, source, 1)
+    vector = _key(input, position, vector)[-1]
     shape = [1] * len(values._shape)
-    shape[place] = vector._shape[0]
+    shape[position] = vector._shape[0]
     full = expand(shown_as(vector, tuple(shape)), values._shape)
-    return scatter_reduce(input, place, full, values, reduce, include_self=include_self)
+    return scatter_reduce(input, position, full, values, reduce, include_self=include_self)

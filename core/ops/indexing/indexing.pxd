@@ -1,8 +1,8 @@
-from tensorplug.core.execution cimport show
-from tensorplug.core.op cimport Op
+from tensorplug.core.dispatch.execution cimport show
+from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.ops.rules cimport check_tensor
-from tensorplug.core.shapes cimport normalize_dim
-from tensorplug.core.tensor_base cimport TensorBase
+from tensorplug.core.tensor.shapes cimport normalize_dim
+from tensorplug.core.tensor.base cimport TensorBase
 
 cdef Op _BASIC_INDEX
 

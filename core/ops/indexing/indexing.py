@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import bool_, int32, int64, uint8
-from ...execution import show
-from ...operators import Spec, composite, primitive
-from ...queries import is_tensor
-from ...shapes import Shape, broadcast_shapes, normalize_dim
+from ...device.dtypes import bool_, int32, int64, uint8
+from ...dispatch import op_registry
+from ...dispatch.execution import show
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.predicates import is_tensor
+from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..copying import cast, to_device
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["basic_index", "index", "index_put", "narrow", "place", "select"]
 
-_BASIC_INDEX = operators.handle("basic_index")
-_FILL_NEW = operators.handle("fill_new")
-_NONZERO = operators.handle("nonzero")
+_BASIC_INDEX = op_registry.handle("basic_index")
+_FILL_NEW = op_registry.handle("fill_new")
+_NONZERO = op_registry.handle("nonzero")
 
 _ALL = slice(None)
 
@@ -193,14 +193,14 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
             raise TypeError(
                 f"{name}(): indices must be tensors or None, got {type(item).__name__} at {position}"
             )
-        dtype = item._kind.dtype
-        if item._kind.device is not input._kind.device:
-            if item._kind.device.type != "cpu":
+        dtype = item._key.dtype
+        if item._key.device is not input._key.device:
+            if item._key.device.type != "cpu":
                 raise RuntimeError(
                     f"{name}(): indices should be either on cpu or on the same device as the indexed "
-                    f"tensor ({input._kind.device}), got {item._kind.device}"
+                    f"tensor ({input._key.device}), got {item._key.device}"
                 )
-            item = to_device(item, input._kind.device)
+            item = to_device(item, input._key.device)
         if dtype is bool_ or dtype is uint8:
             found.extend(_of_mask(input, item, len(found)))
         elif dtype is int64:
@@ -240,13 +240,13 @@ def indexed_shape(shape: Shape, indices: list[Any]) -> Shape:
 
     The indices' common shape stands where they were if they are neighbours, else in front.
     """
-    places = [d for d, item in enumerate(indices) if item is not None]
-    if not places:
+    positions = [d for d, item in enumerate(indices) if item is not None]
+    if not positions:
         return shape
-    if len(places) == 1:
-        first = places[0]
+    if len(positions) == 1:
+        first = positions[0]
         return (*shape[:first], *indices[first]._shape, *shape[first + 1 :])
-    shapes = [indices[d]._shape for d in places]
+    shapes = [indices[d]._shape for d in positions]
     try:
         common = shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast_shapes(*shapes)
     except RuntimeError:
@@ -254,8 +254,8 @@ def indexed_shape(shape: Shape, indices: list[Any]) -> Shape:
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             f"{', '.join([str(list(s)) for s in shapes])}"
         ) from None
-    rest = [size for d, size in enumerate(shape) if d not in places]
-    first = places[0] if places[-1] - places[0] == len(places) - 1 else 0
+    rest = [size for d, size in enumerate(shape) if d not in positions]
+    first = positions[0] if positions[-1] - positions[0] == len(positions) - 1 else 0
     return (*rest[:first], *common, *rest[first:])
 
 
@@ -317,7 +317,7 @@ def index_put(
     """
     check_tensor(input, "index_put")
     check_tensor(values, "index_put", "values")
-    if values._kind.dtype is not input._kind.dtype:
+    if values._key.dtype is not input._key.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{input.dtype.name} for the destination and {values.dtype.name} for the source; convert the "
@@ -326,8 +326,8 @@ def index_put(
     found = index_tensors(input, indices, "index_put")
     target = indexed_shape(input._shape, found)
     _check_values(values._shape, target)
-    if not values._shape and values._kind.device is not input._kind.device:
-        values = to_device(values, input._kind.device)
+    if not values._shape and values._key.device is not input._key.device:
+        values = to_device(values, input._key.device)
     return Spec((input, found, values, bool(accumulate)), input._shape, input.dtype)
 
 
@@ -361,7 +361,7 @@ def index_backward(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) ->
 def index_vector(index: Any, name: str) -> Any:
     """Return `index`, a tensor of positions of at most one dimension, as a 1-d int64 tensor."""
     check_tensor(index, name, "index")
-    dtype = index._kind.dtype
+    dtype = index._key.dtype
     if len(index._shape) > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, got a tensor of shape {list(index._shape)}"

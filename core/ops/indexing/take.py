@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import int64
-from ...operators import composite, in_place
-from ...writing import inplace
+from ...device.dtypes import int64
+from ...dispatch import op_registry
+from ...dispatch.op_registry import composite, in_place
+from ...dispatch.out_variants import inplace
 from ..rules import check_tensor
 from ..shape.shape import reshape, reshaped, shown_as
 from .indexing import index as index_op, index_put
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["put", "take"]
 
-_INDEX_PUT = operators.handle("index_put")
+_INDEX_PUT = op_registry.handle("index_put")
 
 
 @composite()
@@ -33,7 +33,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """
     check_tensor(input, "take")
     check_tensor(index, "take", "index")
-    if index._kind.dtype is not int64:
+    if index._key.dtype is not int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.name}")
     return index_op(reshaped(input, (math.prod(input._shape),)), [index])
 
@@ -42,9 +42,9 @@ def _put_values(input: Any, index: Any, source: Any) -> Any:
     check_tensor(input, "put")
     check_tensor(index, "put", "index")
     check_tensor(source, "put", "source")
-    if index._kind.dtype is not int64:
+    if index._key.dtype is not int64:
         raise RuntimeError(f"put(): Expected a long tensor for index, but got {index.dtype.name}")
-    if source._kind.dtype is not input._kind.dtype:
+    if source._key.dtype is not input._key.dtype:
         raise RuntimeError(
             "put(): self and source expected to have the same dtype, but got self.dtype = "
             f"{input.dtype.name} and source.dtype = {source.dtype.name}"

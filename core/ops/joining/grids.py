@@ -6,11 +6,11 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int64
-from ...kinds import kind_of
-from ...operators import composite
-from ...shapes import Shape
-from ...tensor_base import new_tensor
+from ...device.dtypes import int64
+from ...dispatch.keys import dispatch_key
+from ...dispatch.op_registry import composite
+from ...tensor.base import new_tensor
+from ...tensor.shapes import Shape
 from ..creation.creation import fill_new, options
 from ..indexing.index_select import index_select
 from ..indexing.indexing import place
@@ -20,7 +20,7 @@ from ..shape.shape import reshape, shown_as
 from .joining import cat, stack
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["block_diag", "cartesian_prod", "combinations", "meshgrid"]
 
@@ -60,7 +60,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
                 f"{list(tensor._shape)}"
             )
-        if tensor._kind.dtype is not found[0]._kind.dtype:
+        if tensor._key.dtype is not found[0]._key.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
@@ -129,12 +129,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 def _positions(values: list[int], like: Any) -> Any:
     """Return ints as an int64 tensor on the device of another."""
-    from ...host_data import from_data
+    from ...tensor.host_data import from_data
 
-    kind = kind_of(like._kind.device, int64)
+    key = dispatch_key(like._key.device, int64)
     array, _ = from_data(values, int64, "combinations")
     shape: Shape = (len(values),)
-    return new_tensor(kind.runtime.from_host(array, int64, kind.device.index or 0), kind, shape)
+    return new_tensor(key.runtime.from_host(array, int64, key.device.index or 0), key, shape)
 
 
 @composite(method=False)

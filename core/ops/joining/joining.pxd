@@ -1,2 +1,2 @@
 from tensorplug.core.ops.shape.shape cimport reshaped
-from tensorplug.core.shapes cimport normalize_dim
+from tensorplug.core.tensor.shapes cimport normalize_dim

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import DType, promote_types
-from ...operators import Spec, composite, primitive
-from ...shapes import Shape, normalize_dim
-from ...tensor_base import TensorBase
+from ...device.dtypes import DType, promote_types
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
+from ...tensor.shapes import Shape, normalize_dim
 from ..rules import cast, check_tensor
 from ..shape.shape import atleast_1d, atleast_2d, atleast_3d, reshape, reshaped
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "cat",
@@ -36,9 +36,9 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
     found = list(tensors)
     if found and isinstance(found[0], TensorBase):
-        kind = found[0]._kind
+        key = found[0]._key
         for tensor in found:
-            if not isinstance(tensor, TensorBase) or tensor._kind is not kind:
+            if not isinstance(tensor, TensorBase) or tensor._key is not key:
                 break
         else:
             return found
@@ -52,9 +52,9 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
                 f"{name}(): expected Tensor as element {position} in argument 0, but got "
                 f"{type(tensor).__name__}"
             )
-    dtype: DType = found[0]._kind.dtype
+    dtype: DType = found[0]._key.dtype
     for tensor in found:
-        dtype = promote_types(dtype, tensor._kind.dtype)
+        dtype = promote_types(dtype, tensor._key.dtype)
     return [cast(tensor, dtype) for tensor in found]
 
 
@@ -117,7 +117,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             )
         length += own[dim]
         joined.append(tensor)
-    return Spec((joined, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0]._kind.dtype)
+    return Spec((joined, dim), (*shape[:dim], length, *shape[dim + 1 :]), found[0]._key.dtype)
 
 
 concat = concatenate = cat

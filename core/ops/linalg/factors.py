@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int32
-from ...operators import Delegated, Spec, composite, primitive_tuple
+from ...device.dtypes import int32
+from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from ..rules import check_tensor
 from . import results
 from .rules import (
@@ -19,7 +19,7 @@ from .rules import (
 )
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["cholesky", "geqrf", "orgqr", "ormqr", "qr"]
 

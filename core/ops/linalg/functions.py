@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int64
-from ...operators import Spec, composite, primitive
-from ...shapes import broadcast_shapes, normalize_dim
+from ...device.dtypes import int64
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.shapes import broadcast_shapes, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain
 from ..matmul.products import matmul
@@ -18,7 +18,7 @@ from .rules import arange, check_matrix, column, concatenate, conjugate, identit
 from .solvers import linalg_inv
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["cross", "det", "logdet", "matrix_exp", "matrix_power", "slogdet", "trace"]
 

@@ -10,7 +10,7 @@ from .rules import check_matrix
 from .spectra import linalg_svd
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int32
-from ...operators import Delegated, Spec, composite, primitive_tuple
+from ...device.dtypes import int32
+from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from . import results
 from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["lu", "lu_unpack"]
 
@@ -116,18 +116,18 @@ def pivots_to_permutation(pivots: Tensor, m: int) -> Tensor:
 
     Row i of the result was row ``permutation[i]``.
     """
-    places = arange(m, pivots, pivots.dtype)
-    order: Any = places.expand((*pivots._shape[:-1], m))
+    indices = arange(m, pivots, pivots.dtype)
+    order: Any = indices.expand((*pivots._shape[:-1], m))
     for i in range(pivots._shape[-1]):
         other = pivots.narrow(-1, i, 1) - 1
         here = order.narrow(-1, i, 1)
         there = order.gather(-1, other.to(_int64()))
-        order = where(places == i, there, where(places == other, here, order))
+        order = where(indices == i, there, where(indices == other, here, order))
     return order
 
 
 def _int64() -> Any:
-    from ...dtypes import int64
+    from ...device.dtypes import int64
 
     return int64
 
@@ -136,9 +136,9 @@ def permutation_matrix(LU: Any, pivots: Any) -> Any:
     """Return P ``(*, m, m)`` with P L U = A."""
     m = LU._shape[-2]
     order = pivots_to_permutation(pivots, m)
-    places = arange(m, pivots, pivots.dtype)
+    indices = arange(m, pivots, pivots.dtype)
     # Column i of P has its 1 in row order[i].
-    return (column(places) == row(order)).to(LU.dtype)
+    return (column(indices) == row(order)).to(LU.dtype)
 
 
 @composite(name="linalg_lu", outputs="P, L, U", method=False)
@@ -180,7 +180,7 @@ def lu_unpack(
             [0., 1.]])
     """
     check_matrix("lu_unpack", LU_data, "LU_data")
-    if unpack_pivots and LU_pivots._kind.dtype is not int32:
+    if unpack_pivots and LU_pivots._key.dtype is not int32:
         raise RuntimeError(
             "lu_unpack: LU_pivots is expected to be a contiguous tensor of int32 dtype, got "
             f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"

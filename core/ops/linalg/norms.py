@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
-from ...operators import composite
-from ...shapes import normalize_dims
+from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
+from ...dispatch.op_registry import composite
+from ...tensor.shapes import normalize_dims
 from ..norms import canonical_norm, vector_norm
 from ..reductions.reductions import amax, amin, sum
 from ..rules import cast, check_tensor
@@ -17,7 +17,7 @@ from .solvers import linalg_inv_ex
 from .spectra import linalg_svdvals
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -27,14 +27,14 @@ _HALVES = (float16, bfloat16)
 def _check_vector_norm(name: str, x: Any, ord: Any, dtype: DType | None) -> None:
     """Refuse what only ``torch.linalg`` refuses."""
     check_tensor(x, name, "x")
-    if dtype is None and type(ord) in (int, float) and x._kind.dtype.category == FLOATING:
+    if dtype is None and type(ord) in (int, float) and x._key.dtype.category == FLOATING:
         return
     check_floating(name, x, half=True)
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}: ord must be a number, got {ord!r}")
     if dtype is not None and as_dtype(dtype).is_complex != x.dtype.is_complex:
-        kind = "complex for complex" if x.dtype.is_complex else "real for real"
-        raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {dtype.name}")
+        key = "complex for complex" if x.dtype.is_complex else "real for real"
+        raise RuntimeError(f"{name}: dtype should be {key} inputs, but got {dtype.name}")
 
 
 def vector_norm_of(

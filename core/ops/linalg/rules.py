@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import operators
-from ...dtypes import FLOATING, DType
+from ...device.dtypes import FLOATING, DType
+from ...dispatch import op_registry
 from ...errors import LinAlgError
-from ...shapes import Shape, broadcast_shapes
+from ...tensor.shapes import Shape, broadcast_shapes
 from ..rules import check_tensor
 
-_EYE = operators.handle("eye")
-_WHERE = operators.handle("where")
-_CAT = operators.handle("cat")
-_ARANGE = operators.handle("arange")
+_EYE = op_registry.handle("eye")
+_WHERE = op_registry.handle("where")
+_CAT = op_registry.handle("cat")
+_ARANGE = op_registry.handle("arange")
 
 
 def check_matrix(
@@ -46,7 +46,7 @@ def check_matrix(
 
 def check_floating(name: str, A: Any, *, half: bool = False) -> None:
     """Raise RuntimeError unless the dtype is a floating-point or complex one, half if allowed."""
-    dtype = A._kind.dtype
+    dtype = A._key.dtype
     if dtype.category < FLOATING:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {dtype.name}; "
@@ -62,7 +62,7 @@ def check_floating(name: str, A: Any, *, half: bool = False) -> None:
 
 def check_same_dtype(name: str, A: Any, B: Any, first: str = "A", second: str = "B") -> None:
     """Raise RuntimeError unless both have one dtype."""
-    if A._kind.dtype is not B._kind.dtype:
+    if A._key.dtype is not B._key.dtype:
         raise RuntimeError(
             f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
             "type "
@@ -105,7 +105,7 @@ def transpose(A: Any) -> Any:
 
 def conjugate(A: Any) -> Any:
     """Return the complex conjugate, or `A` itself if it is real."""
-    return A.conj() if A._kind.dtype.is_complex else A
+    return A.conj() if A._key.dtype.is_complex else A
 
 
 def adjoint(A: Any) -> Any:
@@ -148,13 +148,13 @@ def row(x: Any) -> Any:
     return x.reshape((*x._shape[:-1], 1, x._shape[-1]))
 
 
-@operators.composite(method=False)
+@op_registry.composite(method=False)
 def linalg_check_errors(info: Any, name: str, what: str) -> Any:
     """Raise LinAlgError if LAPACK's `info` is nonzero for a matrix; `what` has place for its value.
 
     Nothing is known of tensors without data. Returns `info`.
     """
-    if info._kind.is_meta:
+    if info._key.is_meta:
         return info
     values = info.reshape(-1).tolist()
     for number, value in enumerate(values):

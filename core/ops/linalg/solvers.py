@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import finfo, int32, int64
-from ...operators import Delegated, Spec, composite, primitive_tuple
-from ...shapes import normalize_dims
+from ...device.dtypes import finfo, int32, int64
+from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
+from ...tensor.shapes import normalize_dims
 from ..rules import check_tensor
 from . import results
 from .rules import (
@@ -22,7 +22,7 @@ from .rules import (
 )
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["inverse"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import finfo, int64
-from ...operators import Spec, composite, primitive_tuple
-from ...tensor_base import TensorBase
+from ...device.dtypes import finfo, int64
+from ...dispatch.op_registry import Spec, composite, primitive_tuple
+from ...tensor.base import TensorBase
 from ..matmul.products import matmul
 from . import results
 from .rules import adjoint, check_matrix, row, where
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["pinverse", "svd"]
 
@@ -202,7 +202,7 @@ def tolerance(name: str, A: Any, values: Any, atol: Any, rtol: Any) -> Any:
     Without `rtol` and with `atol` 0 or None, `rtol` is max(m, n) times the dtype's epsilon.
     """
     for value, label in ((atol, "atol"), (rtol, "rtol")):
-        if isinstance(value, TensorBase) and value._kind.dtype.is_complex:
+        if isinstance(value, TensorBase) and value._key.dtype.is_complex:
             raise RuntimeError(f"{name}: {label} tensor of complex type is not supported")
     if rtol is None:
         rtol = finfo(A.dtype).eps * max(A._shape[-2:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int32
-from ...operators import Delegated, Spec, composite, primitive
+from ...device.dtypes import int32
+from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix
@@ -20,7 +20,7 @@ from .rules import (
 )
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "lu_solve", "triangular_solve"]
 
@@ -141,7 +141,7 @@ def _lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool, conjugated: b
     check_matrix(name, LU, "LU", square=True)
     check_matrix(name, B, "B")
     check_same_dtype(name, LU, B, "LU", "B")
-    if pivots._kind.dtype is not int32:
+    if pivots._key.dtype is not int32:
         raise RuntimeError(
             f"{name}: Expected the pivots of dtype int32, as linalg.lu_factor returns them, got "
             f"{pivots.dtype.name}"

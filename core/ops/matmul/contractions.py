@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operators import composite
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
+from ...dispatch.op_registry import composite
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from ..arithmetic.pointwise import mul
 from ..reductions.reductions import sum as sum_
 from ..rules import check_tensor
 from .products import matmul
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["chain_matmul", "kron", "tensordot"]
 

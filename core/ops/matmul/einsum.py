@@ -10,14 +10,14 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ...operators import composite
+from ...dispatch.op_registry import composite
 from ..arithmetic.pointwise import mul
 from ..reductions.reductions import sum as sum_
 from ..rules import check_tensor
 from .products import matmul
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["einsum"]
 
@@ -158,9 +158,9 @@ def _expand_ellipses(terms: list[list[Any]], operands: list[Any]) -> tuple[list[
             missing = ndim - len(term) + 1
             if missing < 0:
                 raise _wrong_count(number, ndim, len(term) - 1)
-            place = term.index(Ellipsis)
+            index = term.index(Ellipsis)
             dots: Labels = [("...", d) for d in range(missing, 0, -1)]
-            expanded.append(term[:place] + dots + term[place + 1 :])
+            expanded.append(term[:index] + dots + term[index + 1 :])
         elif len(term) != ndim:
             raise _wrong_count(number, ndim, len(term))
         else:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import BOOL, INTEGER, Number, result_dtype
-from ...operators import Spec, composite, primitive
-from ...shapes import broadcast_shapes
+from ...device.dtypes import BOOL, INTEGER, Number, result_dtype
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, conj, mul
 from ..rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "inner", "matmul", "mm",
@@ -49,13 +49,13 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
     """
     check_tensor(input, "matmul")
     check_tensor(other, "matmul", "other")
-    kind = input._kind
-    if kind.dtype is not other._kind.dtype:
+    key = input._key
+    if key.dtype is not other._key.dtype:
         raise RuntimeError(
             "matmul(): expected m1 and m2 to have the same dtype, but got: "
-            f"{kind.dtype.name} != {other.dtype.name}; convert one of them with .to()"
+            f"{key.dtype.name} != {other.dtype.name}; convert one of them with .to()"
         )
-    if kind.dtype.category == BOOL:
+    if key.dtype.category == BOOL:
         raise NotImplementedError(
             "matmul(): not implemented for bool; convert the operands to an integer dtype"
         )
@@ -64,7 +64,7 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
     if left == 2 and right == 2:
         if a[1] != b[0]:
             raise _no_fit(a, b)
-        return Spec((input, other), (a[0], b[1]), kind.dtype)
+        return Spec((input, other), (a[0], b[1]), key.dtype)
     if not left or not right:
         raise RuntimeError(
             f"matmul(): both arguments to matmul need to be at least 1D, but they are {left}D and "
@@ -80,7 +80,7 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
         shape += (a[-2],)
     if right > 1:
         shape += (b[-1],)
-    return Spec((input, other), shape, kind.dtype)
+    return Spec((input, other), shape, key.dtype)
 
 
 def _no_fit(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
@@ -106,9 +106,9 @@ def _check_ndim(name: str, tensor: Any, argument: str, ndim: int) -> None:
 
 
 def _check_same_dtype(name: str, *tensors: Any) -> None:
-    first = tensors[0]._kind.dtype
+    first = tensors[0]._key.dtype
     for tensor in tensors[1:]:
-        if tensor._kind.dtype is not first:
+        if tensor._key.dtype is not first:
             raise RuntimeError(
                 f"{name}(): expected tensors of the same dtype, but found {first.name} and "
                 f"{tensor.dtype.name}; convert one of them with .to()"
@@ -216,7 +216,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _conjugate(input: Any) -> Any:
-    return conj(input) if input._kind.dtype.is_complex else input
+    return conj(input) if input._key.dtype.is_complex else input
 
 
 @composite()
@@ -445,7 +445,7 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if input._shape != shape[len(shape) - len(input._shape) :]:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
-    if product._kind.dtype.category <= INTEGER:
+    if product._key.dtype.category <= INTEGER:
         beta, alpha = int(beta), int(alpha)  # truncated, as torch converts them to the dtype
     if alpha != 1:
         product = mul(product, alpha)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
-from ...generator import Generator, chosen_generator
-from ...operators import composite
+from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
+from ...device.generator import Generator, chosen_generator
+from ...dispatch.op_registry import composite
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
 from .random import (
@@ -25,7 +25,7 @@ from .random import (
 )
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["bernoulli", "multinomial", "poisson"]
 
@@ -36,15 +36,15 @@ def _source(
     input: Any, generator: Generator | None, name: str, *, whole: bool = False
 ) -> Generator:
     check_tensor(input, name)
-    if not whole and input._kind.dtype.category < FLOATING:
-        raise NotImplementedError(f"{name}(): not implemented for {input._kind.dtype.name}")
-    return chosen_generator(generator, input._kind.device, name)
+    if not whole and input._key.dtype.category < FLOATING:
+        raise NotImplementedError(f"{name}(): not implemented for {input._key.dtype.name}")
+    return chosen_generator(generator, input._key.device, name)
 
 
 def _uniform(input: Any, generator: Generator) -> Any:
     """Return uniform numbers in the shape of `input`, precise enough for its dtype."""
-    dtype = float64 if input._kind.dtype is float64 else float32
-    return uniform_numbers(input._shape, dtype, input._kind.device, generator)
+    dtype = float64 if input._key.dtype is float64 else float32
+    return uniform_numbers(input._shape, dtype, input._key.device, generator)
 
 
 # --- fills ------------------------------------------------------------------------------------
@@ -221,13 +221,13 @@ def bernoulli_fill(
 
 
 def _uniform_like(input: Any, precise: Any, source: Generator) -> Any:
-    dtype = float64 if precise._kind.dtype is float64 else float32
-    return uniform_numbers(input._shape, dtype, input._kind.device, source)
+    dtype = float64 if precise._key.dtype is float64 else float32
+    return uniform_numbers(input._shape, dtype, input._key.device, source)
 
 
 def _chance(p: Any, name: str) -> Any:
     """Return a probability, checked where that costs no waiting for a device."""
-    if not hasattr(p, "_kind"):
+    if not hasattr(p, "_key"):
         value = number(p, name, "p")
         if not 0 <= value <= 1:  # type: ignore[operator]
             raise RuntimeError(f"{name}(): Expected p_in >= 0 && p_in <= 1, but got p={value}")

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...devices import Device
-from ...dtypes import (
+from ...device.device import Device
+from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
@@ -25,16 +25,16 @@ from ...dtypes import (
     iinfo,
     int64,
 )
-from ...generator import Generator, chosen_generator
-from ...operators import Spec, composite, primitive
-from ...shapes import Shape, as_shape, broadcast_shapes, check_sizes
-from ...tensor_base import TensorBase
+from ...device.generator import Generator, chosen_generator
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
+from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..creation import creation
 from ..creation.creation import empty
 from ..rules import number
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["normal", "philox_bits", "rand", "randint", "randn", "randperm"]
 
@@ -422,7 +422,7 @@ def normal(
 def check_deviation(std: Any, name: str) -> None:
     """Raise RuntimeError if a standard deviation is negative."""
     if isinstance(std, TensorBase):
-        if std._kind.device.type != "cpu" or not math.prod(std._shape):
+        if std._key.device.type != "cpu" or not math.prod(std._shape):
             return  # elsewhere the question would wait for the device
         if std.is_complex() or bool((std >= 0).all()):  # type: ignore[attr-defined, operator]
             return

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...devices import Device
-from ...dtypes import DType
-from ...generator import Generator, chosen_generator
-from ...operators import composite
-from ...shapes import Shape
+from ...device.device import Device
+from ...device.dtypes import DType
+from ...device.generator import Generator, chosen_generator
+from ...dispatch.op_registry import composite
+from ...tensor.shapes import Shape
 from ..creation.creation_like import made_like
 from .random import _floating, _fresh, normal_numbers, randint, uniform_numbers
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["rand_like", "randint_like", "randn_like"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import bool_, uint8
-from ...operators import Delegated, composite, handle
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
+from ...device.dtypes import bool_, uint8
+from ...dispatch.op_registry import Delegated, composite, handle
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from .. import results
 from ..rules import cast, check_tensor
 from .reductions import amax, amin, argmax, argmin, check_not_empty
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["max", "min"]
 

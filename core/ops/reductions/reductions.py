@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
-from ...operators import Delegated, Spec, composite, primitive
-from ...shapes import Shape, normalize_dim, normalize_dims, reduced_shape
+from ...device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
+from ...dispatch.op_registry import Delegated, Spec, composite, primitive
+from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "mean", "nanmean",

@@ -1,3 +1,3 @@
 from tensorplug.core.ops.rules cimport check_tensor
 from tensorplug.core.ops.shape.shape cimport permuted
-from tensorplug.core.shapes cimport normalize_dim
+from tensorplug.core.tensor.shapes cimport normalize_dim

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operators import Spec, composite, in_place, primitive
-from ...shapes import as_shape, normalize_dim
+from ...dispatch.op_registry import Spec, composite, in_place, primitive
+from ...tensor.shapes import as_shape, normalize_dim
 from ..rules import check_tensor
 from .shape import permuted, relaid
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "adjoint",

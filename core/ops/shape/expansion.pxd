@@ -1,5 +1,5 @@
-from tensorplug.core.execution cimport show
-from tensorplug.core.op cimport Op
+from tensorplug.core.dispatch.execution cimport show
+from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.ops.rules cimport check_tensor
 
 cdef Op _EXPAND

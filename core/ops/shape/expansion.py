@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...execution import show
-from ...operators import Spec, composite, handle, primitive
-from ...shapes import as_shape, broadcast_shapes
+from ...dispatch.execution import show
+from ...dispatch.op_registry import Spec, composite, handle, primitive
+from ...tensor.shapes import as_shape, broadcast_shapes
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["broadcast_tensors", "broadcast_to", "expand", "expand_as", "sum_to_size"]
 

@@ -1,11 +1,11 @@
-from tensorplug.core.current cimport Current
-from tensorplug.core.execution cimport show
-from tensorplug.core.op cimport Op
+from tensorplug.core.dispatch.state cimport DispatchState
+from tensorplug.core.dispatch.execution cimport show
+from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.ops.rules cimport check_tensor
-from tensorplug.core.shapes cimport infer_size, normalize_dim
-from tensorplug.core.tensor_base cimport TensorBase
+from tensorplug.core.tensor.shapes cimport infer_size, normalize_dim
+from tensorplug.core.tensor.base cimport TensorBase
 
-cdef Current current
+cdef DispatchState dispatch_state
 cdef Op _PERMUTE, _VIEW
 
 cpdef viewable(TensorBase input, object shape)

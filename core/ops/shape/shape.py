@@ -6,17 +6,24 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import tensor_operators
-from ...current import current
-from ...execution import show
-from ...operators import Spec, composite, handle, in_place, primitive
-from ...shapes import Shape, as_shape, infer_size, normalize_dim, normalize_dims, view_strides
-from ...tensor_base import PLAIN, VIEW, TensorBase
+from ...dispatch.execution import show
+from ...dispatch.op_registry import Spec, composite, handle, in_place, primitive
+from ...dispatch.state import dispatch_state
+from ...tensor import operators
+from ...tensor.base import PLAIN, VIEW, TensorBase
+from ...tensor.shapes import (
+    Shape,
+    as_shape,
+    infer_size,
+    normalize_dim,
+    normalize_dims,
+    view_strides,
+)
 from ..copying import copied
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "atleast_1d",
@@ -62,7 +69,7 @@ def permuted(input: Any, order: Shape) -> Any:
 
 def viewable(input: Any, shape: Shape) -> bool:
     """Return whether strides show the memory of `input` in a shape of as many elements."""
-    runtime = input._kind.runtime
+    runtime = input._key.runtime
     array = input._array
     return (
         runtime.is_contiguous(array)
@@ -109,7 +116,7 @@ def view(input: Tensor, shape: Shape) -> Spec:
 
 def view_in(input: Any, shape: Shape) -> Any:
     """Return :func:`view` of sizes that are ints."""
-    if current.interposed:
+    if dispatch_state.layers_active:
         return _VIEW.call(input, shape)
     target = infer_size(shape, math.prod(input._shape), "view")
     if not viewable(input, target):
@@ -152,7 +159,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
 
 def reshaped(input: Any, shape: Shape) -> Any:
     """Return :func:`reshape` to a shape that is known to fit."""
-    if current.interposed or not viewable(input, shape):
+    if dispatch_state.layers_active or not viewable(input, shape):
         return reshape(input, shape)
     return show(_VIEW, input, (shape,), shape)
 
@@ -381,7 +388,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def relaid(name: str, input: Any, function: Any, *args: Any) -> Any:
     """Apply a view op in place: the tensor shows its memory in the new way, other views stay."""
     check_tensor(input, name)
-    current.gradient.relayout(name, input, lambda source: function(source, *args))
+    dispatch_state.gradient.relayout(name, input, lambda source: function(source, *args))
     return input
 
 
@@ -395,4 +402,4 @@ def _unsqueeze(input: Any, dim: int) -> Any:
     return relaid("unsqueeze_", input, unsqueeze, dim)
 
 
-tensor_operators.view_in = view_in
+operators.view_in = view_in

@@ -1,10 +1,10 @@
-from tensorplug.core.current cimport Current
+from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.ops.indexing.indexing cimport at, part
 from tensorplug.core.ops.rules cimport check_tensor
-from tensorplug.core.shapes cimport normalize_dim
-from tensorplug.core.tensor_base cimport TensorBase
+from tensorplug.core.tensor.shapes cimport normalize_dim
+from tensorplug.core.tensor.base cimport TensorBase
 
-cdef Current current
+cdef DispatchState dispatch_state
 
 cdef tuple _parts(TensorBase input, list sizes, object dim)
 cdef tuple _cut(TensorBase input, list sizes, object dim)

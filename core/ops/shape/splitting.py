@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ...current import current
-from ...operators import composite
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
+from ...dispatch.op_registry import composite
+from ...dispatch.state import dispatch_state
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from ..indexing.indexing import at, part
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "chunk",
@@ -92,7 +92,7 @@ def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
 
 def _cut(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     """Return :func:`split_with_sizes` for canonical arguments: one node, where there is to be one."""
-    if current.interposed or input._state:
+    if dispatch_state.layers_active or input._state:
         return split_with_sizes(input, sizes, dim)
     return _parts(input, sizes, dim)
 

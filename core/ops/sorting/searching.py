@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import int32, int64, result_dtype
-from ...operators import Delegated, composite, handle
-from ...queries import is_tensor
+from ...device.dtypes import int32, int64, result_dtype
+from ...dispatch.op_registry import Delegated, composite, handle
+from ...tensor.predicates import is_tensor
 from ..reductions.reductions import refuse_complex
 from ..rules import cast, check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["bucketize", "searchsorted"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import BOOL, bool_, int64, promote_types, result_dtype
-from ...operators import Delegated, composite, handle
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
+from ...device.dtypes import BOOL, bool_, int64, promote_types, result_dtype
+from ...dispatch.op_registry import Delegated, composite, handle
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
 from .searching import searchsorted
 from .sorting import argsort, nonzero
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["isin", "unique", "unique_consecutive"]
 
@@ -191,7 +191,7 @@ def _canonical_isin(
     tests: Any = test_elements if len(test_elements._shape) == 1 else test_elements.reshape(-1)  # type: ignore[attr-defined]
     if tests._shape[0] == 0:
         return Delegated(_ZEROS.call(elements._shape, dtype=bool_, device=device))
-    dtype = promote_types(elements._kind.dtype, tests._kind.dtype)
+    dtype = promote_types(elements._key.dtype, tests._key.dtype)
     return cast(elements, dtype), cast(tests, dtype)
 
 
@@ -217,5 +217,5 @@ def isin(
     tensor([False,  True, False])
     """
     ordered = test_elements.gather(0, argsort(test_elements, 0))
-    place = searchsorted(ordered, elements).clamp(max=ordered._shape[0] - 1)
-    return ordered.index_select(0, place.reshape(-1)).reshape(elements._shape) == elements
+    index = searchsorted(ordered, elements).clamp(max=ordered._shape[0] - 1)
+    return ordered.index_select(0, index.reshape(-1)).reshape(elements._shape) == elements

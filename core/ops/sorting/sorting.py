@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import FLOATING, INTEGER, int64
-from ...operators import Delegated, Spec, composite, handle, primitive
-from ...shapes import as_shape, normalize_dim
+from ...device.dtypes import FLOATING, INTEGER, int64
+from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
+from ...tensor.shapes import as_shape, normalize_dim
 from .. import results
 from ..reductions.extremes import pick
 from ..reductions.reductions import argmax, check_not_empty, refuse_complex, sum
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = [
     "argsort", "argwhere", "kthvalue", "median", "mode", "msort", "nanmedian", "nonzero",
@@ -225,11 +225,11 @@ def _median_indices(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:
         return order.narrow(dim, middle, 1)
     numbers = sum(input == input, dim, True)
     if ignore_nan:
-        place = ((numbers - 1) // 2).clamp(min=0)
+        index = ((numbers - 1) // 2).clamp(min=0)
     else:
         # The first NaN stands right behind the numbers.
-        place = _WHERE.call(numbers == size, middle, numbers)
-    return order.gather(dim, place)
+        index = _WHERE.call(numbers == size, middle, numbers)
+    return order.gather(dim, index)
 
 
 def _canonical_median(name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
@@ -337,12 +337,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     ordered = input.detach().gather(dim, order)
     shape = [1] * len(input._shape)
     shape[dim] = size
-    places = _ARANGE.call(size, device=input.device).reshape(shape)
+    indices = _ARANGE.call(size, device=input.device).reshape(shape)
     # The length so far of the run of equal elements that each one stands in.
     starts = ordered.narrow(dim, 1, size - 1) != ordered.narrow(dim, 0, size - 1)
-    run_starts = places.narrow(dim, 1, size - 1) * starts
+    run_starts = indices.narrow(dim, 1, size - 1) * starts
     run_starts = _CAT.call([order.narrow(dim, 0, 1) * 0, run_starts], dim)
-    lengths = places - cummax(run_starts, dim)[0]
+    lengths = indices - cummax(run_starts, dim)[0]
     # The first of the greatest is the end of the first of the longest runs.
     last = order.gather(dim, argmax(lengths, dim, True))
     return results.mode(*pick(input, dim, last, keepdim))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import COMPLEX
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import COMPLEX
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import abs, add, mul
 from ..arithmetic.powers import square
@@ -15,7 +15,7 @@ from ..masking import where
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["i0"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ...dtypes import COMPLEX, Number
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import COMPLEX, Number
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..clamp import clamp, clamp_backward
@@ -17,7 +17,7 @@ from ..numeric import times_log
 from ..rules import check_tensor, elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["erf", "erfc", "erfinv", "logit"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ... import operators
-from ...dtypes import COMPLEX, Number
-from ...operators import Spec, composite, primitive
+from ...device.dtypes import COMPLEX, Number
+from ...dispatch import op_registry
+from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import add, mul, sub
 from ..arithmetic.powers import square
@@ -17,7 +17,7 @@ from ..masking import where
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma"]
 
@@ -114,7 +114,7 @@ def _polygamma_method(self: Any, n: int) -> Any:
     return polygamma(n, self)
 
 
-operators.add_method("polygamma", _polygamma_method)
+op_registry.add_method("polygamma", _polygamma_method)
 
 
 @composite(inplace=True)

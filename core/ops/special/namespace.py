@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...operators import defined_by
+from ...dispatch.op_registry import defined_by
 from ..elementary.activation import sigmoid as expit
 from ..elementary.exponential import exp2, expm1, log1p
 from ..elementary.rounding import round

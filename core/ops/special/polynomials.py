@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...dtypes import COMPLEX, Number
-from ...operators import Spec, composite, primitive
-from ...tensor_base import TensorBase
+from ...device.dtypes import COMPLEX, Number
+from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
 from ..arithmetic.pointwise import mul, sub
 from ..rules import elementwise
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -38,7 +38,7 @@ def orthogonal_polynomial(input: Tensor | Number, n: Tensor | Number, family: st
     """
     spec = elementwise(f"{family} polynomial", input, n, floating=True, without=(COMPLEX,))
     shape, dtype = spec.outputs[0]
-    return Spec((*spec.values, family), shape, dtype, key=dtype, device=spec.kind.device)
+    return Spec((*spec.values, family), shape, dtype, key=dtype, device=spec.key.device)
 
 
 def _shifted(input: Tensor | Number) -> Tensor | Number:

@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import FLOATING, INTEGER, Number, float32, float64, int64
-from ...operators import composite, handle
-from ...tensor_base import TensorBase
+from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
+from ...dispatch.op_registry import composite, handle
+from ...tensor.base import TensorBase
 from .. import results
 from ..reductions.reductions import aminmax, sum
 from ..rules import cast, check_tensor
 from ..sorting.searching import searchsorted
 
 if TYPE_CHECKING:
-    from ...dtypes import DType
-    from ...tensor import Tensor
+    from ...device.dtypes import DType
+    from ...tensor.tensor import Tensor
 
 __all__ = ["bincount", "histc", "histogram", "histogramdd"]
 
@@ -122,10 +122,10 @@ def _counts(
     cell: Any = 0
     inside: Any = True
     for value, edge, size in zip(values, edges, shape, strict=True):
-        place = searchsorted(edge, value, right=True) - 1
-        place = _WHERE.call(value == edge.select(0, size), size - 1, place)
-        inside = (place >= 0) & (place < size) & inside
-        cell = cell * size + place
+        index = searchsorted(edge, value, right=True) - 1
+        index = _WHERE.call(value == edge.select(0, size), size - 1, index)
+        inside = (index >= 0) & (index < size) & inside
+        cell = cell * size + index
     count = values[0]._shape[0]
     ones_or_weight: Any = weight
     if weight is None:
@@ -182,10 +182,10 @@ def _edges(
                 f"{name}(): bin edges must be one-dimensional and not empty, got shape "
                 f"{list(bins._shape)}"
             )
-        if bins._kind.dtype is not values.dtype:
+        if bins._key.dtype is not values.dtype:
             raise RuntimeError(
                 f"{name}(): input tensor and bins tensor should have the same dtype, got "
-                f"{values.dtype} and {bins._kind.dtype}"
+                f"{values.dtype} and {bins._key.dtype}"
             )
         return bins  # type: ignore[return-value]
     _check_bins(name, bins)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import DType, float32, float64, int64
-from ...operators import composite, handle
-from ...shapes import normalize_dim
-from ...tensor_base import TensorBase
+from ...device.dtypes import DType, float32, float64, int64
+from ...dispatch.op_registry import composite, handle
+from ...tensor.base import TensorBase
+from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import all, sum
 from ..rules import cast, check_tensor
 from ..sorting.sorting import sort
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["nanquantile", "quantile"]
 
@@ -29,9 +29,9 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
         return _FULL.call((), q, dtype=input.dtype, device=input.device)
     if len(q._shape) > 1:
         raise RuntimeError(f"{name}(): q must be a scalar or 1D tensor, got shape {list(q._shape)}")
-    if q._kind.dtype is not input.dtype:
+    if q._key.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}(): q tensor must be same dtype as the input tensor, got {q._kind.dtype} and "
+            f"{name}(): q tensor must be same dtype as the input tensor, got {q._key.dtype} and "
             f"{input.dtype}"
         )
     tensor: Tensor = q  # type: ignore[assignment]
@@ -94,31 +94,31 @@ def _along_last(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: s
     if ignore_nan:
         # Without a number the place is the first one, where NaN stands.
         last = (numbers - 1).clamp(min=0)
-        places = levels * cast(last, rows.dtype)
+        indices = levels * cast(last, rows.dtype)
     else:
         # A NaN stands last: the place of a row that has one is there.
         last = numbers * 0 + (size - 1)
-        places = levels * cast(last, rows.dtype)
-        places = places.masked_fill(numbers < size, float(size - 1))
-    return _interpolated(ordered, places, interpolation, rows.dtype)
+        indices = levels * cast(last, rows.dtype)
+        indices = indices.masked_fill(numbers < size, float(size - 1))
+    return _interpolated(ordered, indices, interpolation, rows.dtype)
 
 
-def _interpolated(ordered: Tensor, places: Tensor, interpolation: str, dtype: DType) -> Tensor:
+def _interpolated(ordered: Tensor, indices: Tensor, interpolation: str, dtype: DType) -> Tensor:
     """Return the elements at fractional places along the last dimension."""
-    places = places.detach() if interpolation in ("lower", "higher", "nearest") else places
+    indices = indices.detach() if interpolation in ("lower", "higher", "nearest") else indices
     if interpolation == "nearest":
-        return ordered.gather(-1, cast(places.round(), int64))
+        return ordered.gather(-1, cast(indices.round(), int64))
     if interpolation == "higher":
-        return ordered.gather(-1, cast(places.ceil(), int64))
-    floor = places.detach().floor()
+        return ordered.gather(-1, cast(indices.ceil(), int64))
+    floor = indices.detach().floor()
     lower = ordered.gather(-1, cast(floor, int64))
     if interpolation == "lower":
         return lower
-    upper = ordered.gather(-1, cast(places.detach().ceil(), int64))
+    upper = ordered.gather(-1, cast(indices.detach().ceil(), int64))
     if interpolation == "midpoint":
-        weight: Any = cast(floor != places, dtype) * 0.5
+        weight: Any = cast(floor != indices, dtype) * 0.5
     else:
-        weight = places - floor
+        weight = indices - floor
     return lower.lerp(upper, weight)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
-from ...operators import composite
-from ...shapes import Shape, normalize_dims
+from ...device.dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
+from ...dispatch.op_registry import composite
+from ...tensor.shapes import Shape, normalize_dims
 from ..reductions.reductions import Dims, amin, check_flag, mean, sum
 from ..rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:
-    from ...tensor import Tensor
+    from ...tensor.tensor import Tensor
 
 __all__ = ["corrcoef", "cov", "std", "std_mean", "var", "var_mean"]
 

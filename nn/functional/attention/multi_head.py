@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import FLOATING, bool_
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import FLOATING, bool_
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import cat, zeros
 
 from ...ops.linear import linear

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import bfloat16, bool_, float16
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import bfloat16, bool_, float16
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import ones, where
 
 from ...ops.attention import (
@@ -37,7 +37,7 @@ def _canonical_attention(
                 "scaled_dot_product_attention(): Expected query, key, and value to all be at least 2 "
                 f"dimensional, but got {name} of shape {list(x.shape)}"
             )
-        if x._kind is not query._kind and x.dtype is not query.dtype:
+        if x._key is not query._key and x.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype}, {name}.dtype: {x.dtype}"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import int64
-from tensorplug.core.operators import Delegated, composite
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.tensor.creation import tensor as make_tensor
+from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
 from .._common import batched, unbatched
@@ -71,9 +71,9 @@ def _gathered(x: Any, dim: int, wanted: int) -> tuple[Any, Any, Any]:
     starts = [i * size // wanted for i in range(wanted)]
     widths = [-(-(i + 1) * size // wanted) - start for i, start in enumerate(starts)]
     width = max(widths, default=1)
-    places = [[min(start + j, size - 1) for j in range(width)] for start in starts]
+    indices = [[min(start + j, size - 1) for j in range(width)] for start in starts]
     counts = [[j < w for j in range(width)] for w in widths]
-    index = make_tensor(places, dtype=int64, device=x.device).reshape(-1)
+    index = make_tensor(indices, dtype=int64, device=x.device).reshape(-1)
     windows = x.index_select(dim, index)
     windows = windows.reshape(*x.shape[:dim], wanted, width, *x.shape[dim + 1 :])
     tail = (1,) * (x.ndim - dim - 1)
@@ -136,20 +136,20 @@ def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
             best = best.narrow(dim, 0, 0)
             flat = best.to(int64) if flat is None else flat.narrow(dim, 0, 0)
             continue
-        windows, places, counted = _gathered(best, dim, wanted[dim - 2])
+        windows, indices, counted = _gathered(best, dim, wanted[dim - 2])
         windows = windows.masked_fill(counted.logical_not(), ops.lowest(x.dtype))
         choice = windows.argmax(dim + 1, keepdim=True)
         stride = math.prod(size[dim - 1 :])
-        along = (places * stride).expand(windows.shape)
+        along = (indices * stride).expand(windows.shape)
         if flat is not None:
-            index = places.reshape(-1)
+            index = indices.reshape(-1)
             along = along + flat.index_select(dim, index).reshape(windows.shape)
         best = windows.gather(dim + 1, choice).squeeze(dim + 1)
         flat = along.gather(dim + 1, choice).squeeze(dim + 1)
     assert flat is not None
     n, c = x.shape[:2]
-    places = flat.reshape(n, c, math.prod(flat.shape[2:]))
-    values = x.flatten(2).gather(2, places).reshape(flat.shape)
+    indices = flat.reshape(n, c, math.prod(flat.shape[2:]))
+    values = x.flatten(2).gather(2, indices).reshape(flat.shape)
     return values, flat
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import int64
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
 from .._common import batched, per_dimension, unbatched
@@ -74,10 +74,10 @@ def _pool(x: Any, kernel: Any, wanted: Any, samples: Any) -> tuple[Tensor, Tenso
         # Of images the first sample is that of the width, of volumes that of the depth, as in torch.
         sample = samples[..., count - 1 - dim if count == 2 else dim].reshape(n, c)
         starts = _starts(sample, size[dim], wanted[dim], kernel[dim])
-        places = starts.unsqueeze(-1) + arange(kernel[dim], device=x.device)
+        positions = starts.unsqueeze(-1) + arange(kernel[dim], device=x.device)
         shape = [n, c] + [1] * (2 * count)
         shape[2 + dim], shape[2 + count + dim] = wanted[dim], kernel[dim]
-        along = places.reshape(shape) * math.prod(size[dim + 1 :])
+        along = positions.reshape(shape) * math.prod(size[dim + 1 :])
         flat = along if flat is None else flat + along
     windows = flat.reshape(n, c, math.prod(wanted), math.prod(kernel))
     elements = (

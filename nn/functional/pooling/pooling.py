@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, cast, overload
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import int64
-from tensorplug.core.operators import Delegated, composite
-from tensorplug.core.shapes import Shape
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
 from .._common import batched, per_dimension, tensor, unbatched
@@ -462,8 +462,8 @@ def _max_unpool_rule(count: int) -> Callable[..., Any]:
         )
         size = _unpooled_size(name, default, steps, output_size)
         if added:
-            places = indices.unsqueeze(0)
-            result = _MAX_UNPOOLS[count](x, places, kernel, steps, around, size)
+            positions = indices.unsqueeze(0)
+            result = _MAX_UNPOOLS[count](x, positions, kernel, steps, around, size)
             return Delegated(unbatched(result, added))
         return input, indices, kernel, steps, around, size
 

@@ -11,10 +11,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.autograd.vmap_rules import first_dim_is_batch
-from tensorplug.core.dtypes import bfloat16, float16, float32
-from tensorplug.core.operators import composite
-from tensorplug.core.shapes import Shape
+from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
+from tensorplug.core.device.dtypes import bfloat16, float16, float32
+from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.tensor.shapes import Shape
 
 from .unfold import col2im, pad_zeros, positions, window_view
 

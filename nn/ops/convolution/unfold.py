@@ -10,12 +10,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.autograd.vmap_rules import first_dim_is_batch
-from tensorplug.core.operators import composite
+from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import zeros
 from tensorplug.core.ops.copying import copied
 from tensorplug.core.ops.indexing.indexing import basic_index, place
-from tensorplug.core.shapes import Shape, contiguous_strides
+from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dtypes import FLOATING, int64, uint8
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import FLOATING, int64, uint8
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
 
 from ..activation import logsigmoid
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     """Check the shapes of (C,) with (), or of (N, C, *) with (N, *)."""
     shape, wanted = input._shape, target._shape
-    dtype = target._kind.dtype
+    dtype = target._key.dtype
     if dtype is not int64 and dtype is not uint8:
         raise RuntimeError(f"{name}(): expected target of dtype int64, but got {dtype}")
     if len(shape) == 1:
@@ -54,7 +54,7 @@ def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) ->
     _check_classes(input, target, weight, name)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return target if target._kind.dtype is int64 else target.to(int64)
+    return target if target._key.dtype is int64 else target.to(int64)
 
 
 def _canonical_nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.creation import tensor as make_tensor
-from tensorplug.core.dtypes import int64
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
+from tensorplug.core.tensor.creation import tensor as make_tensor
 
 from .declaration import check_tensors, reduced
 
@@ -117,16 +117,16 @@ def _negative_log_likelihood(
     steps, n, _ = lp.shape
     longest = labels.shape[1]
     states = 2 * longest + 1
-    place = arange(states, device=lp.device)
+    index = arange(states, device=lp.device)
     # Between the labels, before and after them, there may be blanks.
     inside = stack([full_like(labels, blank), labels], 2).reshape(n, 2 * longest)
     path = cat(
         [inside, full_like(inside[:, :1] if longest else labels.new_zeros((n, 1)), blank)], 1
     )
     before = cat([full_like(path[:, :2], blank), path[:, :-2]], 1)[:, :states]
-    skip = (path != blank).logical_and(path != before).logical_and(place >= 2)
+    skip = (path != blank).logical_and(path != before).logical_and(index >= 2)
     emitted = lp.gather(2, path.unsqueeze(0).expand(steps, n, states))
-    alpha = where(place < 2, emitted[0], _NEVER) if steps else emitted.sum(0)
+    alpha = where(index < 2, emitted[0], _NEVER) if steps else emitted.sum(0)
     lengths = make_tensor(inputs, dtype=int64, device=lp.device).unsqueeze(1)
     for t in range(1, steps):
         from_one = cat([full_like(alpha[:, :1], _NEVER), alpha[:, :-1]], 1)

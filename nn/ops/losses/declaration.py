@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
-from tensorplug.core.operators import Op, composite
-from tensorplug.core.tensor_base import TensorBase
+from tensorplug.core.dispatch.op_registry import Op, composite
+from tensorplug.core.tensor.base import TensorBase
 
 P = ParamSpec("P")
 R = TypeVar("R")

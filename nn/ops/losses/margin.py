@@ -7,8 +7,8 @@ from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import int64
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, where, zeros
 
 from ..activation import logsigmoid

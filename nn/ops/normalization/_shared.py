@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dtypes import bfloat16, float16, float32
+from tensorplug.core.device.dtypes import bfloat16, float16, float32
 from tensorplug.core.ops import ones_like, zeros
-from tensorplug.core.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape
 
 HALVES = (float16, bfloat16)
 

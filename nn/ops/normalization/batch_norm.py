@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
-from tensorplug.core.dtypes import float32
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import float32
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops.rules import check_tensor
 
 from ._shared import HALVES, all_but_channels, along_channels, nothing, wide

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
-from tensorplug.core.dtypes import finfo
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
 
 from ._shared import rows_backward, rows_normalized, with_weight
@@ -168,8 +168,8 @@ def _canonical_group_norm(
 
 def _extents(input: Any, num_groups: int) -> tuple[int, int]:
     """Return the elements of a group, and of a channel."""
-    places = math.prod(input._shape[2:])
-    return input._shape[1] // num_groups * places, places
+    indices = math.prod(input._shape[2:])
+    return input._shape[1] // num_groups * indices, indices
 
 
 @composite(rule=_canonical_group_norm, method=False)

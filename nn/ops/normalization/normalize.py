@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.operators import Delegated, composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.linalg.norms import linalg_vector_norm as vector_norm
 from tensorplug.core.ops.rules import check_tensor
 

@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.dtypes import float32
-from tensorplug.core.operators import composite
+from tensorplug.core.device.dtypes import float32
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import maximum, where
 
 from ...scalars import correction, root

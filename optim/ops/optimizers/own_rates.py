@@ -6,7 +6,7 @@ These four choose the size of a step themselves: their learning rate only starts
 from __future__ import annotations
 
 from tensorplug.core import Tensor
-from tensorplug.core.operators import composite
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones_like
 
 from ...scalars import Scalar, add

@@ -10,9 +10,9 @@ from typing import Any
 
 import tensorplug
 from tensorplug import Tensor
-from tensorplug.core.devices import Device
+from tensorplug.core.device.device import Device
+from tensorplug.core.dispatch.keys import canonical_device, find_runtime
 from tensorplug.core.errors import DeviceNotAvailableError, KernelNotFoundError
-from tensorplug.core.kinds import canonical_device, find_runtime
 
 from .output import complain, heading, positive, print_json, table
 
@@ -51,16 +51,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _bench(chosen: argparse.Namespace) -> int:
     try:
-        place = canonical_device(Device(chosen.device))
+        index = canonical_device(Device(chosen.device))
     except (DeviceNotAvailableError, RuntimeError, ValueError) as error:
         return complain(str(error))
-    rows = measure(place, chosen.sizes)
+    rows = measure(index, chosen.sizes)
     if chosen.json:
         print_json(rows)
         return 0
-    heading(f"{place} beside cpu, {tensorplug.get_num_threads()} threads on the CPU: µs per call")
+    heading(f"{index} beside cpu, {tensorplug.get_num_threads()} threads on the CPU: µs per call")
     table(
-        ("op", "size", str(place), "cpu", "ratio"),
+        ("op", "size", str(index), "cpu", "ratio"),
         [
             (
                 row["op"],
@@ -91,8 +91,8 @@ def measure(place: Device, sizes: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _compare(operation: Operation, place: Device, size: int) -> dict[str, float | None]:
-    devices = {"seconds": place, "cpu": Device("cpu")}
+def _compare(operation: Operation, index: Device, size: int) -> dict[str, float | None]:
+    devices = {"seconds": index, "cpu": Device("cpu")}
     times: dict[str, list[float]] = {name: [] for name in devices}
     calls: dict[str, tuple[Callable[[int], float], int]] = {}
     for name, device in devices.items():

@@ -16,9 +16,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import tensorplug
-from tensorplug.core.devices import Device
+from tensorplug.core.device.device import Device
+from tensorplug.core.dispatch.keys import canonical_device
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.kinds import canonical_device
 from tensorplug.core.plugins import manager
 from tensorplug.serialization.archive import opened_for_writing
 
@@ -83,7 +83,7 @@ def _processes(text: str) -> str:
 
 def _conformance(chosen: argparse.Namespace) -> int:
     try:
-        place = canonical_device(Device(chosen.device))
+        index = canonical_device(Device(chosen.device))
     except (DeviceNotAvailableError, RuntimeError, ValueError) as error:
         return complain(str(error))
     for path in (chosen.html, chosen.badge):
@@ -109,11 +109,11 @@ def _conformance(chosen: argparse.Namespace) -> int:
     if not cases:
         few = "no case is left; lower --every or widen --op"
         return complain(few if chosen.every > 1 else no_op(chosen.op))
-    found = summary(str(place), cases, chosen.op, chosen.every)
+    found = summary(str(index), cases, chosen.op, chosen.every)
     if chosen.json:
         print_json(found)
     else:
-        heading(f"conformance of {place}" + (f": {_selection(found)}" if _selection(found) else ""))
+        heading(f"conformance of {index}" + (f": {_selection(found)}" if _selection(found) else ""))
         table(("case", *OUTCOMES), [(k, *row.values()) for k, row in found["by_kind"].items()])
     for path, text in ((chosen.html, page(found, cases)), (chosen.badge, badge(found))):
         if path is not None:

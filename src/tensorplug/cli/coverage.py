@@ -9,7 +9,7 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tensorplug.core.coverage import Entry
+from tensorplug.core.dispatch.coverage import Entry
 
 from .output import complain, heading, no_op, print_json, table
 
@@ -32,7 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _coverage(chosen: argparse.Namespace) -> int:
-    from tensorplug.core import coverage
+    from tensorplug.core.dispatch import coverage
     from tensorplug.core.plugins import discovery
     from tensorplug.testing import pages
 
@@ -42,18 +42,18 @@ def _coverage(chosen: argparse.Namespace) -> int:
             (chosen.write / name).write_text(text, encoding="utf-8")
             print(f"wrote {chosen.write / name}")
         return 0
-    places = [place for place in coverage.backends() if fnmatch(place[0], chosen.backend)]
-    if not places:
+    indices = [index for index in coverage.backends() if fnmatch(index[0], chosen.backend)]
+    if not indices:
         known = ", ".join(sorted({name for name, _ in coverage.backends()}))
         return complain(f"no backend matches {chosen.backend!r}; there are {known}")
-    entries = coverage.coverage(places, pages.dtypes_taken())
+    entries = coverage.coverage(indices, pages.dtypes_taken())
     found = [entry for entry in entries if fnmatch(entry.op, chosen.op)]
     if not found:
         return complain(no_op(chosen.op))
     if chosen.json:
         print_json([asdict(entry) for entry in found])
         return 0
-    for plugin, device in places:
+    for plugin, device in indices:
         own = [entry for entry in found if (entry.backend, entry.device) == (plugin, device)]
         _print_backend(plugin, device, own, by_op=chosen.ops)
     return 0

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from tensorplug._devices import WELL_KNOWN
+from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.plugins import discovery, manager
-from tensorplug.core.runtime import DeviceRuntime
 
 from .output import heading, print_json, table
 

@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 import tensorplug
-from tensorplug.core import devices, dtypes
+from tensorplug.core.device import device, dtypes
+from tensorplug.core.dispatch.kernel_registry import Kernel
+from tensorplug.core.dispatch.resolution import Choice
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import record_of
-from tensorplug.core.registry import Kernel
-from tensorplug.core.resolution import Choice
 
 from .output import complain, print_json
 
@@ -33,8 +33,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _explain(chosen: argparse.Namespace) -> int:
     try:
         dtype = None if chosen.dtype is None else dtypes.dtype_named(chosen.dtype)
-        place = devices.Device(chosen.device)
-        choice = tensorplug.explain(chosen.op, device=place, dtype=dtype)
+        index = device.Device(chosen.device)
+        choice = tensorplug.explain(chosen.op, device=index, dtype=dtype)
     except KeyError as error:
         return complain(str(error.args[0]))
     except (DeviceNotAvailableError, RuntimeError, TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.core import operators
+from tensorplug.core.dispatch import op_registry
 
 Row = Sequence[object]
 
@@ -35,7 +35,7 @@ def positive(text: str) -> int:
 def no_op(pattern: str) -> str:
     """Return that `pattern` matches no op, and the names near it."""
     try:
-        operators.get_op(pattern)
+        op_registry.get_op(pattern)
     except KeyError as error:
         near = str(error.args[0]).partition("; ")[2]
     else:  # an op without what was asked for

@@ -71,9 +71,9 @@ def _problem(kind: str, name: str) -> str:
         return f"expected a Python name in lower case, such as 'abacus', got {name!r}"
     if name in _TAKEN:
         return f"{name!r} is taken; choose another name"
-    place = name if kind == "backend" else f"{discovery.EXTENSION}.{name}"
+    index = name if kind == "backend" else f"{discovery.EXTENSION}.{name}"
     for found in discovery.installed():
-        if f"{found.name}.".startswith(f"{place}."):
+        if f"{found.name}.".startswith(f"{index}."):
             return f"{name!r} is taken by {found.package}; choose another name"
     if kind == "backend" and WELL_KNOWN.get(name):
         return f"{name!r} is a device already ({WELL_KNOWN[name]}); choose another name"
@@ -106,8 +106,8 @@ def package(kind: str, name: str) -> Iterator[tuple[str, str]]:
     root = resources.files("tensorplug.cli") / "templates" / kind
     for path, file in sorted(_files(root, PurePosixPath())):
         text = _Text(file.read_text("utf-8")).substitute(values)
-        place = str(path).replace("src/package", f"src/tensorplug_{name}")
-        yield place.removesuffix(".template"), text
+        index = str(path).replace("src/package", f"src/tensorplug_{name}")
+        yield index.removesuffix(".template"), text
 
 
 def _files(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:

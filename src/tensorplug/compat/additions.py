@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from tensorplug._devices import WELL_KNOWN
-from tensorplug.core.dtypes import float16, float32, float64, set_default_dtype
+from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
 
 #: The version of torch whose documentation tensorplug follows.
 VERSION = "2.13.0+tensorplug"

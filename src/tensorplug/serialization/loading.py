@@ -7,7 +7,7 @@ import pickle
 import reprlib
 from typing import Any
 
-from tensorplug.core.dtypes import DType
+from tensorplug.core.device.dtypes import DType
 from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorplug.core.dtypes import DType, dtype_named
+from tensorplug.core.device.dtypes import DType, dtype_named
 
 #: Torch's class of storage for each dtype that has one; of the others bytes are saved.
 STORAGES: dict[str, DType] = {

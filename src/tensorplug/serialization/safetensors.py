@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
 
-from tensorplug.core import Tensor, creation, host_memory
-from tensorplug.core.devices import CPU, Device
-from tensorplug.core.shapes import contiguous_strides
+from tensorplug.core import Tensor
+from tensorplug.core.device.device import CPU, Device
+from tensorplug.core.tensor import creation, host_memory
+from tensorplug.core.tensor.shapes import contiguous_strides
 
 from .archive import FileFormatError, map_file, opened_for_reading, opened_for_writing
 from .safetensors_header import NAMES, Entry, Header, build, parse

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tensorplug.core.dtypes import DType, dtype_named
+from tensorplug.core.device.dtypes import DType, dtype_named
 
 from .archive import FileFormatError
 

@@ -8,11 +8,11 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
-from tensorplug.core import host_memory
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import DType
-from tensorplug.core.shapes import Size
-from tensorplug.core.tensor import Tensor
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.tensor import host_memory
+from tensorplug.core.tensor.shapes import Size
+from tensorplug.core.tensor.tensor import Tensor
 
 from .archive import Writer, opened_for_writing
 from .names import (

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tensorplug.core import Tensor, creation, host_memory
-from tensorplug.core.devices import CPU, Device
-from tensorplug.core.dtypes import DType, uint8
+from tensorplug.core import Tensor
+from tensorplug.core.device.device import CPU, Device
+from tensorplug.core.device.dtypes import DType, uint8
 from tensorplug.core.errors import DeviceNotAvailableError
+from tensorplug.core.tensor import creation, host_memory
 
 MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | None
 

@@ -14,12 +14,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tensorplug.core import Tensor, creation
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import ALL_DTYPES, DType
-from tensorplug.core.formats import strided
-from tensorplug.core.meta import empty_meta
-from tensorplug.core.shapes import Size
+from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import ALL_DTYPES, DType
+from tensorplug.core.device.meta import empty_meta
+from tensorplug.core.tensor import creation
+from tensorplug.core.tensor.layout import strided
+from tensorplug.core.tensor.shapes import Size
 
 from .names import STORAGES
 from .storages import Storage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorplug.autograd.trees import (
+from tensorplug.autograd.transforms.pytree import (
     Tree as TreeSpec,
     tree_flatten as tree_flatten,
     tree_leaves as tree_leaves,

@@ -17,13 +17,15 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled, saving
-from tensorplug.autograd.engine import running
-from tensorplug.autograd.graph import saved_tensors_hooks
-from tensorplug.autograd.nodes import FREED
-from tensorplug.autograd.trees import tree_flatten, tree_unflatten
-from tensorplug.core import Tensor, generator
-from tensorplug.core.layers import recording
+from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
+from tensorplug.autograd.engine.engine import running
+from tensorplug.autograd.graph import saved_tensors
+from tensorplug.autograd.graph.hooks import saved_tensors_hooks
+from tensorplug.autograd.graph.nodes import FREED
+from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
+from tensorplug.core import Tensor
+from tensorplug.core.device import generator
+from tensorplug.core.dispatch.layers import recording
 
 __all__ = [
     "CheckpointError",
@@ -125,8 +127,8 @@ class _Promise:
 
     __slots__ = ("__weakref__", "place")
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, index: int) -> None:
+        self.place = index
 
 
 class _Frame:
@@ -199,8 +201,8 @@ class _Frame:
         if self.check == "none":
             return
         different = [
-            f"tensor at position {place}:\nsaved metadata: {first}\nrecomputed metadata: {second}"
-            for place, (first, second) in enumerate(zip(self.metadata, seen, strict=True))
+            f"tensor at position {index}:\nsaved metadata: {first}\nrecomputed metadata: {second}"
+            for index, (first, second) in enumerate(zip(self.metadata, seen, strict=True))
             if first != second
         ]
         if different:
@@ -219,9 +221,9 @@ def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
-    if not saving.local.stack:
+    if not saved_tensors.local.stack:
         return _giving((args, kwargs))
-    pack, unpack = saving.local.stack[-1]
+    pack, unpack = saved_tensors.local.stack[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
         (pack(leaf.detach()), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
@@ -308,8 +310,8 @@ class CheckpointFunction(Function):
                 "use_reentrant=False, or call .backward() without passing the `inputs` argument."
             )
         inputs = list(ctx.inputs)
-        for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
-            inputs[place] = tensor
+        for index, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
         restored = contextlib.nullcontext() if ctx.states is None else ctx.states.restored()
         with restored, enable_grad():

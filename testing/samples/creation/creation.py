@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.devices import Device
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     BOOL,
     COMPLEX,
@@ -20,7 +20,7 @@ from tensorplug.core.dtypes import (
     int64,
     uint8,
 )
-from tensorplug.core.operators import get_op
+from tensorplug.core.dispatch.op_registry import get_op
 
 from ...records import ErrorSample, OpRecord, Sample
 
@@ -202,7 +202,7 @@ def _strided_errors(make: Any) -> Iterator[ErrorSample]:
 def _check_strides(result: Any, sample: Sample) -> None:
     size, stride = sample.args[-2:]
     assert tuple(result.shape) == size
-    if result.numel() and "views" in result._kind.runtime.capabilities:
+    if result.numel() and "views" in result._key.runtime.capabilities:
         assert result.stride() == stride
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     FLOATS,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.creation import tensor
-from tensorplug.core.dtypes import DType, bool_, int32, int64
+from tensorplug.core.device.dtypes import DType, bool_, int32, int64
+from tensorplug.core.tensor.creation import tensor
 
 from ...records import ErrorSample, OpRecord, Sample
 from ..shape import calls, wrong

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, complex64, complex128, float16, float32, float64, int64
+from tensorplug.core.device.dtypes import (
+    DType,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int64,
+)
 from tensorplug.core.ops import eye
 from tensorplug.testing.comparison import as_exact
 

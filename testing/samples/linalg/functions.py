@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from tensorplug.core.dtypes import (
+from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
     FLOATS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, float32
+from tensorplug.core.device.dtypes import DType, float32
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
 from tensorplug.core.ops.linalg.lu import linalg_ldl_factor, linalg_lu_factor

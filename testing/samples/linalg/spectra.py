@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, complex128
+from tensorplug.core.device.dtypes import DType, complex128
 
 from ...records import ErrorSample, OpRecord, Sample
 from ._matrices import (

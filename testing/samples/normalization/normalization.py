@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, float32
+from tensorplug.core.device.dtypes import DType, float32
 
 from ...records import Sample
 from .._networks import layer_record

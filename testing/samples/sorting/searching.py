@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, float32
+from tensorplug.core.device.dtypes import DType, float32
 
 from ...records import ErrorSample, OpRecord, Sample
 from ..reductions import NUMBERED, with_nan

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import INTEGRAL, DType, complex128, float32
+from tensorplug.core.device.dtypes import INTEGRAL, DType, complex128, float32
 
 from ...records import ErrorSample, OpRecord, Sample
 from ..reductions import NUMBERED, ORDERED, one_dim_samples, with_nan

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import FLOATS, INTEGRAL, DType, float32, float64, int64
+from tensorplug.core.device.dtypes import FLOATS, INTEGRAL, DType, float32, float64, int64
 
 from ...records import ErrorSample, OpRecord, Sample
 

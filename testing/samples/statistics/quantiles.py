@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.dtypes import DType, float16, float32, float64
+from tensorplug.core.device.dtypes import DType, float16, float32, float64
 
 from ...records import ErrorSample, OpRecord, Sample
 from ..reductions import with_nan

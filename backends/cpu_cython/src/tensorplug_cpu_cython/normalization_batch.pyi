@@ -6,7 +6,7 @@ import numpy as np
 Array: TypeAlias = np.ndarray[Any, Any]
 
 def batch_normalize(inputs: Sequence[Array], eps: float) -> tuple[Array, Array, Array]: ...
-def batch_normalize_gradient(
+def batch_normalize_backward(
     g_output: Array,
     g_mean: Array,
     g_rstd: Array,

@@ -122,7 +122,7 @@ def batch_normalize(inputs, double eps):
     return y, mean, rstd
 
 
-def batch_normalize_gradient(g_output, g_mean, g_rstd, input, weight, mean, rstd):
+def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd):
     """Return the gradients of the images, the weight and the bias."""
     cdef int layout
     cdef np.ndarray x = plain_array(input), g, g_m, g_r, w, m, r, g_x, g_weight, g_bias, workspace
@@ -132,7 +132,7 @@ def batch_normalize_gradient(g_output, g_mean, g_rstd, input, weight, mean, rstd
     if is_half(x):
         arrays = (g_output, g_mean, g_rstd, x, weight, mean, rstd)
         return narrowed(
-            batch_normalize_gradient(*[pointwise.cast(array, descriptors[TP_F32]) for array in arrays]), x.dtype
+            batch_normalize_backward(*[pointwise.cast(array, descriptors[TP_F32]) for array in arrays]), x.dtype
         )
     x = dense(x, &layout)
     g = plain_array(g_output)

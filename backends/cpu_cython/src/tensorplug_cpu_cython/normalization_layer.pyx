@@ -31,12 +31,12 @@ cdef extern from "c/normalization_layer.h":
         void (*channels[2])(
             const tp_norm_channels *, const void *, const void *, const void *, const void *, const void *, void *
         ) noexcept nogil
-        void (*channels_gradient[2])(
+        void (*channels_backward[2])(
             const tp_norm_channels *, const void *, const void *, const void *, const void *, const void *, void *,
             void *, void *) noexcept nogil
         void (*unit[2])(
             const void *, void *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
-        void (*unit_gradient[2])(
+        void (*unit_backward[2])(
             const void *, const void *, void *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
 
 cdef extern from *:
@@ -151,13 +151,13 @@ def row_norm(input, Py_ssize_t length, double eps, bint centred):
     return forward(x, None, None, length, 1, eps, centred)
 
 
-def row_norm_gradient(g, input, Py_ssize_t length, double eps, bint centred):
+def row_norm_backward(g, input, Py_ssize_t length, double eps, bint centred):
     """Return the gradient of :func:`row_norm`."""
     cdef np.ndarray x = contiguous(input), p = contiguous(g), result
     cdef tp_norm_rows s
     cdef int wide = type_of(x) != TP_F32
     if is_half(x):
-        return through_float32(row_norm_gradient, (p, x), length, eps, centred)
+        return through_float32(row_norm_backward, (p, x), length, eps, centred)
     result = new_like(x, type_of(x))
     if np.PyArray_SIZE(x):
         s = described(x, None, length, 1, eps, centred)
@@ -179,7 +179,7 @@ def affine_row_norm(inputs, Py_ssize_t length, Py_ssize_t repeat, double eps, bi
     return forward(x, weight, bias, length, repeat, eps, centred)
 
 
-def affine_row_norm_gradient(
+def affine_row_norm_backward(
     g, input, weight, Py_ssize_t length, Py_ssize_t repeat, double eps, bint centred
 ):
     """Return the gradients of the input, the weights and the biases."""
@@ -187,7 +187,7 @@ def affine_row_norm_gradient(
     cdef tp_norm_rows s
     cdef int wide = type_of(x) != TP_F32
     if is_half(x):
-        return through_float32(affine_row_norm_gradient, (p, x, w), length, repeat, eps, centred)
+        return through_float32(affine_row_norm_backward, (p, x, w), length, repeat, eps, centred)
     check(x, w, None, length, repeat)
     result, g_w, g_b = new_like(x, type_of(x)), new_like(w, type_of(x)), new_like(w, type_of(x))
     if not np.PyArray_SIZE(x):
@@ -249,14 +249,14 @@ def channel_norm(inputs, double eps):
     return y
 
 
-def channel_norm_gradient(g, input, mean, variance, weight, double eps):
+def channel_norm_backward(g, input, mean, variance, weight, double eps):
     """Return the gradients of the images, the weight and the bias of :func:`channel_norm`."""
     cdef int layout
     cdef np.ndarray x = plain_array(input), p = plain_array(g), m, v, w, g_x, g_w, g_b, workspace
     cdef tp_norm_channels s
     cdef int wide = type_of(x) != TP_F32
     if is_half(x):
-        return through_float32(channel_norm_gradient, (p, x, mean, variance, weight), eps)
+        return through_float32(channel_norm_backward, (p, x, mean, variance, weight), eps)
     x = dense(x, &layout)
     if layout_of(p) != layout:
         g_x = laid_like(x, layout)
@@ -270,7 +270,7 @@ def channel_norm_gradient(g, input, mean, variance, weight, double eps):
         return g_x, g_w, g_b
     workspace = prepared(&s, x, layout, eps)
     with nogil:
-        kernels.channels_gradient[wide](
+        kernels.channels_backward[wide](
             &s, data(p), data(x), data(m), data(v), data(w), data(g_x), data(g_w), data(g_b)
         )
     return g_x, g_w, g_b
@@ -350,7 +350,7 @@ def unit_vectors_gradient(g, input, int dim, double eps):
     result = new_like(x, type_of(x))
     split(x, dim, &before, &n, &after)
     with nogil:
-        kernels.unit_gradient[wide](
+        kernels.unit_backward[wide](
             data(p), data(x), data(result), eps, before, n, after, threads_for(before * n * after, GRAIN)
         )
     return result

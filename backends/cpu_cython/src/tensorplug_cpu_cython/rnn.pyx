@@ -19,9 +19,9 @@ cdef extern from "c/rnn.h":
     ctypedef void (*tp_rnn_loop)(const tp_rnn *, int) noexcept nogil
     ctypedef struct tp_rnn_kernels:
         tp_rnn_loop lstm[2]
-        tp_rnn_loop lstm_gradient[2]
+        tp_rnn_loop lstm_backward[2]
         tp_rnn_loop gru[2]
-        tp_rnn_loop gru_gradient[2]
+        tp_rnn_loop gru_backward[2]
 
 cdef extern from *:
     """
@@ -73,7 +73,7 @@ def lstm_cell(inputs):
 
 def lstm_cell_gradient(g_hidden, g_state, inputs, state):
     """Return the gradients of the gates and of the cell state."""
-    return run(kernels.lstm_gradient, (*inputs, g_hidden, g_state, state), (4, 1))
+    return run(kernels.lstm_backward, (*inputs, g_hidden, g_state, state), (4, 1))
 
 
 def gru_cell(inputs):
@@ -83,4 +83,4 @@ def gru_cell(inputs):
 
 def gru_cell_gradient(g, inputs):
     """Return the gradients of the two parts of the gates, and of the state."""
-    return run(kernels.gru_gradient, (*inputs, g), (3, 3, 1))
+    return run(kernels.gru_backward, (*inputs, g), (3, 3, 1))

@@ -9,7 +9,7 @@ def logsumexp(input: Any, dim: tuple[int, ...], keepdim: bool) -> Any: ...
 def standardize(
     input: Any, dim: tuple[int, ...], eps: float, fallback: Callable[..., Any]
 ) -> Any: ...
-def standardize_gradient(
+def standardize_backward(
     g_output: Any,
     g_mean: Any,
     g_rstd: Any,

@@ -17,7 +17,7 @@ cdef extern from "c/softmax.h":
         const void *, const void *, void *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef void (*tp_standardize)(
         const void *, void *, void *, void *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
-    ctypedef void (*tp_standardize_gradient)(
+    ctypedef void (*tp_standardize_backward)(
         const void *, const void *, const void *, const void *, const void *, void *, Py_ssize_t, Py_ssize_t,
         Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_softmax_kernels:
@@ -27,7 +27,7 @@ cdef extern from "c/softmax.h":
         tp_softmax log_softmax_gradient[2]
         tp_softmax logsumexp[2]
         tp_standardize standardize[2]
-        tp_standardize_gradient standardize_gradient[2]
+        tp_standardize_backward standardize_backward[2]
 
 cdef extern from *:
     """
@@ -211,20 +211,20 @@ def standardize(input, tuple dim, double eps, fallback):
     return output, mean, rstd
 
 
-def standardize_gradient(g_output, g_mean, g_rstd, output, rstd, tuple dim, fallback):
+def standardize_backward(g_output, g_mean, g_rstd, output, rstd, tuple dim, fallback):
     """Return the gradient of :func:`standardize`."""
     cdef np.ndarray y = plain_array(output), g, m, r, s, result
     cdef Py_ssize_t sizes[3]
-    cdef tp_standardize_gradient function
+    cdef tp_standardize_backward function
     if not split(y, dim, sizes):
         return fallback(g_output, g_mean, g_rstd, output, rstd, dim)
     if is_half(y):
         return through_float32(
-            lambda *wide: standardize_gradient(*wide, dim, fallback), (g_output, g_mean, g_rstd, y, rstd)
+            lambda *wide: standardize_backward(*wide, dim, fallback), (g_output, g_mean, g_rstd, y, rstd)
         )
     y, g, m, r, s = contiguous(y), contiguous(g_output), contiguous(g_mean), contiguous(g_rstd), contiguous(rstd)
     result = new_like(y, type_of(y))
-    function = kernels.standardize_gradient[0 if type_of(y) == TP_F32 else 1]
+    function = kernels.standardize_backward[0 if type_of(y) == TP_F32 else 1]
     with nogil:
         function(
             np.PyArray_DATA(g), np.PyArray_DATA(m), np.PyArray_DATA(r), np.PyArray_DATA(y), np.PyArray_DATA(s),

@@ -20,5 +20,5 @@ enum { DEEP = 32, WIDTH = 128 };
 #define BOTH(name) {name##_F32, name##_F64}
 const tp_norm_kernels LEVEL(tp_norm_table) = {
     .rows = BOTH(rows), .rows_gradient = BOTH(rows_gradient), .channels = BOTH(channels),
-    .channels_gradient = BOTH(channels_gradient), .unit = BOTH(unit), .unit_gradient = BOTH(unit_gradient),
+    .channels_backward = BOTH(channels_backward), .unit = BOTH(unit), .unit_backward = BOTH(unit_backward),
 };

@@ -29,11 +29,11 @@ typedef struct {
                              void *g_weight, void *g_bias);
     void (*channels[2])(const tp_norm_channels *, const void *x, const void *mean, const void *variance,
                         const void *weight, const void *bias, void *y);
-    void (*channels_gradient[2])(const tp_norm_channels *, const void *g, const void *x, const void *mean,
+    void (*channels_backward[2])(const tp_norm_channels *, const void *g, const void *x, const void *mean,
                                  const void *variance, const void *weight, void *g_x, void *g_weight, void *g_bias);
     /* Division by the 2-norm along n of (before, n, after), which counts as at least eps. */
     void (*unit[2])(const void *x, void *y, double eps, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after, int threads);
-    void (*unit_gradient[2])(const void *g, const void *x, void *g_x, double eps, ptrdiff_t before, ptrdiff_t n,
+    void (*unit_backward[2])(const void *g, const void *x, void *g_x, double eps, ptrdiff_t before, ptrdiff_t n,
                              ptrdiff_t after, int threads);
 } tp_norm_kernels;
 

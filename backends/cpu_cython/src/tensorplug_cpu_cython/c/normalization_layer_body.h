@@ -54,13 +54,13 @@ static OF(slopes) OF(slopes_of)(T rstd, double along, double constant, ptrdiff_t
     return (OF(slopes)){rstd, (T)(r * r * r * along / count), centred ? (T)(r * constant / count) : 0};
 }
 
-static void OF(plain_row_gradient)(const T *g, const T *x, T *o, ptrdiff_t n, T mean, T rstd, int centred) {
+static void OF(plain_row_backward)(const T *g, const T *x, T *o, ptrdiff_t n, T mean, T rstd, int centred) {
     SUM_BOTH(T, n, along, g[i] * (x[i] - mean), constant, g[i])
     const OF(slopes) k = OF(slopes_of)(rstd, along, constant, n, centred);
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = g[i] * k.scale - (x[i] - mean) * k.along - k.constant;
 }
 
-static void OF(row_gradient)(const T *g, const T *x, const T *w, T *o, ptrdiff_t n, T mean, T rstd, int centred,
+static void OF(row_backward)(const T *g, const T *x, const T *w, T *o, ptrdiff_t n, T mean, T rstd, int centred,
                              T *g_weight, T *g_bias) {
     SUM_BOTH(T, n, along, g[i] * w[i] * (x[i] - mean), constant, g[i] * w[i])
     const OF(slopes) k = OF(slopes_of)(rstd, along, constant, n, centred);
@@ -73,7 +73,7 @@ static void OF(row_gradient)(const T *g, const T *x, const T *w, T *o, ptrdiff_t
 }
 
 /* A row in which each weight counts for several elements. */
-static void OF(runs_gradient)(const T *g, const T *x, const T *w, T *o, ptrdiff_t n, ptrdiff_t repeat, T mean,
+static void OF(runs_backward)(const T *g, const T *x, const T *w, T *o, ptrdiff_t n, ptrdiff_t repeat, T mean,
                               T rstd, int centred, double *g_weight, double *g_bias) {
     double along = 0;
     double constant = 0;
@@ -129,16 +129,16 @@ static void OF(rows_gradient)(const tp_norm_rows *s, const void *g_, const void 
                 T rstd;
                 OF(statistics)(x + at, n, s->centred, s->eps, &mean, &rstd);
                 if (!weight) {
-                    OF(plain_row_gradient)(g + at, x + at, o + at, n, mean, rstd, s->centred);
+                    OF(plain_row_backward)(g + at, x + at, o + at, n, mean, rstd, s->centred);
                     continue;
                 }
                 const ptrdiff_t k = at / repeat % count;
                 if (repeat > 1) {
-                    OF(runs_gradient)(g + at, x + at, weight + k, o + at, n, repeat, mean, rstd, s->centred,
+                    OF(runs_backward)(g + at, x + at, weight + k, o + at, n, repeat, mean, rstd, s->centred,
                                       total + k, total + count + k);
                     continue;
                 }
-                OF(row_gradient)(g + at, x + at, weight + k, o + at, n, mean, rstd, s->centred, some + k,
+                OF(row_backward)(g + at, x + at, weight + k, o + at, n, mean, rstd, s->centred, some + k,
                                  some + count + k);
                 if (++deep == DEEP) {
                     OF(flush)(some, total, 2 * count);
@@ -190,7 +190,7 @@ static void OF(channels)(const tp_norm_channels *s, const void *x_, const void *
     });
 }
 
-static void OF(channels_gradient)(const tp_norm_channels *s, const void *g_, const void *x_, const void *mean_,
+static void OF(channels_backward)(const tp_norm_channels *s, const void *g_, const void *x_, const void *mean_,
                                   const void *variance, const void *weight, void *o_, void *g_weight_,
                                   void *g_bias_) {
     const T *g = g_, *x = x_, *mean = mean_;
@@ -282,7 +282,7 @@ static void OF(unit_row)(const T *x, T *o, ptrdiff_t n, double eps) {
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = x[i] / length;
 }
 
-static void OF(unit_row_gradient)(const T *g, const T *x, T *o, ptrdiff_t n, double eps) {
+static void OF(unit_row_backward)(const T *g, const T *x, T *o, ptrdiff_t n, double eps) {
     SUM_BOTH(T, n, squares, x[i] * x[i], along, g[i] * x[i])
     const T length = OF(length_of)(squares, eps);
     const T pull = sqrt(squares) < eps || squares == 0 ? 0 : (T)(along / ((double)length * length));
@@ -299,7 +299,7 @@ static void OF(unit_columns)(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrd
         INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[i * step + j] = x[i * step + j] / length[j];
 }
 
-static void OF(unit_columns_gradient)(const T *g, const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width,
+static void OF(unit_columns_backward)(const T *g, const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width,
                                       double eps) {
     double squares[WIDTH] = {0};
     double along[WIDTH] = {0};
@@ -327,12 +327,12 @@ static void OF(unit)(const void *x_, void *o_, double eps, ptrdiff_t before, ptr
     VECTORS(OF(unit_row)(x + at, o + at, n, eps);, OF(unit_columns)(x + at, o + at, n, after, width, eps);)
 }
 
-static void OF(unit_gradient)(const void *g_, const void *x_, void *o_, double eps, ptrdiff_t before, ptrdiff_t n,
+static void OF(unit_backward)(const void *g_, const void *x_, void *o_, double eps, ptrdiff_t before, ptrdiff_t n,
                               ptrdiff_t after, int threads) {
     const T *g = g_, *x = x_;
     T *o = o_;
-    VECTORS(OF(unit_row_gradient)(g + at, x + at, o + at, n, eps);,
-            OF(unit_columns_gradient)(g + at, x + at, o + at, n, after, width, eps);)
+    VECTORS(OF(unit_row_backward)(g + at, x + at, o + at, n, eps);,
+            OF(unit_columns_backward)(g + at, x + at, o + at, n, after, width, eps);)
 }
 
 #undef VECTORS

@@ -215,8 +215,8 @@ ACTIVATION(hardsigmoid, HARDSIGMOID)
 ACTIVATION(hardswish, HARDSWISH)
 ACTIVATION(threshold, THRESHOLD)
 SLOPE(relu_gradient, RELU_GRADIENT)
-SLOPE(sigmoid_gradient, SIGMOID_GRADIENT)
-SLOPE(tanh_gradient, TANH_GRADIENT)
+SLOPE(sigmoid_backward, SIGMOID_GRADIENT)
+SLOPE(tanh_backward, TANH_GRADIENT)
 SLOPE(leaky_relu_gradient, LEAKY_RELU_GRADIENT)
 SLOPE(elu_gradient, ELU_GRADIENT)
 SLOPE(gelu_gradient, GELU_GRADIENT)
@@ -225,27 +225,27 @@ SLOPE(log_sigmoid_gradient, LOG_SIGMOID_GRADIENT)
 SLOPE(hardtanh_gradient, HARDTANH_GRADIENT)
 SLOPE(hardsigmoid_gradient, HARDSIGMOID_GRADIENT)
 SLOPE(hardswish_gradient, HARDSWISH_GRADIENT)
-SLOPE(threshold_gradient, THRESHOLD_GRADIENT)
+SLOPE(threshold_backward, THRESHOLD_GRADIENT)
 
 #define LONGER_SLOPES(S, T)                                                                            \
     INLINE T silu_gradient_of_##S(T x, T y) {                                                          \
         const T s = m_sigmoid_##S(y);                                                                    \
         return x * (s * ((T)1 + y * ((T)1 - s)));                                                      \
     }                                                                                                  \
-    INLINE T gelu_tanh_gradient_of_##S(T x, T y) {                                                     \
+    INLINE T gelu_tanh_backward_of_##S(T x, T y) {                                                     \
         const T t = m_tanh_##S(GELU_INNER(S, T, y));                                                     \
         const T inner = (T)ROOT_TWO_OVER_PI * ((T)1 + (T)(3 * 0.044715) * y * y);                      \
         return x * ((T)0.5 * ((T)1 + t) + (T)0.5 * y * ((T)1 - t * t) * inner);                        \
     }                                                                                                  \
-    INLINE T mish_gradient_of_##S(T x, T y) {                                                          \
+    INLINE T mish_backward_of_##S(T x, T y) {                                                          \
         const T t = m_tanh_##S(y > 20 ? y : m_log1p_##S(m_exp_##S(y > 20 ? (T)20 : y)));                     \
         return x * (t + y * ((T)1 - t * t) * m_sigmoid_##S(y));                                          \
     }
 LONGER_SLOPES(F32, float)
 LONGER_SLOPES(F64, double)
 BINARY_FLOAT(silu_gradient, silu_gradient_of_F32(x, y), silu_gradient_of_F64(x, y))
-BINARY_FLOAT(gelu_tanh_gradient, gelu_tanh_gradient_of_F32(x, y), gelu_tanh_gradient_of_F64(x, y))
-BINARY_FLOAT(mish_gradient, mish_gradient_of_F32(x, y), mish_gradient_of_F64(x, y))
+BINARY_FLOAT(gelu_tanh_backward, gelu_tanh_backward_of_F32(x, y), gelu_tanh_backward_of_F64(x, y))
+BINARY_FLOAT(mish_backward, mish_backward_of_F32(x, y), mish_backward_of_F64(x, y))
 
 /* --- selection and copies ------------------------------------------------------------------------------ */
 
@@ -357,16 +357,16 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
         B(bitwise_or, INTEGRAL(bitwise_or), ENTRY(bitwise_or, BOOL)),
         B(bitwise_xor, INTEGRAL(bitwise_xor), ENTRY(bitwise_xor, BOOL)),
-        B(relu_gradient, FLOATING(relu_gradient)), B(sigmoid_gradient, FLOATING(sigmoid_gradient)),
-        B(tanh_gradient, FLOATING(tanh_gradient)), B(silu_gradient, FLOATING(silu_gradient)),
-        B(gelu_gradient, FLOATING(gelu_gradient)), B(gelu_tanh_gradient, FLOATING(gelu_tanh_gradient)),
+        B(relu_gradient, FLOATING(relu_gradient)), B(sigmoid_backward, FLOATING(sigmoid_backward)),
+        B(tanh_backward, FLOATING(tanh_backward)), B(silu_gradient, FLOATING(silu_gradient)),
+        B(gelu_gradient, FLOATING(gelu_gradient)), B(gelu_tanh_backward, FLOATING(gelu_tanh_backward)),
         B(leaky_relu_gradient, FLOATING(leaky_relu_gradient)), B(elu_gradient, FLOATING(elu_gradient)),
         B(softplus_gradient, FLOATING(softplus_gradient)),
         B(log_sigmoid_gradient, FLOATING(log_sigmoid_gradient)),
         B(hardtanh_gradient, FLOATING(hardtanh_gradient)),
         B(hardsigmoid_gradient, FLOATING(hardsigmoid_gradient)),
         B(hardswish_gradient, FLOATING(hardswish_gradient)),
-        B(threshold_gradient, FLOATING(threshold_gradient)), B(mish_gradient, FLOATING(mish_gradient)),
+        B(threshold_backward, FLOATING(threshold_backward)), B(mish_backward, FLOATING(mish_backward)),
     },
     .unary = {
         B(neg, FLOATING(neg), ENTRY(neg, I64), ENTRY(neg, I32), ENTRY(neg, I16), ENTRY(neg, I8), ENTRY(neg, U8)),

@@ -13,11 +13,11 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
     X(clamp_min, 32) X(clamp_max, 32) X(eq, 32) X(ne, 32) X(lt, 32) X(le, 32) X(gt, 32) X(ge, 32)      \
     X(copysign, 32) X(nextafter, 32) X(power, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16)              \
     X(bitwise_and, 32) X(bitwise_or, 32) X(bitwise_xor, 32)                                            \
-    X(relu_gradient, 32) X(sigmoid_gradient, 32) X(tanh_gradient, 32) X(silu_gradient, 16)              \
-    X(gelu_gradient, 16) X(gelu_tanh_gradient, 16) X(leaky_relu_gradient, 32) X(elu_gradient, 16)         \
+    X(relu_gradient, 32) X(sigmoid_backward, 32) X(tanh_backward, 32) X(silu_gradient, 16)              \
+    X(gelu_gradient, 16) X(gelu_tanh_backward, 16) X(leaky_relu_gradient, 32) X(elu_gradient, 16)         \
     X(softplus_gradient, 16) X(log_sigmoid_gradient, 16) X(hardtanh_gradient, 32)                        \
-    X(hardsigmoid_gradient, 32) X(hardswish_gradient, 32) X(threshold_gradient, 32)                    \
-    X(mish_gradient, 16)
+    X(hardsigmoid_gradient, 32) X(hardswish_gradient, 32) X(threshold_backward, 32)                    \
+    X(mish_backward, 16)
 
 #define TP_UNARY(X)                                                                                    \
     X(neg, 32) X(abs, 32) X(square, 32) X(sqrt, 32) X(rsqrt, 32) X(exp, 16) X(exp2, 16) X(expm1, 16)      \

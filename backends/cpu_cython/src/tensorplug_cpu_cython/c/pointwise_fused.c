@@ -169,7 +169,7 @@ FUSED_3(lerp_tensor, LERP_TENSOR)
 FUSED_3(addcmul, ADDCMUL)
 FUSED_3(addcdiv, ADDCDIV)
 FUSED_3(clamp_tensors, CLAMP_TENSORS)
-FUSED_3(gated_gradient, GATED_GRADIENT)
+FUSED_3(gated_backward, GATED_GRADIENT)
 
 /* Of integers. As numbers the bounds are those that double and T have. */
 #define WHOLE_BOUNDS(S, T)                                                                             \

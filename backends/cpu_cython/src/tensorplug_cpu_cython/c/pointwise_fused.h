@@ -14,7 +14,7 @@
     X(logaddexp2, 2, 16, 0) X(xlogy, 2, 16, 0) X(xlog1py, 2, 16, 0)                                       \
     X(shrink_gradient, 2, 32, 0) X(gated, 2, 16, 0) X(clamp_gradient, 2, 32, 0) X(logit_gradient, 2, 32, 0)                  \
     X(lerp_tensor, 3, 32, 0) X(addcmul, 3, 32, 0) X(addcdiv, 3, 32, 0) X(clamp_tensors, 3, 32, 0)       \
-    X(gated_gradient, 3, 16, 0)
+    X(gated_backward, 3, 16, 0)
 
 #define TP_NUMBER(name, arrays, grain, truth) TP_FUSED_##name,
 enum { TP_FUSED(TP_NUMBER) TP_FUSED_OPS };

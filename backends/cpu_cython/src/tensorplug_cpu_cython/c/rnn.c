@@ -23,7 +23,7 @@
             }                                                                                          \
         });                                                                                            \
     }                                                                                                  \
-    static void lstm_gradient_##S(const tp_rnn *c, int threads) {                                     \
+    static void lstm_backward_##S(const tp_rnn *c, int threads) {                                     \
         TP_PARALLEL(c->n, threads, begin, end, {                                                       \
             for (ptrdiff_t r = begin; r < end; r++) {                                                  \
                 const ptrdiff_t h = c->h;                                                              \
@@ -63,7 +63,7 @@
             }                                                                                          \
         });                                                                                            \
     }                                                                                                  \
-    static void gru_gradient_##S(const tp_rnn *c, int threads) {                                      \
+    static void gru_backward_##S(const tp_rnn *c, int threads) {                                      \
         TP_PARALLEL(c->n, threads, begin, end, {                                                       \
             for (ptrdiff_t row = begin; row < end; row++) {                                            \
                 const ptrdiff_t h = c->h;                                                              \
@@ -93,4 +93,4 @@ CELLS(F64, double)
 
 #define BOTH(name) {name##_F32, name##_F64}
 
-const tp_rnn_kernels LEVEL(tp_rnn_table) = {BOTH(lstm), BOTH(lstm_gradient), BOTH(gru), BOTH(gru_gradient)};
+const tp_rnn_kernels LEVEL(tp_rnn_table) = {BOTH(lstm), BOTH(lstm_backward), BOTH(gru), BOTH(gru_backward)};

@@ -17,7 +17,7 @@ typedef void (*tp_rnn_loop)(const tp_rnn *cell, int threads);
 
 /* Inputs: gates, own, cell or hidden; for the gradients then the results' gradients, and the LSTM's state. */
 typedef struct {
-    tp_rnn_loop lstm[2], lstm_gradient[2], gru[2], gru_gradient[2]; /* float, double */
+    tp_rnn_loop lstm[2], lstm_backward[2], gru[2], gru_backward[2]; /* float, double */
 } tp_rnn_kernels;
 
 TP_DECLARE(const tp_rnn_kernels, tp_rnn_table);

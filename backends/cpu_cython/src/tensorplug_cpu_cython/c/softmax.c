@@ -185,7 +185,7 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
             }                                                                                          \
         });                                                                                            \
     }                                                                                                  \
-    static void standardize_gradient_##S(const void *g_, const void *g_mean_, const void *g_rstd_,     \
+    static void standardize_backward_##S(const void *g_, const void *g_mean_, const void *g_rstd_,     \
                                          const void *y_, const void *rstd_, void *o_, ptrdiff_t before, \
                                          ptrdiff_t kept, ptrdiff_t after, int threads) {               \
         const T *g = g_, *g_mean = g_mean_, *g_rstd = g_rstd_, *y = y_, *rstd = rstd_;                 \
@@ -265,5 +265,5 @@ FAMILY(F64, double)
 const tp_softmax_kernels LEVEL(tp_softmax_table) = {
     .softmax = BOTH(softmax), .log_softmax = BOTH(log_softmax), .softmax_gradient = BOTH(softmax_gradient),
     .log_softmax_gradient = BOTH(log_softmax_gradient), .logsumexp = BOTH(logsumexp), .standardize = BOTH(standardize),
-    .standardize_gradient = BOTH(standardize_gradient),
+    .standardize_backward = BOTH(standardize_backward),
 };

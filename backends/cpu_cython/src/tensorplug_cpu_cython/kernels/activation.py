@@ -25,7 +25,7 @@ NAMES = frozenset(
         *_WITH_NUMBERS,
         "gelu",
         "gelu_tanh",
-        *[name for name in pointwise.names("binary") if name.endswith("_gradient")],
+        *[name for name in pointwise.names("binary") if name.endswith("_backward")],
     ]
 )
 
@@ -40,7 +40,7 @@ def build(table: KernelTable) -> None:
     table.add("gelu", lambda input, approximate: forms[approximate](input), dtypes=FLOATS)
     slopes = {
         "none": pointwise.Binary("gelu_gradient").call,
-        "tanh": pointwise.Binary("gelu_tanh_gradient").call,
+        "tanh": pointwise.Binary("gelu_tanh_backward").call,
     }
     table.add(
         "gelu_backward", lambda g, input, approximate: slopes[approximate](g, input), dtypes=FLOATS
@@ -49,13 +49,13 @@ def build(table: KernelTable) -> None:
         loop = f"{_LOOPS.get(name, name)}_gradient"
         table.add(f"{name}_backward", pointwise.Binary(loop).call, dtypes=FLOATS)
     for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
-        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_gradient"), dtypes=FLOATS)
+        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_backward"), dtypes=FLOATS)
 
     for name in ("softshrink", "hardshrink"):
         table.add(name, _shrinking(name), dtypes=FLOATS)
     table.add("hardshrink_backward", _shrinking("shrink_gradient"), dtypes=FLOATS)
 
-    gated, slope = Fused("gated").call, Fused("gated_gradient").call
+    gated, slope = Fused("gated").call, Fused("gated_backward").call
 
     @table.kernel(dtypes=FLOATS)
     def glu(input: Any, dim: int) -> Any:

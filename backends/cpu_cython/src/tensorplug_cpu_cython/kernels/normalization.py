@@ -91,9 +91,9 @@ def _backward(
     g: Any, input: Any, weight: Any, length: int, repeat: int, eps: float, centred: bool
 ) -> tuple[Any, Any, Any]:
     if weight is None:
-        g_input = normalization_layer.row_norm_gradient(g, input, length, eps, centred)
+        g_input = normalization_layer.row_norm_backward(g, input, length, eps, centred)
         return g_input, _nothing(input), _nothing(input)
-    return normalization_layer.affine_row_norm_gradient(
+    return normalization_layer.affine_row_norm_backward(
         g, input, weight, length, repeat, eps, centred
     )
 
@@ -122,7 +122,7 @@ def native_batch_norm_backward(
     """Return the gradients of images, weight and bias."""
     given = np.ones(mean.shape, input.dtype) if weight is None else weight
     images = [array.astype(given.dtype, copy=False) for array in (g_output, input)]
-    result, g_weight, g_bias = normalization_batch.batch_normalize_gradient(
+    result, g_weight, g_bias = normalization_batch.batch_normalize_backward(
         images[0], g_mean, g_rstd, images[1], given, mean, rstd
     )
     if weight is None:
@@ -146,7 +146,7 @@ def batch_norm_inference_backward(
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of images, weight and bias."""
     gradient, image = [array.astype(mean.dtype, copy=False) for array in (g, input)]
-    result, *sums = normalization_layer.channel_norm_gradient(
+    result, *sums = normalization_layer.channel_norm_backward(
         gradient, image, mean, variance, weight, eps
     )
     return result.astype(input.dtype, copy=False), sums[0], sums[1]

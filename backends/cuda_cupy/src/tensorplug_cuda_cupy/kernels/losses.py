@@ -94,7 +94,7 @@ def nll_loss_backward(
         options = _shares(g, input, target, weight, ignore_index, reduction)
         arguments = (*options, output, *_extents(input), np.int64(ignore_index))
         blocks = sources.blocks_for(target.size)
-        sources.launch("losses", "nll_gradient", name_of(input), blocks, arguments)
+        sources.launch("losses", "nll_backward", name_of(input), blocks, arguments)
     return output
 
 

@@ -130,7 +130,7 @@ __device__ inline A share_of(
 }
 
 // Written among zeros.
-extern "C" __global__ void nll_gradient(
+extern "C" __global__ void nll_backward(
     const T* gradient, int each, const Long* target, const T* weight, const A* whole, T* output,
     Long outer, Long classes, Long inner, Long ignored) {
     for (Long i = global_thread(); i < outer * inner; i += all_threads()) {

@@ -47,7 +47,7 @@ extern "C" __global__ void normalize_rows(
 
 // dx = rstd (w g - mean(w g) - x̂ mean(w g x̂)), without mean(w g) where no mean was taken off; the statistics
 // are written for the gradients of the weights.
-extern "C" __global__ void normalize_rows_gradient(
+extern "C" __global__ void normalize_rows_backward(
     const T* gradient, const T* input, const T* weight, T* result, Statistics* statistics, Long rows,
     Long size, const Weights w, double eps, int centred) {
     __shared__ A scratch[THREADS];

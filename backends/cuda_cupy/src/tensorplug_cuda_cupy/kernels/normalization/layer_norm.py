@@ -112,7 +112,7 @@ def _gradient(
     extents = (np.int64(rows), np.int64(length), weights, np.float64(eps), np.int32(centred))
     arguments = (gradient, array, weight, result, statistics, *extents)
     sources.launch(
-        "normalization_layer", "normalize_rows_gradient", name_of(input), rows, arguments
+        "normalization_layer", "normalize_rows_backward", name_of(input), rows, arguments
     )
     return result, (gradient, array, statistics)
 

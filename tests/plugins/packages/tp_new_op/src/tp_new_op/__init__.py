@@ -54,14 +54,14 @@ def unfinished(input: Any) -> Spec:
     return elementwise("unfinished", input)
 
 
-def swish_gradient(g: Any, input: Any, beta: float) -> Any:
+def swish_backward(g: Any, input: Any, beta: float) -> Any:
     """Return the derivative of ``swish``, which keeps the input alone."""
     calls.append("swish gradient")
     s = (beta * input).sigmoid()
     return g * (s + beta * input * s * (1 - s))
 
 
-def square_gradient(g: Any, input: Any) -> Any:
+def square_backward(g: Any, input: Any) -> Any:
     """Return the derivative of core's ``square``."""
     calls.append("square gradient")
     return g * (input + input)
@@ -110,12 +110,12 @@ class NewOpPlugin:
                 input=lambda g, result, bound: g * (1 - (result / bound).square()),
                 bound=None,
             ),
-            derivative("new_op.swish", input=swish_gradient, beta=None),
+            derivative("new_op.swish", input=swish_backward, beta=None),
             derivative(
                 "new_op.row_sums",
                 input=lambda g, input_shape: g.unsqueeze(-1).expand(input_shape),
             ),
-            derivative("square", priority=10, input=square_gradient),
+            derivative("square", priority=10, input=square_backward),
         ]
 
     @hookimpl

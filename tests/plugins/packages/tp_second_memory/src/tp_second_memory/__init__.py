@@ -27,7 +27,7 @@ class VaultPlugin:
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels of primitives, also where an op became a composite after this was written."""
         kernels = [*table, *calculator_kernels()]
-        return [kernel for kernel in kernels if get_op(kernel.op).sort == "primitive"]
+        return [kernel for kernel in kernels if get_op(kernel.op).kind == "primitive"]
 
 
 plugin = VaultPlugin()

@@ -1,0 +1,48 @@
+"""Anomaly mode: where a NaN came from, and which forward call is to blame."""
+
+from __future__ import annotations
+
+from .graph import saved_tensors
+
+
+class set_detect_anomaly:
+    """Check every gradient for NaN, and show the forward call of the op that made one.
+
+    As a call until further notice, as a context within its block. Slow; for debugging.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor(0.0, requires_grad=True)
+    >>> with tp.autograd.set_detect_anomaly(True):
+    ...     try:
+    ...         (x.sqrt() * 0).backward()
+    ...     except RuntimeError as error:
+    ...         print(str(error).split(".")[0])
+    Function 'SqrtBackward0' returned nan values in its 0th output
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.previous = saved_tensors.anomaly
+        saved_tensors.set_anomaly(bool(mode))
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None:
+        saved_tensors.set_anomaly(self.previous)
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Anomaly mode within a ``with`` block."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.previous = saved_tensors.anomaly
+
+    def __enter__(self) -> None:
+        self.previous = saved_tensors.anomaly
+        saved_tensors.set_anomaly(True)
+
+
+def is_anomaly_enabled() -> bool:
+    """Return whether anomaly mode is on."""
+    return saved_tensors.anomaly

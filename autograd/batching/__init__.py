@@ -1,9 +1,0 @@
-"""Batching: tensors with a hidden dimension, and the rules by which ops treat them: what ``vmap`` does."""
-
-from __future__ import annotations
-
-from . import calls as calls
-from .tensors import BatchedTensor as BatchedTensor, BatchLevel as BatchLevel
-from .vmap import vmap as vmap
-
-__all__ = ["BatchLevel", "BatchedTensor", "vmap"]

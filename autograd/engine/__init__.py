@@ -1,0 +1,1 @@
+"""Backward: derivatives, the programs made of their formulas, and the engine that runs them."""

@@ -1,0 +1,16 @@
+cimport cython
+
+from tensorplug.core.dispatch.keys cimport DispatchKey
+from tensorplug.core.tensor.base cimport TensorBase, new_tensor
+
+from .engine cimport BackwardPass
+from ..graph.nodes cimport Node
+from .arithmetic cimport normal
+from ..graph.views cimport edge_of, requires_grad
+
+
+@cython.locals(root=TensorBase, key=DispatchKey)
+cdef _root_gradient(object output, object gradient, Py_ssize_t number, str name)
+
+@cython.locals(pass_=BackwardPass)
+cpdef backward_from(TensorBase tensor, object gradient, object retain_graph, bint create_graph)

@@ -1,0 +1,271 @@
+"""What starts a backward pass: :func:`backward` and :func:`grad`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core.tensor.base import TensorBase, new_tensor
+
+from ..graph.nodes import MultiNode, Node
+from ..graph.views import edge_of, requires_grad
+from . import arithmetic, backward_hooks
+from .arithmetic import normal
+from .engine import ACCUMULATE, BackwardPass
+
+
+def _as_tuple(value: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(value, TensorBase):
+        return (value,)
+    if isinstance(value, Sequence) or hasattr(value, "__iter__"):
+        return tuple(value)
+    raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}")
+
+
+def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list[Any]:
+    """Return the gradient to begin with at each output; ones for a single element."""
+    given = (None,) * len(outputs) if gradients is None else gradients
+    given = (given,) if isinstance(given, TensorBase) else tuple(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(given)} gradients")
+    return [
+        _root_gradient(output, gradient, number, name)
+        for number, (output, gradient) in enumerate(zip(outputs, given, strict=True))
+    ]
+
+
+def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
+    """Return the gradient to begin with at one output."""
+    if not isinstance(output, TensorBase):
+        raise TypeError(f"{name}: expected Tensors, got {type(output).__name__}")
+    root = output
+    key = root._key
+    if not root._state or not requires_grad(root):
+        raise RuntimeError(
+            f"element {number} of tensors does not require grad and does not have a grad_fn"
+        )
+    if gradient is None:
+        if root._shape and math.prod(root._shape) != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not key.dtype.is_floating_point:
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {key.dtype}"
+            )
+        if root._shape:
+            array = key.kernels[arithmetic.FILL_NEW.index](root._shape, 1, key.dtype)
+            array = normal(array, key)
+        else:
+            array = key.scalar(1.0)  # shared: gradients that arrive are never written to
+        return new_tensor(array, key, root._shape)
+    if not isinstance(gradient, TensorBase):
+        raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
+    if gradient._shape != root._shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
+            f"output[{number}] has a shape of {list(root._shape)}."
+        )
+    return gradient if gradient._key is key else gradient.to(output)  # type: ignore[attr-defined]
+
+
+def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
+    """Run a pass from tensors and their gradients."""
+    pass_.run(
+        [
+            (edge_of(output), gradient._array if pass_.raw else gradient)
+            for output, gradient in zip(outputs, gradients, strict=True)
+        ]
+    )
+
+
+def backward_from(
+    tensor: Any, gradient: Any, retain_graph: bool | None, create_graph: bool
+) -> None:
+    """Do what :func:`backward` does for one tensor and all leaves."""
+    gradient = _root_gradient(tensor, gradient, 0, "backward()")
+    pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
+    pass_.run([(edge_of(tensor), gradient._array if pass_.raw else gradient)])
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the derivatives of the sum of `tensors` to the ``grad`` of the leaves.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        What to differentiate.
+    grad_tensors : Tensor or sequence of (Tensor or None), optional
+        The gradient to begin with at each; ones where left out, for a single element.
+    retain_graph : bool, optional
+        Keep what the graph saved; by default the value of `create_graph`.
+    create_graph : bool
+        Record the pass itself, for higher derivatives.
+    inputs : Tensor or sequence of Tensor, optional
+        Accumulate into these only.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor does not require grad, a gradient is missing or has another shape, or the graph was
+        freed by an earlier pass.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor(3.0, requires_grad=True)
+    >>> tp.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    outputs = _as_tuple(tensors, "tensors")
+    if grad_tensors is None:
+        grad_tensors = grad_variables
+    targets = None
+    wanted = () if inputs is None else _as_tuple(inputs, "inputs")
+    if inputs is not None:
+        if not wanted:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+        targets = _targets(wanted, ACCUMULATE)
+    gradients = _root_gradients(outputs, grad_tensors, "backward()")
+    retain = create_graph if retain_graph is None else retain_graph
+    pass_ = BackwardPass(create_graph, retain, targets)
+    _start(pass_, outputs, gradients)
+    for tensor in wanted:
+        edge = edge_of(tensor)
+        if tensor._extra is not None and tensor._extra.retains_grad:
+            continue  # it has its gradient already
+        if isinstance(edge, Node) and edge in pass_.captured:
+            gradient = backward_hooks.as_tensor(pass_, pass_.captured[edge], edge.key)
+            if gradient is not None:
+                pass_.accumulate(tensor, gradient, False)
+
+
+def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:
+    targets = {}
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(f"inputs must be Tensors, got {type(tensor).__name__}")
+        if not requires_grad(tensor):
+            raise RuntimeError(
+                f"One of the differentiated Tensors does not require grad (input {number})"
+            )
+        targets[edge_of(tensor)] = mark
+    return targets
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the derivatives of the sum of `outputs` with respect to `inputs`.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        What to differentiate, and with respect to what.
+    grad_outputs : Tensor or sequence of (Tensor or None), optional
+        The gradient to begin with at each output.
+    retain_graph, create_graph : bool
+        As for :func:`backward`.
+    allow_unused : bool, optional
+        Return None for an input that the outputs do not depend on, rather than raise.
+    is_grads_batched : bool
+        Whether `grad_outputs` have a leading dimension of independent gradients.
+    materialize_grads : bool
+        Return zeros instead of None.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.tensor([1.0, 2.0], requires_grad=True)
+    >>> tp.autograd.grad((x**3).sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    roots = _as_tuple(outputs, "outputs")
+    wanted = _as_tuple(inputs, "inputs")
+    if not wanted:
+        raise RuntimeError("grad(): `inputs` argument cannot be empty.")
+    if not roots:
+        raise RuntimeError("grad(): `outputs` argument cannot be empty.")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."
+        )
+    if is_grads_batched:
+        return _batched(
+            roots, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads
+        )
+    targets = _targets(wanted, None)
+    gradients = _root_gradients(roots, grad_outputs, "grad()")
+    retain = create_graph if retain_graph is None else retain_graph
+    pass_ = BackwardPass(create_graph, retain, targets)
+    _start(pass_, roots, gradients)
+    results = []
+    for tensor in wanted:
+        edge = edge_of(tensor)
+        value = pass_.captured.get(edge)
+        if value is None:
+            if materialize_grads:
+                value = arithmetic.zeros(tensor._key, tensor._shape, False)
+            elif not allow_unused:
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
+        elif isinstance(edge, Node):
+            if isinstance(edge, MultiNode):
+                value = value.get(0)
+            value = backward_hooks.as_tensor(pass_, value, edge.key)
+        results.append(value)
+    return tuple(results)
+
+
+def _batched(
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple[Any, ...]:
+    """Differentiate for all leading indices of the gradients at once."""
+    from ..vmap.vmap import vmap
+
+    given = _as_tuple(grad_outputs, "grad_outputs")
+    if not any(g is not None for g in given):
+        raise RuntimeError("grad(): is_grads_batched needs grad_outputs")
+    used: list[bool] = []
+
+    def one(*gradients: Any) -> tuple[Any, ...]:
+        rest = iter(gradients)
+        found = grad(
+            outputs,
+            inputs,
+            tuple([None if g is None else next(rest) for g in given]),
+            True if retain_graph is None else retain_graph,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize_grads,
+        )
+        used[:] = [value is not None for value in found]
+        return tuple([value for value in found if value is not None])
+
+    found = iter(vmap(one)(*[g for g in given if g is not None]))
+    return tuple([next(found) if is_used else None for is_used in used])

@@ -1,0 +1,119 @@
+"""What a backward pass does beside the formulas: hooks, and the search for anomalies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.tensor.base import TensorBase, new_tensor
+
+from ..graph.nodes import MultiNode, Node, OutputNode
+from .arithmetic import normal
+
+if TYPE_CHECKING:
+    from .engine import BackwardPass
+
+# A pass works on raw arrays or on tensors; hooks see tensors.
+
+
+def call_tensor_hooks(run: BackwardPass, node: Node, extra: Any, gradient: Any) -> Any:
+    """Return the gradient of a node's output as the hooks of that tensor leave it."""
+    if not extra.tensor_hooks and extra.retains is None:
+        return gradient
+    tensor = as_tensor(run, gradient, node.key)
+    for hook in list(extra.tensor_hooks.values()):
+        replaced = hook(tensor)
+        if replaced is not None:
+            check_replacement(tensor, replaced)
+            tensor = replaced
+    owner = None if extra.retains is None else extra.retains()
+    if owner is not None:
+        run.accumulate(owner, tensor, False)
+    return _value(run, tensor)
+
+
+def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any, bool]]:
+    """Apply a node between its own hooks."""
+    extra = node.extra
+    assert extra is not None
+    if isinstance(node, MultiNode):
+        outputs = tuple(
+            [
+                as_tensor(run, gradient.get(number), key)
+                for number, (key, _) in enumerate(node.outputs)
+            ]
+        )
+    else:
+        outputs = (as_tensor(run, gradient, node.key),)
+    for hook in list(extra.pre_hooks.values()):
+        replaced = hook(outputs)
+        if replaced is not None:
+            outputs = replaced if isinstance(replaced, tuple) else (replaced,)
+    if isinstance(node, MultiNode):
+        gradient = {n: _value(run, t) for n, t in enumerate(outputs) if t is not None}
+    else:
+        gradient = _value(run, outputs[0])
+    results = node.apply(gradient, run.raw)
+    if not extra.post_hooks:
+        return results
+    inputs = tuple(
+        [
+            as_tensor(run, value, _key(edge))
+            if edge is not None and not isinstance(node, OutputNode)
+            else value
+            for (value, _), edge in zip(results, node.edges, strict=True)
+        ]
+    )
+    for hook in list(extra.post_hooks.values()):
+        replaced = hook(inputs, outputs)
+        if replaced is not None:
+            inputs = replaced if isinstance(replaced, tuple) else (replaced,)
+            if len(inputs) != len(results):
+                raise RuntimeError(
+                    f"a hook of {node.name()} returned {len(inputs)} gradients, expected {len(results)}"
+                )
+    return [(_value(run, tensor), False) for tensor in inputs]
+
+
+def check_nan(run: BackwardPass, node: Node, results: list[tuple[Any, bool]]) -> None:
+    """Raise RuntimeError if a gradient that a node returned has NaN."""
+    if isinstance(node, OutputNode):
+        return
+    for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
+        if value is None or edge is None:
+            continue
+        tensor = as_tensor(run, value, _key(edge))
+        if bool((tensor != tensor).any()):
+            trace = "" if node.extra is None else f"\n{node.extra.forward_trace or ''}"
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {position}th output.{trace}"
+            )
+
+
+def check_replacement(tensor: Any, replaced: Any) -> None:
+    """Refuse what a hook returned if it cannot stand for the gradient."""
+    if not isinstance(replaced, TensorBase):
+        raise TypeError(f"a hook must return a Tensor or None, got {type(replaced).__name__}")
+    if replaced._shape != tensor._shape or replaced._key is not tensor._key:
+        raise RuntimeError(
+            f"a hook changed the gradient from {list(tensor._shape)} of {tensor._key} to "
+            f"{list(replaced._shape)} of {replaced._key}"
+        )
+
+
+def as_tensor(run: BackwardPass, gradient: Any, key: DispatchKey) -> Any:
+    """Return the tensor of a gradient that a pass works on."""
+    if not run.raw or gradient is None:
+        return gradient
+    array = normal(gradient, key)
+    return new_tensor(array, key, array.shape)
+
+
+def _value(run: BackwardPass, tensor: Any) -> Any:
+    return tensor._array if run.raw and tensor is not None else tensor
+
+
+def _key(edge: Any) -> DispatchKey:
+    """Return the key of the gradient that goes along an edge to a leaf or a node."""
+    key: DispatchKey = edge._key if isinstance(edge, TensorBase) else edge.key
+    return key

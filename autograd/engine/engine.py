@@ -1,0 +1,494 @@
+"""The engine: one backward pass over the graph.
+
+A pass first counts, for every node it reaches, the paths that lead to it; then it runs each node once all
+of its paths have arrived, and drops what the node saved. Nothing recurses.
+
+In a plain pass the gradients are raw arrays and formulas run as programs. With ``create_graph``, or while a
+layer such as a profiler is active, they are tensors and formulas run as ordinary ops.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from tensorplug.core.device import queues
+from tensorplug.core.dispatch import layers, op_registry
+from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.ops.copying import clone_strided
+from tensorplug.core.tensor.base import TensorBase, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.layout import is_dense
+from tensorplug.core.tensor.tensor import Tensor
+
+from ..graph import saved_tensors
+from ..graph.nodes import FREED, MultiNode, Node, OpNode
+from . import backward_hooks, backward_queues, backward_ranges
+from .arithmetic import add, normal
+from .evaluation import evaluate, evaluate_all
+from .formula_contracts import check_gradients
+
+ADD = op_registry.handle("add")
+CLONE = op_registry.handle("clone")
+
+
+class _State:
+    """The engine's working state of a node that another pass is using at the same time."""
+
+    __slots__ = ("fresh", "gradient", "pending")
+
+    def __init__(self) -> None:
+        self.gradient: Any = None
+        self.fresh = False
+        self.pending = 0
+
+
+def _reset_slots(roots: list[Node]) -> None:
+    """Make the slots of a pass that broke off as they are between passes."""
+    seen = set(roots)
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        node.pending = 0
+        node.gradient = None
+        for edge in node.edges:
+            if isinstance(edge, Node) and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+
+
+class _Running(threading.local):
+    """Whether the pass that this thread runs computes the gradients of some inputs only."""
+
+    targets: bool = False
+
+
+running = _Running()
+
+# Held by the pass that works in the nodes' own slots.
+_slots = threading.Lock()
+
+# Held while a leaf's gradient is looked at and written to, so that none is lost where threads share leaves. A
+# layer may run a pass of its own within, hence the R.
+_accumulating = threading.RLock()
+
+
+class BackwardPass:
+    """One backward pass.
+
+    Parameters
+    ----------
+    create_graph : bool
+        Record the pass itself.
+    retain_graph : bool
+        Keep what nodes saved.
+    targets : dict, optional
+        For ``autograd.grad`` and ``backward(inputs=…)``: the nodes and leaves whose gradients are wanted;
+        nothing else is computed or accumulated.
+    """
+
+    def __init__(
+        self, create_graph: bool, retain_graph: bool, targets: dict[Any, Any] | None = None
+    ) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.raw = not create_graph and not (
+            dispatch_state.layers_active and (dispatch_state.preferences or layers.active_layers())
+        )
+        self.targets = targets
+        self.captured: dict[Any, Any] = {}
+        # Of each leaf: [paths still to come, sum so far, whether nobody else holds it]
+        self.leaves: dict[Any, list[Any]] = {}
+        self.states: dict[Node, _State] = {}
+        self.needed: set[Any] | None = None
+        # The nodes' own slots serve the first pass; one that starts while it runs, in another thread
+        # or from a hook, keeps its counts apart.
+        self.alone = False
+
+    # --- counting ---
+
+    def count(self, roots: list[Node]) -> None:
+        """Count the paths to every node and leaf that the roots lead to."""
+        if self.targets is not None:
+            self.needed = self._needed(roots)
+        if self.alone:
+            self._count_in_slots(roots)
+        else:
+            self._count_apart(roots)
+
+    def _count_in_slots(self, roots: list[Node]) -> None:
+        """Count in the nodes' own slots, which are 0 between passes."""
+        stack = list(roots)
+        for root in roots:
+            root.pending = 1  # so that a path from another root does not visit it again
+            root.gradient = None
+        leaves = self.leaves
+        needed = self.needed
+        while stack:
+            node = stack.pop()
+            for edge in node.edges:
+                if edge is None or (needed is not None and edge not in needed):
+                    continue
+                # The type of most edges first: as Python, isinstance takes longer to say no.
+                if type(edge) is not OpNode and isinstance(edge, TensorBase):
+                    entry = leaves.get(edge)
+                    if entry is None:
+                        leaves[edge] = [1, None, False]
+                    else:
+                        entry[0] += 1
+                    continue
+                after = edge
+                if after.pending:
+                    after.pending += 1
+                else:
+                    after.pending = 1
+                    after.gradient = None
+                    stack.append(after)
+        for root in roots:
+            root.pending -= 1
+
+    def _count_apart(self, roots: list[Node]) -> None:
+        """Count in a dictionary of this pass's own."""
+        states = self.states
+        states.update({root: _State() for root in roots})
+        stack = list(states)
+        needed = self.needed
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is None or (needed is not None and edge not in needed):
+                    continue
+                if isinstance(edge, Tensor):
+                    self.leaves.setdefault(edge, [0, None, False])[0] += 1
+                else:
+                    if edge not in states:
+                        states[edge] = _State()
+                        stack.append(edge)
+                    states[edge].pending += 1
+
+    def _state(self, node: Node) -> Any:
+        return node if self.alone else self.states[node]
+
+    def _needed(self, roots: list[Node]) -> set[Any]:
+        """Return the nodes and leaves from which a target can be reached, targets included."""
+        assert self.targets is not None
+        parents: dict[Any, list[Node]] = {}
+        seen = set(roots)
+        stack = list(seen)
+        while stack:
+            node = stack.pop()
+            for edge in node.edges:
+                if edge is None:
+                    continue
+                parents.setdefault(edge, []).append(node)
+                if edge not in seen:
+                    seen.add(edge)
+                    if isinstance(edge, Node):
+                        stack.append(edge)
+        needed = set(self.targets)
+        stack = list(needed)
+        while stack:
+            for parent in parents.get(stack.pop(), ()):
+                if parent not in needed:
+                    needed.add(parent)
+                    stack.append(parent)
+        return needed
+
+    # --- running ---
+
+    def run(self, roots: list[tuple[Any, Any]]) -> None:
+        """Run the pass from (node or leaf, gradient) pairs."""
+        nodes = list(dict.fromkeys([edge for edge, _ in roots if isinstance(edge, Node)]))
+        first = roots[0][0]
+        key = first.key if isinstance(first, Node) else first._key
+        runtime = key.runtime
+        around = runtime.current_queue(key.device.index or 0) if queues.ever else None
+        self.alone = _slots.acquire(False)
+        finished = False
+        targets = self.targets is not None
+        outer = running.targets
+        if outer is not targets:
+            running.targets = targets
+        enabled, inference = recording.enabled, recording.inference
+        recording.enabled, recording.inference = self.create_graph, False
+        dispatch_state.count_grad_disabled(1)
+        try:
+            self.count(nodes)
+            for edge, _ in roots:
+                if isinstance(edge, Node):
+                    self._state(edge).pending += 1
+                else:
+                    self.leaves.setdefault(edge, [0, None, False])[0] += 1
+            ready: list[Node] = []
+            for edge, gradient in roots:
+                self._deliver(edge, gradient, False, ready)
+            del roots
+            with runtime.quiet():
+                if saved_tensors.profiled:
+                    backward_ranges.run(self._step, ready)
+                elif around is not None and backward_queues.needed(nodes, around):
+                    backward_queues.run(self._step, ready, around)
+                elif self.raw and self.alone and not targets and not saved_tensors.anomaly:
+                    self._run_plain(ready)
+                while ready:
+                    self._step(ready.pop(), ready)
+            finished = True
+        finally:
+            dispatch_state.count_grad_disabled(-1)
+            recording.enabled, recording.inference = enabled, inference
+            if outer is not targets:
+                running.targets = outer
+            if self.alone:
+                if not finished:
+                    _reset_slots(nodes)
+                _slots.release()
+
+    def _run_plain(self, ready: list[Node]) -> None:
+        """Run nodes; the common cases, ops that nothing is hooked to, inline."""
+        retain_graph = self.retain_graph
+        while ready:
+            node = ready.pop()
+            if type(node) is not OpNode or node.extra is not None:
+                self._step(node, ready)
+                continue
+            simple = node
+            if len(simple.edges) != 1 or simple.sizes is not None:
+                self._step_plain(simple, ready)
+                continue
+            gradient = simple.gradient
+            simple.gradient = None
+            edge = simple.edges[0]
+            if gradient is None:
+                self._deliver(edge, None, False, ready)
+                continue
+            saved = simple.saved
+            if saved is None:
+                raise RuntimeError(FREED)
+            plan = simple.plan
+            key = simple.key
+            latest = plan.latest  # as Python quicker than a look-up
+            if latest[0] is key:
+                program = latest[1]
+            else:
+                program = plan.formulas[0].programs.get(key)
+                if program is not None:
+                    plan.latest = (key, program)
+            value = None
+            fresh = False
+            if program is not None:
+                if program.identity:
+                    value = gradient
+                elif (
+                    program.kernels is not None
+                    and len(saved) == 1
+                    and isinstance(saved[0], TensorBase)
+                    and saved[0]._key is key
+                ):
+                    kept: Any = saved[0]
+                    storage = kept._storage
+                    version = kept._writes if storage is None else storage.version
+                    if simple.versions[0] != version:
+                        raise simple.modified(kept, simple.versions[0])
+                    if program.swap is (plan.gradients[0][0] < 0):
+                        value = program.kernels[program.index](kept._array, gradient)
+                    else:
+                        value = program.kernels[program.index](gradient, kept._array)
+                    fresh = program.fresh
+            if value is None:
+                value, fresh = evaluate(simple, 0, (gradient,))
+                if type(value) is list:
+                    value, fresh = value[0], False
+                if not plan.checked:
+                    check_gradients(simple, [(value, fresh)])
+            if not retain_graph:
+                simple.saved = None
+            if value is None or (type(edge) is not OpNode and isinstance(edge, TensorBase)):
+                self._deliver(edge, value, fresh, ready)
+                gradient = saved = kept = value = None
+                continue
+            after = edge
+            after.pending -= 1
+            if after.gradient is None:
+                after.gradient = value
+                after.fresh = fresh
+            else:
+                after.gradient = add(after.gradient, value, after.key, True, after.fresh, fresh)
+                after.fresh = True
+            if not after.pending:
+                ready.append(after)
+            # What this round worked on must not outlast it while the next one needs memory.
+            gradient = saved = kept = value = None
+
+    def _step_plain(self, node: OpNode, ready: list[Node]) -> None:
+        """Run a node with several edges, or whose inputs were broadcast."""
+        gradient = node.gradient
+        node.gradient = None
+        edges = node.edges
+        if gradient is None:
+            for edge in edges:
+                if edge is not None:
+                    self._deliver(edge, None, False, ready)
+            return
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        results = evaluate_all(node, gradient)
+        del gradient
+        if not self.retain_graph:
+            node.saved = None
+        for position, edge in enumerate(edges):
+            if edge is not None:
+                value, fresh = results[position]
+                self._deliver(edge, value, fresh, ready)
+
+    def _step(self, node: Node, ready: list[Node]) -> None:
+        state = self._state(node)
+        gradient = state.gradient
+        state.gradient = None
+        extra = node.extra
+        if extra is not None and gradient is not None:
+            gradient = backward_hooks.call_tensor_hooks(self, node, extra, gradient)
+        targets = self.targets
+        if targets is not None and node in targets:
+            self.captured[node] = gradient
+        edges = node.edges
+        needed = self.needed
+        if needed is not None and not any([edge in needed for edge in edges]):
+            return
+        if gradient is None:
+            for edge in edges:
+                if edge is not None and (needed is None or edge in needed):
+                    self._deliver(edge, None, False, ready)
+            return
+        hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
+        results = (
+            backward_hooks.apply_hooked(self, node, gradient)
+            if hooked
+            else node.apply(gradient, self.raw)
+        )
+        del gradient
+        if saved_tensors.anomaly:
+            backward_hooks.check_nan(self, node, results)
+        if not self.retain_graph:
+            node.release()
+        for position, edge in enumerate(edges):
+            if edge is not None and (needed is None or edge in needed):
+                value, fresh = results[position]
+                self._deliver(edge, value, fresh, ready)
+
+    def _deliver(self, edge: Any, value: Any, fresh: bool, ready: list[Node]) -> None:
+        """Add a gradient to what has arrived at an edge's end; schedule it if that was the last."""
+        if isinstance(edge, TensorBase):
+            leaf = edge
+            entry = self.leaves[leaf]
+            entry[0] -= 1
+            if value is not None:
+                if entry[1] is None:
+                    entry[1], entry[2] = value, fresh
+                else:
+                    entry[1] = add(entry[1], value, leaf._key, self.raw, entry[2], fresh)
+                    entry[2] = True
+            if not entry[0]:
+                del self.leaves[leaf]
+                if entry[1] is not None:
+                    self._finish_leaf(leaf, entry[1], entry[2])
+            return
+        state = edge if self.alone else self.states[edge]
+        state.pending -= 1
+        if value is not None:
+            known = state.gradient
+            if known is None:
+                state.gradient = value
+                state.fresh = fresh
+            elif isinstance(edge, MultiNode):
+                self._merge(edge, known, value)
+            else:
+                state.gradient = add(known, value, edge.key, self.raw, state.fresh, fresh)
+                state.fresh = True
+        if not state.pending:
+            ready.append(edge)
+
+    def _merge(self, node: MultiNode, known: dict[int, Any], value: dict[int, Any]) -> None:
+        for number, gradient in value.items():
+            if known.get(number) is None:
+                known[number] = gradient
+            elif gradient is not None:
+                known[number] = add(known[number], gradient, node.outputs[number][0], self.raw)
+
+    # --- leaves ---
+
+    def _finish_leaf(self, leaf: Any, gradient: Any, fresh: bool) -> None:
+        extra = leaf._extra
+        key: DispatchKey = leaf._key
+        if self.raw:
+            array = normal(gradient, key)
+            tensor = new_tensor(array, key, array.shape)
+        else:
+            tensor = gradient
+        if extra is not None and extra.backward_hooks:
+            fresh = False  # a hook may keep what it sees, and that must not become the leaf's own
+            for hook in list(extra.backward_hooks.values()):
+                replaced = hook(tensor)
+                if replaced is not None:
+                    backward_hooks.check_replacement(tensor, replaced)
+                    tensor = replaced
+        if self.targets is not None:
+            if leaf in self.targets:
+                self.captured[leaf] = tensor
+            if self.targets.get(leaf) is not ACCUMULATE:
+                return
+        self.accumulate(leaf, tensor, fresh)
+
+    def accumulate(self, leaf: Any, tensor: Any, fresh: bool) -> None:
+        """Add a gradient to a leaf's ``grad``."""
+        with _accumulating:
+            extra = extra_of(leaf)
+            known = extra.grad
+            if known is None:
+                if self.create_graph:
+                    extra.grad = tensor if fresh else tensor.clone()
+                else:
+                    extra.grad = _own(tensor, leaf, fresh)
+            elif self.create_graph or known.requires_grad:
+                extra.grad = known + tensor
+            # In place: whoever holds ``grad`` sees the sum, as in torch.
+            elif not self.raw or not _added(known, tensor):
+                known.add_(tensor)
+        if extra.post_accumulate_hooks:
+            for hook in list(extra.post_accumulate_hooks.values()):
+                hook(leaf)
+
+
+ACCUMULATE = object()
+
+
+def _own(gradient: Any, leaf: Any, fresh: bool) -> Any:
+    """Return a gradient for a leaf to keep: in the order of its memory if that is dense, else in rows."""
+    key: DispatchKey = leaf._key
+    runtime = key.runtime
+    if not runtime.is_contiguous(leaf._array):
+        strides = runtime.strides(leaf._array)
+        if is_dense(leaf._shape, strides):
+            if fresh and runtime.strides(gradient._array) == strides:
+                return gradient
+            return clone_strided(gradient, strides)
+    if fresh and runtime.is_contiguous(gradient._array):
+        return gradient
+    array = normal(key.kernels[CLONE.index](gradient._array), key)
+    return new_tensor(array, key, gradient._shape)
+
+
+def _added(known: Any, tensor: Any) -> bool:
+    """Add to a gradient in place, if that takes no more than a kernel."""
+    key = known._key
+    writer = key.writers[ADD.index]
+    if (
+        writer is None
+        or known._extra is not None
+        or tensor._key is not key
+        or known._shape != tensor._shape
+        or not key.runtime.is_contiguous(known._array)
+    ):
+        return False
+    writer(known._array, tensor._array, out=known._array)
+    bump_version(known)
+    return True

@@ -1,0 +1,20 @@
+cimport cython
+
+from tensorplug.core.dispatch.keys cimport DispatchKey
+
+
+cdef class Program:
+    cdef public list steps, constants, kernels
+    cdef public object fresh, result
+    cdef public Py_ssize_t index
+    cdef public bint shape_free, identity, swap
+
+    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple)
+    cpdef run(self, list inputs)
+
+
+cdef _gather(list values, object indices)
+
+
+cdef class _Output:
+    cdef public int number, place

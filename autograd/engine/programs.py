@@ -1,0 +1,302 @@
+"""Formulas at the speed of bare kernels.
+
+In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
+a layer notes the ops it calls; the note, a :class:`Program`, is replayed with raw arrays through the
+kernel tables from then on. A formula that cannot be noted down (it looks at data, or writes in place) runs
+as it is, on tensors (:mod:`.evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.device.device import META
+from tensorplug.core.device.dtypes import FLOATING, DType
+from tensorplug.core.device.meta import results
+from tensorplug.core.dispatch import execution, layers, op_registry
+from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op import Delegated, Op
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TensorBase, new_tensor
+
+from .derivatives import Formula
+
+NUMBERS = (bool, int, float, complex)
+
+
+class Untraceable(Exception):
+    """A formula does what cannot be noted down."""
+
+
+class Program:
+    """A straight line of kernel calls.
+
+    Attributes
+    ----------
+    steps : list of (key, op index, operands)
+        The operands are places in the list of values, or nested lists of places.
+    constants : list
+        Plain values that follow the inputs in the list of values.
+    result : int
+        The place of the result, or a list of places.
+    fresh : bool or list of bool
+        Whether the result's memory belongs to nobody else; of a list of results, each one's.
+    shape_free : bool
+        Whether every step is pointwise, so that the program holds for all shapes.
+    """
+
+    __slots__ = (
+        "constants", "fresh", "identity", "index", "kernels", "result", "shape_free", "steps", "swap",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[DispatchKey, int, Any]] = []
+        self.constants: list[Any] = []
+        self.result: Any = None
+        self.fresh: bool | list[bool] = False
+        self.shape_free = True
+        # The two shapes of most programs have a shorter way: returning the first input, and one call
+        # on the two inputs (in that order, or swapped).
+        self.identity = False
+        self.kernels: list[Any] | None = None
+        self.index = 0
+        self.swap = False
+
+    def run(self, inputs: list[Any]) -> Any:
+        """Return the result for raw arrays."""
+        if self.identity:
+            return inputs[0]
+        if self.kernels is not None:
+            a, b = inputs
+            kernel = self.kernels[self.index]
+            return kernel(b, a) if self.swap else kernel(a, b)
+        values = [*inputs, *self.constants]
+        append = values.append
+        for step in self.steps:
+            key, index, operands = step
+            kernel = key.kernels[index]
+            if len(operands) == 2:
+                a, b = operands
+                append(
+                    kernel(
+                        values[a] if type(a) is int else _gather(values, a),
+                        values[b] if type(b) is int else _gather(values, b),
+                    )
+                )
+            else:
+                append(
+                    kernel(*[values[a] if type(a) is int else _gather(values, a) for a in operands])
+                )
+        result = self.result
+        return values[result] if type(result) is int else _gather(values, result)
+
+
+def _gather(values: list[Any], indices: Any) -> Any:
+    if type(indices) is int:
+        return values[indices]
+    if type(indices) is _Output:
+        return values[indices.place][indices.number]
+    return [_gather(values, index) for index in indices]
+
+
+class _Output:
+    """The place of one output of a step that has several."""
+
+    __slots__ = ("number", "place")
+
+    def __init__(self, index: int, number: int) -> None:
+        self.place = index
+        self.number = number
+
+
+class _Tracer(Layer):
+    """Notes the ops that a formula calls on meta tensors."""
+
+    name = "formula tracer"
+    order = 1000
+    nested = True
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.program = Program()
+        self.places: dict[int, Any] = {}
+        self.kept: list[Any] = []
+        self.count = 0
+        # The places whose memory is new, and nobody else's.
+        self.fresh: set[int] = set()
+
+    def __call__(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        if "out" in kwargs or op.inplace_of is not None or (op.reads_layout and not op.layout):
+            # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of
+            # the memory, and where in it an array begins only the array tells.
+            raise Untraceable(op.name)
+        if op.kind == "composite" and not self._served(op, args, kwargs):
+            return proceed(*args, **kwargs)
+        if op.kind == "composite":
+            with self.active():
+                result = self._note_composite(op, args, kwargs)
+            return proceed(*args, **kwargs) if result is NotImplemented else result
+        with self.active():
+            spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            return spec.result
+        if any(shape is None for shape, _ in spec.outputs):
+            raise Untraceable(op.name)
+        key = dispatch_key(self.device, spec.key.dtype)
+        raw, _ = execution.unwrap(op, spec.values, spec.key)
+        arrays = results(op, spec, raw)
+        outputs = [
+            new_tensor(array, dispatch_key(META, dtype), array.shape)
+            for array, (_, dtype) in zip(
+                (arrays,) if len(spec.outputs) == 1 else arrays, spec.outputs, strict=True
+            )
+        ]
+        self._note(op, key, spec.values, outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if op.reads_layout:  # meta tensors do not share strides with the arrays to come
+            return True
+        values = (*args, *kwargs.values())
+        first = op_registry.first_tensor(values)
+        return (
+            op.overridden
+            and first is not None
+            and dispatch_state.native_kernel(op, dispatch_key(self.device, first._key.dtype))
+            and (op.mixed or _of_one_dtype(values, first._key.dtype))
+        )
+
+    def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with layers.isolated():
+            values = op.arguments(args, kwargs)
+            if type(values) is Delegated:  # another op's, which comes by itself
+                return NotImplemented
+            output = op.decompose(values)
+        first = op_registry.first_tensor(values)
+        assert first is not None
+        outputs = list(output) if isinstance(output, tuple) else [output]
+        fresh = [new_tensor(t._array, t._key, t._shape) for t in outputs]
+        self._note(op, dispatch_key(self.device, first._key.dtype), values, fresh)
+        return fresh[0] if not isinstance(output, tuple) else tuple(fresh)
+
+    def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
+        numbers = op.pointwise
+        operands = tuple([self._place(value, key, numbers) for value in values])
+        program = self.program
+        index = self.count
+        self.count += 1
+        program.steps.append((key, op.index, operands))
+        for number, output in enumerate(outputs):
+            self.kept.append(output)
+            self.places[id(output)] = index if len(outputs) == 1 else _Output(index, number)
+        if not (op.pointwise or op.elementwise):
+            program.shape_free = False
+        if op.layout:
+            fresh = operands[0] in self.fresh
+        else:
+            # What a kernel returns is its own, unless the op shows its argument.
+            fresh = not (op.view or op.returns_argument)
+        if fresh:
+            self.fresh.add(index)
+
+    def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
+        if isinstance(value, TensorBase):
+            index = self.places.get(id(value))
+            if index is None:
+                raise Untraceable("a tensor from outside")
+            return index
+        if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
+            return [self._place(item, key, numbers) for item in value]
+        if numbers and isinstance(value, NUMBERS):
+            value = key.scalar(value)
+        return self.constant(value)
+
+    def constant(self, value: Any) -> Any:
+        """Return the (provisional, negative) place of a plain value."""
+        self.program.constants.append(value)
+        return -len(self.program.constants)
+
+
+def _of_one_dtype(values: Any, dtype: DType) -> bool:
+    """Return whether all floating-point tensors among nested values are of a dtype."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            other = value._key.dtype
+            if other is not dtype and other.category >= FLOATING:
+                return False
+        elif isinstance(value, (list, tuple)) and not _of_one_dtype(value, dtype):
+            return False
+    return True
+
+
+def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
+    """Note down what a formula does with arguments like these.
+
+    Parameters
+    ----------
+    arguments : list
+        Meta tensors for the arrays of the program's inputs; plain values as they are.
+
+    Raises
+    ------
+    Untraceable
+        If it cannot be noted down.
+    """
+    tracer = _Tracer(device)
+    tensors = [a for a in arguments if isinstance(a, TensorBase)]
+    for index, tensor in enumerate(tensors):
+        tracer.places[id(tensor)] = index
+    tracer.count = len(tensors)
+    with layers.isolated(), tracer.active(), layers.gradient_off():
+        result = formula.function(*arguments)
+    program = tracer.program
+    items = result if isinstance(result, list) else [result]
+    indices: list[Any] = []
+    for item in items:
+        if item is None:
+            indices.append(tracer.constant(None))
+        elif isinstance(item, TensorBase) and id(item) in tracer.places:
+            indices.append(tracer.places[id(item)])
+        else:
+            raise Untraceable(f"returns {type(item).__name__}")
+    program.result = indices if isinstance(result, list) else indices[0]
+    if isinstance(result, list):
+        # A result that stands in the list twice belongs to two arguments.
+        program.fresh = [
+            indices.count(index) == 1
+            and (index.place if isinstance(index, _Output) else index) in tracer.fresh
+            for index in indices
+        ]
+    else:
+        program.fresh = indices[0] in tracer.fresh
+    _settle(program, len(tensors))
+    return program
+
+
+def _settle(program: Program, inputs: int) -> None:
+    """Move the steps' places behind the constants, and constants behind the inputs."""
+    constants = len(program.constants)
+
+    def final(position: Any) -> Any:
+        if isinstance(position, list):
+            return [final(item) for item in position]
+        if isinstance(position, _Output):
+            return _Output(position.place + constants, position.number)
+        if position < 0:
+            return inputs - position - 1
+        return position if position < inputs else position + constants
+
+    program.steps = [
+        (key, index, tuple([final(position) for position in operands]))
+        for key, index, operands in program.steps
+    ]
+    program.result = final(program.result)
+    program.identity = not program.steps and program.result == 0
+    if len(program.steps) == 1 and inputs == 2:
+        key, index, operands = program.steps[0]
+        if operands in ((0, 1), (1, 0)) and program.result == 2:
+            program.kernels, program.index, program.swap = key.kernels, index, operands[0] == 1

@@ -1,0 +1,1 @@
+"""Forward mode: tangents, and the rules by which ops carry them on."""

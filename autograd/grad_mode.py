@@ -1,0 +1,207 @@
+"""Modes of a thread: whether it records, and whether it makes inference tensors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar, cast
+
+from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.dispatch.state import dispatch_state
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode:
+    """A context manager that decorates functions too, and generator functions."""
+
+    enabled = True
+    inference: bool | None = None  # as it is
+
+    def __enter__(self) -> None:
+        self.previous = recording.enabled, recording.inference
+        recording.enabled = self.enabled
+        if self.inference is not None:
+            recording.inference = self.inference
+        dispatch_state.count_grad_disabled(1)
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch_state.count_grad_disabled(-1)
+        recording.enabled, recording.inference = self.previous
+
+    def _again(self) -> _Mode:
+        """Return a fresh instance, for one call of a decorated function."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        given: object = function
+        if not callable(given) or inspect.isclass(given):
+            raise TypeError(f"{type(self).__name__} decorates functions, got {function!r}")
+        if inspect.isgeneratorfunction(function):
+            return cast(F, self._wrap_generator(function))
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return cast(F, call)
+
+    def _wrap_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Any:
+        """Return the generator function with the mode on while it runs, not while its consumer does."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            with self._again():
+                generator = function(*args, **kwargs)
+            step: Callable[[], Any] = functools.partial(next, generator)
+            while True:
+                try:
+                    with self._again():
+                        value = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+                else:
+                    step = functools.partial(generator.send, sent)
+
+        return call
+
+
+class no_grad(_Mode):
+    """Record nothing in this thread, within a ``with`` block or a decorated function.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(1, requires_grad=True)
+    >>> with tp.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+    def __new__(cls, function: Any = None) -> Any:
+        """Decorate at once where used without parentheses."""
+        mode = object.__new__(cls)
+        return mode if function is None else mode(function)
+
+
+class enable_grad(_Mode):
+    """Record again within a :class:`no_grad` block; in :class:`inference_mode` nothing is, even so.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(1, requires_grad=True)
+    >>> with tp.no_grad(), tp.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        """Decorate at once where used without parentheses."""
+        mode = object.__new__(cls)
+        return mode if function is None else mode(function)
+
+
+class set_grad_enabled(_Mode):
+    """Record or not: as a call until further notice, as a context within its block.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> with tp.set_grad_enabled(False):
+    ...     tp.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.enabled = bool(mode)
+        self.previous = recording.enabled, recording.inference
+        recording.enabled = self.enabled
+        # The call alone may leave a thread that does not record: look at it from now on.
+        if not self.enabled:
+            dispatch_state.count_grad_disabled(1)
+
+    def __enter__(self) -> None:
+        # The mode is on since the construction.
+        if self.enabled:
+            dispatch_state.count_grad_disabled(1)
+
+    def _again(self) -> _Mode:
+        return _Fixed(self.enabled)
+
+    def __call__(self, function: F) -> F:
+        """Return `function` with the mode on during each call."""
+        # Used as a decorator, the construction itself must not have changed the mode.
+        recording.enabled, recording.inference = self.previous
+        if not self.enabled:
+            dispatch_state.count_grad_disabled(-1)
+        return super().__call__(function)
+
+
+class _Fixed(_Mode):
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+
+class set_multithreading_enabled:
+    """Accepted as in torch: a backward pass runs in the thread that calls it in any case."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class inference_mode(_Mode):
+    """Record nothing and make tensors that never take part in recording.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> with tp.inference_mode():
+    ...     x = tp.ones(2) + 1
+    >>> x.is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """Decorate at once where used without parentheses."""
+        made = object.__new__(cls)
+        if callable(mode):
+            made.enabled, made.inference = False, True
+            return made(mode)
+        return made
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = bool(mode)
+        self.enabled = not self.mode
+        self.inference = self.mode
+
+    def _again(self) -> _Mode:
+        return inference_mode(getattr(self, "mode", True))
+
+
+def is_grad_enabled() -> bool:
+    """Return whether this thread records."""
+    return recording.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Return whether this thread makes inference tensors."""
+    return recording.inference

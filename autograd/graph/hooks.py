@@ -1,0 +1,140 @@
+"""The graph as users meet it: nodes, their hooks, and how tensors are saved (``torch.autograd.graph``)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+from tensorplug.core.device.device import CPU
+from tensorplug.core.tensor.base import bump_version
+from tensorplug.core.tensor.tensor import Tensor
+
+from . import saved_tensors
+from .handles import RemovableHandle
+from .nodes import Node
+from .saved_tensors import saved_tensors_hooks
+
+__all__ = [
+    "Node",
+    "disable_saved_tensors_hooks",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
+    """Have :class:`saved_tensors_hooks` raise within a ``with`` block of this thread.
+
+    Parameters
+    ----------
+    error_message : str
+        What the RuntimeError says.
+    """
+    previous = saved_tensors.local.disabled
+    saved_tensors.local.disabled = error_message
+    try:
+        yield
+    finally:
+        saved_tensors.local.disabled = previous
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count an in-place write to one tensor or several, which something else has done.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.zeros(2)
+    >>> tp.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for written in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version(written)
+
+
+@contextlib.contextmanager
+def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
+    """Keep what nodes save on the CPU, and bring it back for backward.
+
+    Parameters
+    ----------
+    pin_memory : bool
+        Whether to keep it in memory that is locked for copies to a device, from which backward takes it
+        without waiting.
+    device_type : str
+        Whose locked memory; by default that of the first loaded device that offers it.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def pack(tensor: Any) -> tuple[Any, Any]:
+        kept = tensor.to(CPU, copy=True)
+        return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
+
+    def unpack(packed: tuple[Any, Any]) -> Any:
+        device, tensor = packed
+        return tensor.to(device, non_blocking=pin_memory)
+
+    with saved_tensors_hooks(pack, unpack):
+        yield
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` once the gradients of all of `tensors` are known, or with the first (``mode="any"``).
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        Each requires grad.
+    fn : callable
+        Gets the list of gradients, with None for those that took no part; or, with "any", the first one.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    known: dict[int, Any] = {}
+
+    def note(position: int) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            with lock:
+                known[position] = gradient
+                if mode == "any":
+                    fire = len(known) == 1
+                else:
+                    fire = len(known) == len(tensors)
+                gradients = [known.get(i) for i in range(len(tensors))]
+                if len(known) == len(tensors):
+                    known.clear()
+            if fire:
+                fn(gradient if mode == "any" else gradients)
+
+        return hook
+
+    handles = [tensor.register_hook(note(i)) for i, tensor in enumerate(tensors)]
+    whole: dict[int, Callable[..., Any]] = {}
+    handle = RemovableHandle.register(whole, fn)
+    first_remove = handle.remove
+
+    def remove() -> None:
+        first_remove()
+        for inner in handles:
+            inner.remove()
+
+    handle.remove = remove  # type: ignore[method-assign]
+    return handle

@@ -1,0 +1,405 @@
+"""The graph: nodes, what they save, and how they compute gradients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
+from tensorplug.core.tensor.shapes import Shape
+
+from ..engine import arithmetic, evaluation
+from ..engine.derivatives import ARGUMENT, OUTPUT, Plan
+from ..engine.formula_contracts import check_broadcast, check_gradients
+from .handles import RemovableHandle
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
+    "or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+    "or if you need to access saved tensors after calling backward."
+)
+
+_sequence = itertools.count()
+
+
+class Node:
+    """One recorded operation.
+
+    Attributes
+    ----------
+    edges : tuple
+        Where the gradients go, in the order of :meth:`apply`'s results: a Node, a leaf tensor, or None.
+    key, shape : DispatchKey, tuple of int
+        Of the output, and so of the gradient that arrives.
+    pending, gradient, fresh
+        The engine's working state: paths still to come (0 outside a backward pass), the sum so far, and
+        whether nobody else holds that sum's memory.
+    """
+
+    __slots__ = (
+        "__weakref__", "edges", "extra", "fresh", "gradient", "key", "pending", "shape",
+    )  # fmt: skip
+
+    edges: tuple[Any, ...]
+    key: DispatchKey
+    shape: Shape
+    extra: NodeExtra | None
+    pending: int
+    # Set by the engine when a pass reaches the node.
+    gradient: Any
+    fresh: bool
+
+    # No __init__: recording sets the slots of a new object itself, which takes half the time.
+
+    def begin(self, edges: tuple[Any, ...], key: DispatchKey, shape: Shape) -> None:
+        """Set what every node has."""
+        self.edges = edges
+        self.key = key
+        self.shape = shape
+        self.pending = 0
+        self.extra = None
+
+    # --- what nodes do ---
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Return (gradient, fresh) for each edge.
+
+        `gradient` and the results are raw arrays if `raw`, tensors otherwise. None stands for zero.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drop what was saved; a second backward raises."""
+
+    # --- what users see ---
+
+    def name(self) -> str:
+        """Return the name, such as ``"MulBackward0"``."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that the gradients go to, each with the number of its output."""
+        return tuple(
+            [
+                (AccumulateGrad(edge), 0)
+                if isinstance(edge, TensorBase)
+                else (edge.parent, edge.number)
+                if isinstance(edge, OutputNode)
+                else (edge, 0)
+                for edge in self.edges
+            ]
+        )
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever users want to note."""
+        return node_extra(self).metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node; its result replaces grad_inputs."""
+        return RemovableHandle.register(node_extra(self).post_hooks, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before the node; its result replaces grad_outputs."""
+        return RemovableHandle.register(node_extra(self).pre_hooks, hook)
+
+
+class NodeExtra:
+    """Attributes of a node that most nodes never have."""
+
+    __slots__ = (
+        "forward_trace", "metadata", "post_hooks", "pre_hooks", "queue", "ranges", "retains",
+        "tensor_hooks",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.metadata: dict[Any, Any] = {}
+        self.pre_hooks: dict[int, Callable[..., Any]] = {}
+        self.post_hooks: dict[int, Callable[..., Any]] = {}
+        self.tensor_hooks: dict[int, Callable[..., Any]] = {}
+        self.retains: Any = None  # weak reference to the tensor that keeps its gradient
+        self.forward_trace: str | None = None
+        self.ranges: tuple[str, ...] = ()  # of a profile, around the forward op
+        self.queue: Any = None  # on which the forward op ran, if the usual one was not the only one
+
+
+def node_extra(node: Node) -> NodeExtra:
+    """Return the node's extra attributes, made now if need be."""
+    if node.extra is None:
+        node.extra = NodeExtra()
+    return node.extra
+
+
+class AccumulateGrad:
+    """What ``next_functions`` shows for a leaf: the step that adds to its ``grad``."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self) -> int:
+        return hash(("AccumulateGrad", id(self.variable)))
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self.variable):#x}>"
+
+    def name(self) -> str:
+        """Return "AccumulateGrad"."""
+        return "AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """Nothing: a leaf is where gradients end."""
+        return ()
+
+
+class OpNode(Node):
+    """A recorded op: its rule's formulas over what they saved."""
+
+    __slots__ = ("plan", "saved", "sizes", "versions")
+
+    plan: Plan
+    saved: tuple[Any, ...] | None
+    versions: tuple[Any, ...]
+    # The shapes of the inputs, where broadcasting has to be undone.
+    sizes: tuple[Shape, ...] | None
+
+    def keep(self, plan: Plan, saved: tuple[Any, ...], versions: tuple[Any, ...]) -> None:
+        """Set the plan and what it saves."""
+        self.plan = plan
+        self.saved = saved
+        self.versions = versions
+        self.sizes = None
+
+    def name(self) -> str:
+        """Return the op's name in the form of a class, such as ``"MulBackward0"``."""
+        return self.plan.rule.name
+
+    def release(self) -> None:
+        """Drop what was saved."""
+        self.saved = None
+
+    def output_kind(self, number: int) -> tuple[DispatchKey, Shape]:
+        """Return the key and the shape of an output."""
+        return self.key, self.shape
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what was saved of an argument or output: ``_saved_self``, ``_saved_result``."""
+        if name.startswith("_saved_"):
+            rule = self.plan.rule
+            wanted = "input" if name == "_saved_self" else name.removeprefix("_saved_")
+            for index, (_, origin, position) in enumerate(self.plan.saves):
+                names = rule.op.parameters if origin == ARGUMENT else rule.op.outputs
+                if origin in (ARGUMENT, OUTPUT) and names[position] == wanted:
+                    if self.saved is None:
+                        raise RuntimeError(FREED)
+                    return self.unpack(index)
+        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Evaluate the formulas; undo broadcasting."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if raw:
+            return evaluation.evaluate_all(self, gradient)
+        plan = self.plan
+        sizes = self.sizes
+        results: list[tuple[Any, bool]] = []
+        for index, formula in enumerate(plan.formulas):
+            value = formula.function(*self.arguments(plan.gradients[index], (gradient,)))
+            if not plan.checked:
+                check_broadcast(self, index, value)
+            if sizes is not None and sizes[index] != self.shape and value is not None:
+                value = value.sum_to_size(sizes[index])
+            if type(value) is list:
+                results.extend([(item, False) for item in value])
+            else:
+                results.append((value, False))
+        if not plan.checked:
+            check_gradients(self, results)
+        return results
+
+    def arguments(self, references: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
+        """Return a formula's arguments as tensors and plain values."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        values: list[Any] = []
+        for reference in references:
+            if reference is True or reference is False:
+                values.append(reference)
+            elif reference is None:
+                values.append(list(gradients))
+            elif reference < 0:
+                values.append(gradients[-1 - reference])
+            else:
+                values.append(self.unpack(reference))
+        return values
+
+    def unpack(self, place: int) -> Any:
+        """Return a saved value; a tensor is checked against in-place changes since."""
+        assert self.saved is not None
+        value = self.saved[place]
+        if isinstance(value, SavedByHook):
+            value = value.unpack()
+        elif isinstance(value, list):
+            value = [v.unpack() if isinstance(v, SavedByHook) else v for v in value]
+        version = self.versions[place]
+        if isinstance(value, TensorBase):
+            if version is not None and _version(value) != version:
+                raise self.modified(value, version)
+            if self.plan.saves[place][1] == OUTPUT and value._node is None:
+                return self.output(value, self.plan.saves[place][2])
+        elif version is not None:
+            for item, known in zip(value, version, strict=True):
+                if isinstance(item, TensorBase) and _version(item) != known:
+                    raise self.modified(item, known)
+        return value
+
+    def output(self, saved: Any, number: int) -> Any:
+        """Return a saved output, the one of that number, as a tensor that this node made."""
+        result = new_tensor(saved._array, saved._key, saved._shape)
+        result._storage = saved._storage
+        if saved._tangents is not None:
+            result._tangents = saved._tangents
+        if saved._key.dtype.category >= 2:
+            result._state = TRACKED
+            result._node = self
+        return result
+
+    def modified(self, tensor: Any, version: int) -> RuntimeError:
+        """Return the error for a saved tensor that was written to."""
+        extra = self.extra
+        trace = "" if extra is None or extra.forward_trace is None else f"\n{extra.forward_trace}"
+        return RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
+            f"{self.name()}, is at version {_version(tensor)}; expected version {version} instead. Hint: "
+            "enable anomaly detection to find the operation that failed to compute its gradient, with "
+            f"tp.autograd.set_detect_anomaly(True).{trace}"
+        )
+
+
+def new_node() -> OpNode:
+    """Return a node whose slots are still to be set; compiled this is quicker than calling the class."""
+    return OpNode.__new__(OpNode)
+
+
+class MultiNode(OpNode):
+    """A recorded op with several outputs; each output has an :class:`OutputNode` in front of it."""
+
+    __slots__ = ("outputs",)
+
+    # (key, shape) of each output
+    outputs: tuple[tuple[DispatchKey, Shape], ...]
+
+    def output_kind(self, number: int) -> tuple[DispatchKey, Shape]:
+        """Return the key and the shape of an output."""
+        return self.outputs[number]
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Evaluate the formulas with the gradients of all outputs, zeros for those without."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        gradients: list[Any] = []
+        for number, (key, shape) in enumerate(self.outputs):
+            given = gradient.get(number)
+            if given is None:
+                given = arithmetic.zeros(key, shape, raw)
+            gradients.append(given)
+        results: list[tuple[Any, bool]] = []
+        for index, formula in enumerate(self.plan.formulas):
+            references = self.plan.gradients[index]
+            if raw:
+                value, fresh = evaluation.evaluate(self, index, tuple(gradients))
+            else:
+                value, fresh = (
+                    formula.function(*self.arguments(references, tuple(gradients))),
+                    False,
+                )
+            if type(value) is list:
+                results.extend(evaluation.paired(value, fresh))
+            else:
+                results.append((value, fresh))
+        if not self.plan.checked:
+            check_gradients(self, results)
+        return results
+
+    def output(self, saved: Any, number: int) -> Any:
+        """Return a saved output, the one of that number, as a tensor that this node made."""
+        result = OpNode.output(self, saved, number)
+        if result._node is not None:
+            result._node = OutputNode(self, number)
+        return result
+
+
+class OutputNode(Node):
+    """Stands before a node with several outputs and hands it the gradient of one."""
+
+    __slots__ = ("number", "parent")
+
+    def __init__(self, parent: MultiNode, number: int) -> None:
+        key, shape = parent.outputs[number]
+        self.begin((parent,), key, shape)
+        self.parent = parent
+        self.number = number
+
+    def name(self) -> str:
+        """Return the name of the node behind."""
+        return self.parent.name()
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Pass the gradient on, marked with the output's number."""
+        return [({self.number: gradient}, False)]
+
+
+class SavedByHook:
+    """A saved tensor in the form that ``saved_tensors_hooks`` packed it."""
+
+    __slots__ = ("edge", "packed", "unpack_hook")
+
+    def __init__(self, packed: Any, unpack_hook: Callable[[Any], Any], edge: Any = None) -> None:
+        self.packed = packed
+        self.unpack_hook = unpack_hook
+        # Where the gradient of the tensor that was packed goes; what is unpacked takes its place.
+        self.edge = edge
+
+    def unpack(self) -> Any:
+        """Return the tensor."""
+        tensor = self.unpack_hook(self.packed)
+        if self.edge is None or not recording.enabled:
+            return tensor
+        again = new_tensor(tensor._array, tensor._key, tensor._shape)
+        again._node = Identity(self.edge, tensor._key, tensor._shape)
+        again._state = TRACKED
+        return again
+
+
+class Identity(Node):
+    """Passes the gradient on as it is."""
+
+    __slots__ = ()
+
+    def __init__(self, edge: Any, key: DispatchKey, shape: Shape) -> None:
+        self.begin((edge,), key, shape)
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Return the gradient."""
+        return [(gradient, False)]
+
+
+def _version(tensor: Any) -> int:
+    storage = tensor._storage
+    return tensor._writes if storage is None else storage.version

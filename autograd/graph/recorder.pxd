@@ -1,0 +1,45 @@
+cimport cython
+
+from tensorplug.core.dispatch.state cimport DispatchState
+from tensorplug.core.dispatch.gradient_layer cimport GradientLayer
+from tensorplug.core.dispatch.keys cimport DispatchKey
+from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.op cimport Op
+from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, extra_of, new_tensor
+
+from ..engine.derivatives cimport Plan, CompiledDerivative
+from .nodes cimport Node, OpNode, new_node
+from .recording cimport (
+    Recording, any_requires, attach, build, build_cached, build_known_outputs, build_view, inference_saved,
+    mark_inference, save_all, shared
+)
+from .views cimport View, edge_of, note_view, refresh, requires_grad
+
+
+cdef DispatchState dispatch_state
+cdef int TRACKED, VIEW, ARGUMENT, BOTH, NOTHING, THE_OUTPUT
+
+
+cdef class Recorder(GradientLayer):
+    @cython.locals(key=DispatchKey, rule=CompiledDerivative, plan=Plan, only=int, storage=Storage, extra=Extra, node=OpNode)
+    cpdef record_unary(self, Op op, TensorBase output, TensorBase input)
+
+    @cython.locals(
+        mask=int, edges=tuple, extra=Extra, rule=CompiledDerivative, plan=Plan, only=int, tensor=TensorBase,
+        storage=Storage, node=OpNode, first=TensorBase, second=TensorBase, version=Py_ssize_t,
+    )
+    cpdef record_binary(
+        self, Op op, TensorBase output, object input, object other, int left, int right, bint broadcast
+    )
+
+    @cython.locals(node=OpNode, tensor=TensorBase)
+    cpdef record(self, Op op, tuple values, tuple outputs)
+
+    @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
+    cpdef record_cached(self, Op op, CachedCall cached, tuple args, TensorBase output)
+
+    @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
+    cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+
+    @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
+    cpdef record_view(self, Op op, tuple values, TensorBase output)

@@ -1,0 +1,59 @@
+cimport cython
+
+from tensorplug.core.dispatch.state cimport DispatchState
+from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.op cimport Op
+from tensorplug.core.tensor.base cimport Storage, TensorBase, extra_of, new_tensor, version_of
+
+from ..engine.derivatives cimport Formula, Plan, CompiledDerivative
+from .nodes cimport MultiNode, OpNode, OutputNode, new_node
+from .views cimport edge_of, requires_grad
+
+cdef DispatchState dispatch_state
+cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN, NOWHERE
+
+
+cdef class Recording:
+    cdef public CompiledDerivative rule
+    cdef public Plan plan, watched
+    cdef public tuple edges, saves, sizes
+
+
+cpdef OpNode build_cached(Recording recording, tuple args, TensorBase output)
+
+@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
+cpdef build_known_outputs(Recording recording, tuple args, object outputs)
+
+@cython.locals(
+    saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, pair=tuple,
+    edge=Py_ssize_t, edges=list,
+)
+cdef _fill(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
+
+cpdef bint any_requires(object values)
+
+@cython.locals(output=TensorBase, tensor=TensorBase)
+cpdef tuple save(int origin, int position, tuple values, tuple outputs)
+
+@cython.locals(storage=Storage, kept=TensorBase)
+cpdef TensorBase shared(TensorBase output)
+
+@cython.locals(saved=list, versions=list, origin=int, position=int)
+cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(
+    tracked=list, position=Py_ssize_t, rule=CompiledDerivative, plan=Plan, edges=list, sizes=list, formula=Formula,
+    first=TensorBase, node=OpNode, several=MultiNode, tensor=TensorBase, output=TensorBase,
+)
+cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
+
+@cython.locals(
+    rule=CompiledDerivative, plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, node=OpNode, output=TensorBase,
+)
+cpdef OpNode build_view(Op op, tuple values, TensorBase output)
+
+@cython.locals(output=TensorBase, number=Py_ssize_t)
+cpdef attach(OpNode node, tuple outputs)
+
+cpdef inference_saved()
+cpdef mark_inference(TensorBase tensor)

@@ -1,0 +1,150 @@
+"""What may happen as a node is recorded: packing by hooks, a trace for anomaly mode, its queue."""
+
+from __future__ import annotations
+
+import os.path
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.device import queues
+from tensorplug.core.dispatch import profiling
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TensorBase
+
+from .nodes import Node, SavedByHook, node_extra
+from .views import edge_of, requires_grad
+
+# pathlib would take a tenth of the import of tensorplug.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
+_OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # noqa: PTH118
+
+
+class _Hooks(threading.local):
+    stack: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
+    disabled: str | None = None  # the message of the error that hooks raise instead
+
+
+local = _Hooks()
+
+# How many saved_tensors_hooks contexts are open, over all threads; whether anomaly mode is on; and whether a
+# profile is taken. What recording looks at is the layer's `watched`.
+hooks = 0
+anomaly = False
+profiled = False
+
+
+def _update_watched() -> None:
+    dispatch_state.gradient.watched = anomaly or profiled or hooks > 0 or queues.elsewhere > 0
+
+
+queues.on_change(_update_watched)
+
+
+class saved_tensors_hooks:
+    """Pack what nodes save with one function and unpack it with another, within a ``with`` block.
+
+    Parameters
+    ----------
+    pack_hook : callable
+        ``pack_hook(tensor)`` returns anything.
+    unpack_hook : callable
+        ``unpack_hook(packed)`` returns a tensor of the same content.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> packed = []
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+    ...     y = x * x
+    >>> len(packed)
+    2
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pair = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        global hooks
+        if local.disabled is not None:
+            raise RuntimeError(local.disabled)
+        self.previous = local.stack
+        local.stack = (*self.previous, self.pair)
+        hooks += 1
+        _update_watched()
+
+    def __exit__(self, *exc: object) -> None:
+        global hooks
+        hooks -= 1
+        _update_watched()
+        local.stack = self.previous
+
+
+def pack(
+    saved: tuple[Any, ...], versions: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return what is saved after this thread's innermost hooks packed the tensors in it."""
+    if not local.stack:
+        return saved, versions
+    packed = list(saved)
+    kept = list(versions)
+    for index, value in enumerate(saved):
+        if isinstance(value, TensorBase):
+            packed[index] = _packed(value)
+            kept[index] = None
+        elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
+            packed[index] = [_packed(v) if isinstance(v, TensorBase) else v for v in value]
+            kept[index] = None
+    return tuple(packed), tuple(kept)
+
+
+def _packed(tensor: Any) -> SavedByHook:
+    pack_hook, unpack_hook = local.stack[-1]
+    edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
+    return SavedByHook(pack_hook(tensor.detach()), unpack_hook, edge)
+
+
+def watch(node: Any) -> None:
+    """Do for a new node what is asked for: pack what it saved; keep the stack, ranges, queue of the call."""
+    if hooks:
+        node.saved, node.versions = pack(node.saved, node.versions)
+    if anomaly:
+        note_trace(node)
+    if profiled and profiling.local.ranges:
+        node_extra(node).ranges = profiling.local.ranges
+    if queues.elsewhere:
+        queue = node.key.runtime.current_queue(node.key.device.index or 0)
+        if queue is not None:
+            node_extra(node).queue = queue
+
+
+def set_anomaly(mode: bool) -> None:
+    """Note the forward call with each node, or stop doing so."""
+    global anomaly
+    anomaly = mode
+    _update_watched()
+
+
+def set_profiled(mode: bool) -> None:
+    """Note the open ranges with each node, or stop doing so."""
+    global profiled
+    profiled = mode
+    _update_watched()
+
+
+profiling.on_change(set_profiled)
+
+
+def note_trace(node: Node) -> None:
+    """Keep the Python stack of the forward call with a node."""
+    import traceback
+
+    # Up to the call from outside of core and autograd, whose compiled functions have no frames.
+    stack = traceback.extract_stack()
+    while len(stack) > 1 and stack[-1].filename.startswith(_OWN):
+        stack.pop()
+    frames = traceback.format_list(stack)
+    node_extra(node).forward_trace = "Traceback of forward call that caused the error:\n" + "".join(
+        frames
+    )

@@ -1,0 +1,235 @@
+"""Views and in-place writes: how a view knows its base, and how history is rebased.
+
+A write through a view changes the base and every other view of it. The base then gets a
+:class:`ScatterView` node, as if it had been computed from its old value and the view's new one; the views
+notice that their base's node is another and rebuild their own the next time they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.dispatch import execution, op_registry
+from tensorplug.core.dispatch.layers import gradient_off
+from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TRACKED, VIEW, Extra, bump_version, extra_of, new_tensor
+
+from ..grad_mode import enable_grad
+from .nodes import Node
+
+AS_STRIDED = op_registry.handle("as_strided")
+CLONE = op_registry.handle("clone")
+
+
+# The view ops that lead from a base to a view, the last one first: (steps before, op, arguments), or None. A
+# chain of views shares its steps, and making one more costs the same at any depth.
+Steps = tuple[Any, Op, tuple[Any, ...]]
+
+
+class View:
+    """What a tensor knows as a view.
+
+    Attributes
+    ----------
+    base : Tensor
+        The tensor, no view itself, whose memory it shows.
+    steps : (steps before, op, arguments)
+        The view ops that lead from the base to it, the last one first.
+    seen : Node or None
+        The base's node when the view's own was made.
+    recorded : bool
+        Whether the view was made while recording.
+    """
+
+    __slots__ = ("base", "recorded", "seen", "steps")
+
+    def __init__(self, base: Any, steps: Steps, recorded: bool) -> None:
+        self.base = base
+        self.steps = steps
+        self.seen = base._node
+        self.recorded = recorded
+
+    def replay(self, tensor: Any) -> Any:
+        """Return the same view of another tensor."""
+        return replay(self.steps, tensor)
+
+
+def _in_order(steps: Any) -> list[tuple[Op, tuple[Any, ...]]]:
+    """Return the view ops with their kernel arguments, the first one first."""
+    ordered = []
+    while steps is not None:
+        steps, op, values = steps
+        ordered.append((op, values))
+    ordered.reverse()
+    return ordered
+
+
+def replay(steps: Steps, tensor: Any) -> Any:
+    """Apply view ops to a tensor."""
+    from tensorplug.core.dispatch.op_registry import Spec
+
+    for op, values in _in_order(steps):
+        if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
+            raise RuntimeError(
+                "as_strided(): the view was made of a tensor laid out in another way than the gradient; "
+                "make it of a contiguous tensor"
+            )
+        shape, dtype = _result_of(op, tensor, values)
+        spec = Spec((tensor, *values), shape, dtype)
+        if dispatch_state.layers_active:
+            from ..transforms.levels import run_spec
+
+            tensor = run_spec(op, spec)
+        else:
+            tensor = execution.execute(op, spec)
+    return tensor
+
+
+def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+    from tensorplug.core.device.meta import MetaArray, view_of
+
+    runtime = tensor._key.runtime
+    meta = view_of(
+        op,
+        MetaArray(tensor._shape, tensor._key.dtype, runtime.strides(tensor._array)),
+        values,
+    )
+    return meta.shape, meta.dtype
+
+
+def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorded: bool) -> View:
+    """Attach a :class:`View` to the output of a view op."""
+    extra = source._extra
+    outer = None if extra is None else extra.view
+    view = View.__new__(View)
+    if outer is None:
+        base = source
+        view.steps = (None, op, values[1:])
+        view.recorded = recorded
+    else:
+        base = base_of(outer)
+        view.steps = (outer.steps, op, values[1:])
+        view.recorded = recorded and outer.recorded
+    view.base = base
+    view.seen = base._node
+    extra = output._extra = Extra.__new__(Extra)  # views are many: no call of extra_of
+    extra.grad = extra.name = None
+    extra.view = view
+    extra.backward_hooks = extra.post_accumulate_hooks = None
+    extra.retains_grad = extra.inference = False
+    extra.output_nr = 0
+    return view
+
+
+def base_of(view: View) -> Any:
+    """Return the view's base, found anew if :func:`relayout` has made a view of what was the base."""
+    base = view.base
+    extra = base._extra
+    if extra is not None and extra.view is not None:
+        base = view.base = extra.view.base
+    return base
+
+
+def refresh(tensor: Any) -> None:
+    """Give a view the node that fits its base's present one."""
+    view = tensor._extra.view
+    base = base_of(view)
+    if view.seen is base._node:
+        return
+    with enable_grad():
+        again = view.replay(base)
+    tensor._node = again._node
+    tensor._state = TRACKED if again._node is not None else VIEW
+    view.seen = base._node
+
+
+def rebase(tensor: Any, node: Node) -> None:
+    """Make `node` the maker of a view's present value, and let the base and its views know."""
+    view = tensor._extra.view
+    base = base_of(view)
+    base_edge = edge_of(base) if requires_grad(base) else None
+    base._node = ScatterView(base_edge, node, base, view.steps)
+    base._state = TRACKED
+    refresh(tensor)
+
+
+def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
+    """Turn a tensor into a view of what it was, as ``unsqueeze_`` does.
+
+    Where the tensor may have views, a new tensor takes its place as their base.
+    """
+    extra = tensor._extra
+    shared = tensor._storage
+    source = tensor
+    if shared is not None and (extra is None or extra.view is None):
+        source = new_tensor(tensor._array, tensor._key, tensor._shape)
+        source._storage = shared
+        source._node = tensor._node
+        source._state = tensor._state
+    result = show(source)
+    tensor._array = result._array
+    tensor._shape = result._shape
+    if shared is None:
+        tensor._writes = tensor._storage.version
+        tensor._storage = None
+        if result._node is not None:
+            tensor._node = result._node
+            tensor._state = TRACKED
+    else:
+        extra_of(tensor).view = result._extra.view
+        tensor._node = result._node
+        tensor._state = result._state
+    bump_version(tensor)
+
+
+def requires_grad(tensor: Any) -> bool:
+    """Return whether a tensor requires grad; a view asks its base."""
+    state = tensor._state
+    if state == VIEW:
+        refresh(tensor)
+        return bool(tensor._state == TRACKED)
+    return bool(state)
+
+
+def edge_of(tensor: Any) -> Any:
+    """Return where the gradient of a tensor that requires grad goes: its node, or the leaf itself."""
+    extra = tensor._extra
+    if extra is not None and extra.view is not None:
+        refresh(tensor)
+    node = tensor._node
+    return tensor if node is None else node
+
+
+class ScatterView(Node):
+    """The base after a write through one of its views."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, base: Any, written: Node, tensor: Any, steps: Steps) -> None:
+        self.begin((base, written), tensor._key, tensor._shape)
+        self.steps = steps
+
+    def name(self) -> str:
+        """Return torch's name for it."""
+        return "CopySlices"
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Give the written part its gradient, and the base the rest."""
+        if not raw:
+            return self._gradients(gradient)
+        tensor = new_tensor(gradient, self.key, self.shape)
+        with gradient_off():
+            results = self._gradients(tensor)
+        return [(None if t is None else t._array, fresh) for t, fresh in results]
+
+    def _gradients(self, gradient: Any) -> list[tuple[Any, bool]]:
+        if any([op is AS_STRIDED for op, _ in _in_order(self.steps)]):
+            gradient = CLONE.call(gradient)  # strides are meant for a contiguous base
+        written = replay(self.steps, gradient).clone()
+        if self.edges[0] is None:
+            return [(None, False), (written, True)]
+        rest = gradient.clone()
+        replay(self.steps, rest).zero_()
+        return [(rest, True), (written, True)]

@@ -1,0 +1,1 @@
+"""Functional transforms: grad, vjp, jvp, Jacobians, and the levels at which they work."""

@@ -1,0 +1,231 @@
+"""Levels: the functional transforms that are at work in a thread, and the layer through which ops reach them.
+
+Two kinds. A batch level (``vmap``) sees :class:`~.vmap.BatchedTensor`, which hides a dimension of an
+ordinary tensor; its rules call ops on the tensors behind. A forward level (``jvp``, ``dual_level``) sees
+ordinary tensors that carry a tangent. Batch levels take their turn first, the innermost before the others;
+so tangents are always on ordinary tensors, and the graph of reverse mode, below all levels, knows nothing of
+either. Batching commutes with both kinds of differentiation, so this order gives what nesting asks for.
+
+Rules deal with the canonical arguments of primitives, a :class:`~tensorplug.core.dispatch.op_registry.Spec`;
+composites are taken apart, unless a level has a rule for the whole.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorplug.core.dispatch import execution, layers
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.tensor import Tensor
+
+from ..graph import views
+
+BATCHED, DUAL = 1, 2
+
+
+class Level:
+    """One transform at work; it knows the tensors that mean something to it only while it lasts."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, weakref.ref[Any]] = {}
+
+    def note(self, tensor: Any) -> None:
+        """Remember a tensor, for :meth:`end`."""
+        key = id(tensor)
+        known = self.known
+
+        def forget(_: Any) -> None:
+            known.pop(key, None)
+
+        known[key] = weakref.ref(tensor, forget)
+
+    def live(self) -> list[Any]:
+        """Return the tensors that were noted and still exist."""
+        found = [reference() for reference in list(self.known.values())]
+        return [tensor for tensor in found if tensor is not None]
+
+    def end(self) -> None:
+        """Let go of all tensors."""
+        self.known.clear()
+
+
+class _State(threading.local):
+    """The levels that this thread's ops meet, the outermost first."""
+
+    batches: tuple[Any, ...] = ()
+    tangents: tuple[Any, ...] = ()
+
+
+state = _State()
+
+
+class ActiveLevels:
+    """Has ops meet the given levels only, within a ``with`` block."""
+
+    __slots__ = ("batches", "previous", "tangents")
+
+    def __init__(self, batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
+        self.batches = batches
+        self.tangents = tangents
+
+    def __enter__(self) -> None:
+        stack = layers._local.stack
+        self.previous = state.batches, state.tangents, stack
+        state.batches, state.tangents = self.batches, self.tangents
+        active = TRANSFORMS in stack
+        if (self.batches or self.tangents) and not active:
+            layers._local.stack = tuple(sorted((*stack, TRANSFORMS), key=lambda layer: layer.order))
+        elif active and not (self.batches or self.tangents):
+            layers._local.stack = tuple([layer for layer in stack if layer is not TRANSFORMS])
+
+    def __exit__(self, *exc: object) -> None:
+        state.batches, state.tangents, layers._local.stack = self.previous
+
+
+@contextmanager
+def entered(level: Level, *, batch: bool) -> Generator[Level]:
+    """Have ops meet one more level, the innermost of its kind, within a ``with`` block."""
+    enter(level, batch=batch)
+    try:
+        yield level
+    finally:
+        leave(level, batch=batch)
+
+
+def enter(level: Level, *, batch: bool) -> None:
+    """Have this thread's ops meet one more level from now on."""
+    if batch:
+        state.batches += (level,)
+    else:
+        state.tangents += (level,)
+    stack = layers._local.stack
+    if TRANSFORMS not in stack:
+        layers._local.stack = tuple(sorted((*stack, TRANSFORMS), key=lambda layer: layer.order))
+    dispatch_state.count_layers(1)
+
+
+def leave(level: Level, *, batch: bool) -> None:
+    """End a level."""
+    if batch:
+        state.batches = tuple([other for other in state.batches if other is not level])
+    else:
+        state.tangents = tuple([other for other in state.tangents if other is not level])
+    dispatch_state.count_layers(-1)
+    if not (state.batches or state.tangents):
+        layers._local.stack = tuple(
+            [layer for layer in layers._local.stack if layer is not TRANSFORMS]
+        )
+    level.end()
+
+
+def touched(values: Any) -> int:
+    """Return whether batched tensors (1) or tensors with tangents (2) are among nested values."""
+    found = 0
+    for value in values:
+        if isinstance(value, Tensor):
+            if value._batched:
+                found |= BATCHED
+            elif value._tangents or (
+                value._extra is not None
+                and value._extra.view is not None
+                and state.tangents
+                and views.base_of(value._extra.view)._tangents
+            ):
+                found |= DUAL
+        elif isinstance(value, (list, tuple)) and value:
+            found |= touched(value)
+    return found
+
+
+# Set by .batching and by .forward: what the levels do.
+call_batched: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+spec_batched: Callable[[Op, Spec], Any]
+call_dual: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+spec_dual: Callable[[Op, Spec], Any]
+
+
+class _Transforms(Layer):
+    """Takes calls of ops to the levels."""
+
+    name = "functional transforms"
+    order = 150
+
+    def __call__(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        batches, tangents = state.batches, state.tangents
+        found = touched(args) | (touched(kwargs.values()) if kwargs else 0)
+        if found & BATCHED or (batches and op.random):
+            with ActiveLevels(batches, tangents):
+                return call_batched(op, args, kwargs)
+        if found and tangents:
+            with ActiveLevels((), tangents):
+                return call_dual(op, args, kwargs)
+        return proceed(*args, **kwargs)
+
+
+TRANSFORMS = _Transforms()
+
+
+def run_spec(op: Op, spec: Spec) -> Any:
+    """Call a primitive with canonical arguments, by way of the levels that are at work."""
+    if type(spec) is Delegated:
+        return spec.result
+    found = touched(spec.values)
+    if found & BATCHED or (state.batches and op.random):
+        return spec_batched(op, spec)
+    if found and state.tangents:
+        return spec_dual(op, spec)
+    return _base(op, spec)
+
+
+def _base(op: Op, spec: Spec) -> Any:
+    """Call a primitive below all levels: what layers there are below see it by its name."""
+    stack = layers._local.stack
+    below = tuple([layer for layer in stack if layer.order < TRANSFORMS.order])
+    if not below:
+        return execution.execute(op, spec)
+    stand_in = Op(op.name)
+    stand_in.kind = "composite"
+    stand_in.parameters = op.parameters
+    stand_in.owner = op.owner
+    stand_in.function = lambda *_: execution.execute(op, spec)
+    return layers._enter(below, len(below) - 1, stand_in, spec.values, {})
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """Yield the tensors among nested values."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def map_tensors(values: Any, function: Callable[[Any], Any]) -> Any:
+    """Return nested values with `function` applied to each tensor in them."""
+    if isinstance(values, TensorBase):
+        return function(values)
+    if isinstance(values, (list, tuple)) and values:
+        items = [map_tensors(value, function) for value in values]
+        if hasattr(values, "_fields"):
+            return type(values)(*items)
+        return tuple(items) if isinstance(values, tuple) else items
+    return values
+
+
+def call_like(op: Op, values: tuple[Any, ...], spec: Spec, **changes: Any) -> Any:
+    """Call a primitive like `spec`, with other values and perhaps another shape or other outputs."""
+    outputs = changes.get("outputs")
+    if outputs is None:
+        shape, dtype = spec.outputs[0]
+        outputs = ((changes.get("shape", shape), changes.get("dtype", dtype)),)
+    made = Spec(values, outputs=outputs, key=spec.key.dtype, device=spec.key.device)
+    return run_spec(op, made)

@@ -1,0 +1,167 @@
+"""How calls of ops on batched tensors find their rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.dispatch import op_registry, out_variants
+from tensorplug.core.dispatch.composite_calls import run_decomposition
+from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.tensor.base import TensorBase
+
+from ..transforms import levels
+from ..transforms.levels import ActiveLevels, map_tensors, run_spec, state, tensors_in
+from . import composite_rules, plugin_rules, primitive_rules
+from .batched_tensor import BatchedTensor, BatchLevel, front, moved, wrap
+from .vmap_rules import VMAP_RULES, VmapInfo, VmapRule
+
+COPY = op_registry.handle("copy")
+
+
+def innermost(values: Any) -> BatchLevel | None:
+    """Return the innermost level at which one of the tensors is batched."""
+    found = None
+    for tensor in tensors_in(values):
+        if isinstance(tensor, BatchedTensor):
+            level = tensor.level
+            if found is None or level.position > found.position:
+                found = level
+    return found
+
+
+def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op with batched tensors among its arguments."""
+    if kwargs.get("out") is not None:
+        raise RuntimeError(
+            f"vmap: {op.name}(..., out=) is not possible inside of vmap; use what it returns"
+        )
+    if op.kind == "composite":
+        if op.inplace_of is not None:
+            return _inplace(op.inplace_of, op.name, args, kwargs)
+        ranked = VMAP_RULES.ranked(op.name)
+        level = innermost((args, tuple(kwargs.values()))) if ranked else None
+        if level is not None:
+            values = op.arguments(args, kwargs)
+            if type(values) is Delegated:
+                return values.result
+            for rule in ranked:
+                result = _apply(rule, op, None, values, level)
+                if result is not NotImplemented:
+                    return result
+            return op.decompose(values)
+        return run_decomposition(op, args, kwargs)
+    return run_spec(op, op.function(*args, **kwargs))
+
+
+def spec_batched(op: Op, spec: Spec) -> Any:
+    """Call a primitive with batched tensors among its canonical arguments."""
+    level = innermost(spec.values)
+    if level is None:
+        return _random(op, spec)
+    for rule in VMAP_RULES.ranked(op.name):
+        result = _apply(rule, op, spec, spec.values, level)
+        if result is not NotImplemented:
+            return result
+    if spec.outputs[0][0] is None:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+            f"over {op.name.lstrip('_')}."
+        )
+    with ActiveLevels(state.batches[: level.position], state.tangents):
+        values = map_tensors(spec.values, lambda t: primitive_rules.logical(t, level))
+        default = primitive_rules.pointwise if op.pointwise else primitive_rules.one_by_one
+        results = default(op, spec, values, level.size)
+    return _wrapped(results, level)
+
+
+def _apply(
+    rule: VmapRule, op: Op, spec: Spec | None, values: tuple[Any, ...], level: BatchLevel
+) -> Any:
+    """Apply a rule to a call with these canonical arguments; NotImplemented if it does not serve it."""
+    if not rule.shared:
+        return plugin_rules.call(rule, op, values, level)
+    with ActiveLevels(state.batches[: level.position], state.tangents):
+        seen = map_tensors(values, lambda t: primitive_rules.logical(t, level))
+        if spec is None:
+            info = VmapInfo(level.size, level.randomness)
+            results = getattr(composite_rules, rule.function)(op, seen, info)
+        else:
+            results = getattr(primitive_rules, rule.function)(op, spec, seen, level.size)
+    return results if results is NotImplemented else _wrapped(results, level)
+
+
+def _wrapped(results: Any, level: BatchLevel) -> Any:
+    if isinstance(results, TensorBase):
+        return wrap(results, 0, level)
+    items = [wrap(result, 0, level) for result in results]
+    if not isinstance(results, tuple):
+        return items
+    return type(results)(*items) if hasattr(results, "_fields") else type(results)(items)
+
+
+def _random(op: Op, spec: Spec) -> Any:
+    """Draw random bits by the innermost vmap's rule."""
+    level: BatchLevel = state.batches[-1]
+    primitive_rules.check_randomness(level.randomness)
+    with ActiveLevels(state.batches[:-1], state.tangents):
+        if level.randomness == "same":
+            return run_spec(op, spec)
+        return wrap(primitive_rules.random_bits(op, spec, level.size), 0, level)
+
+
+# --- writing in place -------------------------------------------------------------------------
+
+
+def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Write into the tensor behind: by way of ``copy_``, of what the op itself returns."""
+    target = args[0]
+    if op is COPY:
+        _copy(target, args[1] if len(args) > 1 else kwargs["src"])
+        return target
+    if op.layout:
+        _relayout(target, op.call(*args, **kwargs))
+        return target
+    if op.inplace_body is not None:
+        return op.inplace_body(*args, **kwargs)
+    result = op.call(*args, **kwargs)
+    if result._shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(result._shape)}"
+        )
+    out_variants.check_out(name, target, result._key.dtype, result._key)
+    out_variants.inplace(COPY, "copy_", target, (result,), {})
+    return target
+
+
+def _relayout(target: Any, shown: Any) -> None:
+    target.value, target.bdim = shown.value, shown.bdim
+    target._array, target._shape = shown._array, shown._shape
+
+
+def _copy(target: Any, source: Any) -> None:
+    level = innermost((target, source))
+    assert level is not None
+    if not (isinstance(target, BatchedTensor) and target.level is level):
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+            "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+            "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+            "operators instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, "
+            "for example with new_zeros() of a batched tensor."
+        )
+    shape = target._shape
+    if isinstance(source, TensorBase) and len(source._shape) > len(shape):
+        raise RuntimeError(
+            f"copy_(): output with shape {list(shape)} doesn't match the broadcast shape "
+            f"{list(source._shape)}"
+        )
+    with ActiveLevels(state.batches[: level.position], state.tangents):
+        whole = moved(target.value, target.bdim, 0)
+        if isinstance(source, BatchedTensor) and source.level is level:
+            source = primitive_rules.padded(front(source, level), len(shape))
+        out_variants.inplace(COPY, "copy_", whole, (source,), {})
+
+
+levels.call_batched = call_batched
+levels.spec_batched = spec_batched

@@ -1,0 +1,1 @@
+"""Devices and dtypes, and what a device type supplies beside kernels."""

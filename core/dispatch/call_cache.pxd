@@ -1,0 +1,30 @@
+cimport cython
+
+from .keys cimport DispatchKey
+from .op cimport Op, Spec, first_tensor
+from ..tensor.base cimport TensorBase, new_tensor
+
+
+cdef class CachedCall:
+    cdef public list template, raw
+    cdef public tuple slots, arg_indices, outputs
+    cdef public DispatchKey key, result
+    cdef public bint listed, native
+    cdef public dict recordings
+    cdef public object shape
+
+    cpdef list fill(self, tuple args)
+
+
+cdef class CallCache:
+    cdef public dict calls
+
+
+@cython.locals(parts=list, tensor=TensorBase)
+cpdef tuple call_key(tuple args, dict kwargs)
+
+cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
+
+cpdef bint zeros(tuple values)
+
+cpdef CachedCall store_call(CallCache cache, object key, CachedCall cached)

@@ -1,0 +1,183 @@
+"""Cache of calls: the specs of ops for arguments of the same keys, shapes and plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor.base import TensorBase, new_tensor
+from .keys import DispatchKey
+from .op import Op, Spec, first_tensor
+
+
+class CachedCall:
+    """The spec of an op for one combination of dispatch keys, shapes and plain values.
+
+    A rule sees nothing else of its arguments, so for the same ones the spec is the same but for the tensors
+    in it.
+
+    Attributes
+    ----------
+    template, raw : list
+        The arguments of the op and those of its kernel, None in place of tensors.
+    slots, arg_indices : tuple of int
+        Where the tensors go in the template, and where they stand among the call's arguments.
+    listed : bool
+        Whether the tensors are instead the items of the first argument, a list.
+    key, outputs : DispatchKey, tuple
+        As in the spec.
+    result, shape : DispatchKey or None, tuple of int or None
+        Of a single output whose shape is known.
+    native : bool
+        Of a composite: whether a kernel stands in for its body.
+    recordings : dict
+        The gradient layer's own: how such a call is recorded, by which tensors require grad.
+    """
+
+    __slots__ = (
+        "arg_indices",
+        "key",
+        "listed",
+        "native",
+        "outputs",
+        "raw",
+        "recordings",
+        "result",
+        "shape",
+        "slots",
+        "template",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, spec: Spec, slots: tuple[int, ...], arg_indices: tuple[int, ...]
+    ) -> None:
+        self.template: list[Any] = [
+            None if isinstance(value, TensorBase) else value for value in spec.values
+        ]
+        self.raw = self.template
+        if op.pointwise:  # numbers become arrays
+            self.raw = [
+                spec.key.scalar(value) if slot not in slots else None
+                for slot, value in enumerate(self.template)
+            ]
+        self.slots = slots
+        self.arg_indices = arg_indices
+        self.recordings: dict[int, Any] = {}
+        self.native = False
+        self.listed = False
+        self.key = spec.key
+        self.outputs = spec.outputs
+        self.result: DispatchKey | None = None
+        self.shape: tuple[int, ...] | None = None
+        if len(spec.outputs) == 1:
+            self.shape, dtype = spec.outputs[0]
+            if self.shape is not None:
+                self.result = spec.key.with_dtype(dtype)
+
+    def fill(self, args: tuple[Any, ...]) -> list[Any]:
+        """Return the kernel's arguments with the tensors of a call."""
+        values = self.template.copy()
+        for slot, index in zip(self.slots, self.arg_indices, strict=True):
+            values[slot] = args[index]
+        return values
+
+
+class CallCache:
+    """The cached calls of one op."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, CachedCall] = {}
+        _caches.append(self)
+
+
+_caches: list[CallCache] = []
+_KEPT = 512
+
+
+def clear_call_caches() -> None:
+    """Clear the caches of all ops; a default or a kernel that they depend on has changed."""
+    for cache in _caches:
+        cache.calls.clear()
+
+
+def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the key of a call in its cache: what a rule sees of the arguments."""
+    parts: list[Any] = []
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            tensor = arg
+            parts.append(tensor._key)
+            parts.append(tensor._shape)
+        else:
+            parts.append(type(arg))
+            parts.append(arg)
+    if kwargs:
+        for name, value in kwargs.items():
+            parts.append((name, type(value), value))
+    return tuple(parts)
+
+
+def cache_call(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
+) -> CachedCall | None:
+    """Cache a spec whose tensors are the call's own arguments, each of them."""
+    if zeros((*args, *kwargs.values())):
+        return None
+    tensors = [index for index, arg in enumerate(args) if isinstance(arg, TensorBase)]
+    given = {id(args[index]): index for index in tensors}
+    if any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+        return None
+    if not given and not any([arg is spec.key.device for arg in args]):
+        return None  # where it computes does not follow from its arguments
+    bound = (
+        op.kind == "composite" and op.canonical is None
+    )  # its spec has the arguments in their order
+    if len(given) != len(tensors) and not bound:
+        # One tensor twice: which is which, only tensors that are alike can tell.
+        args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
+        again = _spec_of(op, args, kwargs)
+        return None if again is None else cache_call(op, cache, key, args, kwargs, again)
+    slots = []
+    arg_indices = []
+    for slot, value in enumerate(spec.values):
+        if isinstance(value, TensorBase):
+            index = given.get(id(value))
+            if bound and slot < len(args) and args[slot] is value:
+                index = slot
+            if index is None:  # a tensor that the rule made, by a conversion say
+                return None
+            if value._key is not spec.key and value._key.device is not spec.key.device:
+                return None  # to be refused
+            slots.append(slot)
+            arg_indices.append(index)
+        elif isinstance(value, (list, tuple)) and first_tensor(value) is not None:
+            return None
+    if set(arg_indices) != set(tensors) or spec.key.is_meta:
+        return None  # the rule read a tensor's value
+    return store_call(cache, key, CachedCall(op, spec, tuple(slots), tuple(arg_indices)))
+
+
+def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
+    if op.kind == "primitive":
+        return op.function(*args, **kwargs)
+    from .composite_calls import composite_spec
+
+    return composite_spec(op, args, kwargs)
+
+
+def _alike(tensor: TensorBase) -> Any:
+    return new_tensor(tensor._array, tensor._key, tensor._shape)
+
+
+def zeros(values: tuple[Any, ...]) -> bool:
+    """Return whether a value is 0.0 or -0.0, which are one as keys."""
+    return any([isinstance(value, (float, complex)) and not value for value in values])
+
+
+def store_call(cache: CallCache, key: Any, cached: CachedCall) -> CachedCall:
+    """Put a call into the cache, which is cleared when it is full."""
+    if len(cache.calls) >= _KEPT:
+        cache.calls.clear()
+    cache.calls[key] = cached
+    return cached

@@ -1,0 +1,19 @@
+cimport cython
+
+from .composite_calls cimport call_overridden, call_ruled, run_overridden
+from .state cimport DispatchState
+from .dispatcher cimport general
+from .execution cimport run_cached, execute
+from .keys cimport DispatchKey
+from .call_cache cimport CachedCall, CallCache, call_key, cache_call
+from .op cimport Op, Spec, first_tensor
+from .fast_path cimport binary, unary
+from ..tensor.base cimport TensorBase, new_tensor
+
+cdef DispatchState dispatch_state
+
+
+@cython.locals(
+    key=tuple, cached=CachedCall, tensor=TensorBase, result=DispatchKey, state=int, position=Py_ssize_t, output=TensorBase, spec=Spec,
+)
+cpdef call_primitive(Op op, CallCache cache, tuple args, dict kwargs)

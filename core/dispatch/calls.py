@@ -1,0 +1,177 @@
+"""What users call: the functions made of declared ops, and their call caches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..tensor.base import new_tensor
+from . import op_registry
+from .call_cache import CallCache, cache_call, call_key
+from .composite_calls import call_overridden, call_ruled, run_overridden
+from .dispatcher import general
+from .execution import contract, execute, run_cached, verify
+from .fast_path import binary, factor_of, unary
+from .op import Delegated, Op, Spec, first_tensor
+from .out_variants import inplace
+from .state import dispatch_state
+
+
+def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a primitive that is no view, by its rule or by the call cache."""
+    for arg in args:
+        # Tensors in a list, and slices, are no keys.
+        if (
+            type(arg) in (list, tuple)
+            and arg
+            and type(arg[0]) is not int
+            and (type(arg[0]) is slice or first_tensor(arg) is not None)
+        ):
+            return execute(op, op.function(*args, **kwargs))
+    key = call_key(args, kwargs)
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return execute(op, op.function(*args, **kwargs))
+    if cached is None:
+        spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            return spec.result
+        cache_call(op, cache, key, args, kwargs, spec)
+        return execute(op, spec)
+    result = cached.result
+    if result is None:
+        spec = Spec.__new__(Spec)
+        spec.values = tuple(cached.fill(args))
+        spec.key = cached.key
+        spec.outputs = cached.outputs
+        return execute(op, spec)
+    array = run_cached(op, cached, args)
+    if dispatch_state.verify:
+        verify(op, cached.key, array, cached.outputs)
+    if type(array) is not result.array_type:
+        array = result.as_array(array)
+    if array.shape != cached.shape:
+        raise contract(op, cached.key, f"shape {list(array.shape)}", f"{list(cached.shape or ())}")
+    output = new_tensor(array, result, cached.shape or ())
+    state = 0
+    for position in cached.arg_indices:
+        tensor = args[position]
+        state |= tensor._state
+    if state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
+        dispatch_state.gradient.record_cached(op, cached, args, output)
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def _flags(op: Op) -> dict[int, str]:
+    """Return the positions and names of the parameters that are True or False by default."""
+    given = op.function.__defaults__ or ()
+    start = op.function.__code__.co_argcount - len(given)
+    return {
+        position: op.names[position]
+        for position, value in enumerate(given, start)
+        if isinstance(value, bool)
+    }
+
+
+def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
+    """Raise TypeError where a number stands for a flag: ``amax(1, 2)`` is not over two dimensions."""
+    for position, name in flags.items():
+        if position < len(args) and type(args[position]) in _NO_FLAGS:
+            raise TypeError(
+                f"{op.name}(): argument '{name}' (position {position}) must be bool, not "
+                f"{type(args[position]).__name__}; several dimensions are given as a tuple, other "
+                "arguments by name"
+            )
+
+
+_NO_FLAGS = frozenset({int, float, str, tuple, list})
+
+
+def _build_call(op: Op) -> Callable[..., Any]:
+    """Return the callable of an op, of the arity that suits it."""
+    if op.pointwise and op.arity == 1:
+
+        def call_unary(input: Any, **options: Any) -> Any:
+            if options:
+                return general(op, (input,), options)
+            return unary(input, op)
+
+        return call_unary
+
+    if op.pointwise and op.arity == 2:
+
+        def call_binary(input: Any, other: Any, **options: Any) -> Any:
+            if options:
+                if op.scaled is not None:
+                    factor = factor_of(op, input, other, options)
+                    if factor is not None:
+                        return op.scaled.call(input, other, factor)
+                return general(op, (input, other), options)
+            return binary(input, other, op)
+
+        return call_binary
+
+    # NumPy's names of two arguments, which torch takes as well.
+    parameters = op.names
+    renamed = {
+        theirs: ours
+        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim"))
+        if ours in parameters and theirs not in parameters
+    }
+
+    flags = _flags(op)
+    first = min(flags, default=sys.maxsize)
+    cache = CallCache()
+    seeded = "seed" in parameters  # a seed differs from call to call: nothing is to be remembered
+
+    if op.kind == "composite":
+
+        def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > first:
+                _check_flags(op, flags, args)
+            if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+            if dispatch_state.layers_active or "out" in kwargs:
+                return general(op, args, kwargs)
+            if op.overridden:
+                if seeded:
+                    return run_overridden(op, args, kwargs)
+                return call_overridden(op, cache, args, kwargs)
+            if op.canonical is None:
+                return op.function(*args, **kwargs)
+            return call_ruled(op, cache, args, kwargs)
+
+        return call_composite
+
+    # Whether memory can be shown in a shape depends on more than shapes.
+    uncached = seeded or op.view
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > first:
+            _check_flags(op, flags, args)
+        if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
+            kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+        if dispatch_state.layers_active or "out" in kwargs:
+            return general(op, args, kwargs)
+        if uncached:
+            return execute(op, op.function(*args, **kwargs))
+        return call_primitive(op, cache, args, kwargs)
+
+    return call
+
+
+def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
+    def call_inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return inplace(op, name, self, args, kwargs)
+
+    call_inplace.__name__ = call_inplace.__qualname__ = name
+    call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."
+    return call_inplace
+
+
+op_registry.build_call = _build_call
+op_registry.build_inplace = _build_inplace

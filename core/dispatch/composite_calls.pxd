@@ -1,0 +1,63 @@
+cimport cython
+
+from .state cimport DispatchState
+from .execution cimport call_kernel, run_cached, kernel_of, overlaps, unwrap
+from .keys cimport DispatchKey
+from .call_cache cimport CachedCall, CallCache, store_call, call_key, cache_call, zeros
+from .op cimport Op, Spec, first_tensor
+from ..tensor.base cimport TensorBase, bump_version, new_tensor, wrap
+
+cdef DispatchState dispatch_state
+cdef int TRACKED
+
+@cython.locals(
+    cached=CachedCall, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
+)
+cpdef call_overridden(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(keys=tuple, found=list, number=Py_ssize_t, key=DispatchKey, output=TensorBase)
+cdef _outputs_of_known(Op op, CachedCall cached, object arrays)
+
+@cython.locals(
+    cached=CachedCall, recorded=bint, shaped=bint, tensor=TensorBase, tensors=list, parts=list, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
+    key=tuple,
+)
+cdef _call_of_list(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(rest=tuple, tensor_key=DispatchKey, first=TensorBase, spec=Spec, cached=CachedCall)
+cdef _cache_list_call(Op op, CallCache cache, object key, tuple args, object values)
+
+@cython.locals(tensor_key=DispatchKey, spec=Spec, cached=CachedCall)
+cdef _cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, object values)
+
+cpdef run_overridden(Op op, tuple args, dict kwargs)
+
+@cython.locals(key=DispatchKey, tracked=bint, served=bint, first=TensorBase)
+cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
+
+@cython.locals(raw=list, arrays=list)
+cdef _run_kernel(Op op, tuple values, DispatchKey key)
+
+@cython.locals(key=tuple, cached=CachedCall, first=TensorBase, spec=Spec)
+cpdef call_ruled(Op op, CallCache cache, tuple args, dict kwargs)
+
+cpdef run_decomposition(Op op, tuple args, dict kwargs)
+
+cdef _decomposed(Op op, object values, tuple args, dict kwargs)
+
+cpdef composite_spec(Op op, tuple args, dict kwargs)
+
+@cython.locals(first=TensorBase, spec=Spec)
+cdef _spec_of_values(object values)
+
+@cython.locals(arrays=list)
+cdef object _wrapped(Op op, DispatchKey key, object results)
+
+@cython.locals(targets=list, raw=list, target=TensorBase)
+cdef _run_writing(Op op, tuple values, DispatchKey key)
+
+@cython.locals(state=int, tensor=TensorBase)
+cpdef bint any_tracked(tuple values)
+
+@cython.locals(other=DispatchKey, tensor=TensorBase)
+cdef bint _same_key(tuple values, DispatchKey key, bint mixed)

@@ -1,0 +1,353 @@
+"""Composites with a kernel or a derivative of their own, which stand in for the body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..device.dtypes import FLOATING
+from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, wrap
+from .call_cache import CachedCall, CallCache, cache_call, call_key, store_call, zeros
+from .execution import call_kernel, kernel_of, overlaps, run_cached, unwrap
+from .keys import DispatchKey
+from .op import Delegated, Op, Spec, first_tensor
+from .state import dispatch_state
+
+
+def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite, by the call cache."""
+    if not op.cacheable:
+        return run_overridden(op, args, kwargs)
+    if args and type(args[0]) is list:
+        return _call_of_list(op, cache, args, kwargs)
+    key = call_key(args, kwargs)
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_overridden(op, args, kwargs)
+    if cached is None:
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
+        _cache_call(op, cache, key, args, kwargs, values)
+        return _run_canonical(op, values, args, kwargs)
+    tracked = False
+    if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
+        for position in cached.arg_indices:
+            tensor = args[position]
+            state = tensor._state
+            if state and (state == TRACKED or dispatch_state.gradient.requires_grad(tensor)):
+                tracked = True
+    if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
+        return _run_canonical(op, tuple(cached.fill(args)), args, kwargs)
+    array = run_cached(op, cached, args)
+    tensor_key = cached.key
+    if len(op.outputs) != 1:
+        outputs = _outputs_of_known(op, cached, array)
+        if tracked:
+            dispatch_state.gradient.record_known_outputs(op, cached, args, outputs)
+        return outputs
+    result = cached.result
+    if result is None:  # the first call like this
+        if type(array) is not tensor_key.array_type:
+            array = tensor_key.as_array(array)
+        result = cached.result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
+    elif type(array) is not result.array_type:
+        array = result.as_array(array)
+    output = new_tensor(array, result, tuple(array.shape))
+    if tracked:
+        dispatch_state.gradient.record_cached(op, cached, args, output)
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
+    """Return the tensors of what a kernel with several outputs returned in a call like one before."""
+    keys: Any = cached.outputs
+    if not keys:  # the first call like this
+        outputs = _wrapped(op, cached.key, arrays)
+        cached.outputs = tuple([output._key for output in outputs])
+        return outputs
+    found: list[Any] = []
+    for number, array in enumerate(arrays):
+        key: DispatchKey = keys[number]
+        if type(array) is not key.array_type:
+            array = key.as_array(array)
+        output = new_tensor(array, key, tuple(array.shape))
+        if dispatch_state.grad_disabled:
+            dispatch_state.gradient.mark_if_inference(output)
+        found.append(output)
+    named: Any = op.named
+    return tuple(found) if named is None else named(*found)
+
+
+def _call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite of a list of tensors and of plain values: unless recorded, by the call cache."""
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    parts: list[Any] = []
+    tensors: list[Any] = args[0]
+    shaped = op.canonical is not None  # what a rule comes to depends on shapes, too
+    for tensor in tensors:
+        if not isinstance(tensor, TensorBase) or (
+            recorded
+            and tensor._state
+            and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
+        ):
+            return run_overridden(op, args, kwargs)
+        parts.append(tensor._key)
+        if shaped:
+            parts.append(tensor._shape)
+    key = (*parts, *call_key(args[1:], kwargs))
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:
+        return run_overridden(op, args, kwargs)
+    if cached is None:
+        if type(op.index) is not int:
+            return run_overridden(op, args, kwargs)
+        values: Any = op.arguments(args, kwargs)
+        _cache_list_call(op, cache, key, args, values)
+        return _run_canonical(op, values, args, kwargs)
+    if not cached.native or dispatch_state.verify:
+        return run_overridden(op, args, kwargs)
+    array = run_cached(op, cached, args)
+    tensor_key = cached.key
+    if len(op.outputs) != 1:
+        return _wrapped(op, tensor_key, array)
+    if type(array) is not tensor_key.array_type:
+        array = tensor_key.as_array(array)
+    result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
+    output = new_tensor(array, result, tuple(array.shape))
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def _cache_list_call(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], values: Any
+) -> None:
+    """Cache a call of a list of tensors, without the tensors, and whether a kernel serves it."""
+    if not args[0] or type(values) is Delegated or not _same_items(values[0], args[0]):
+        return
+    rest = values[1:]
+    if first_tensor(rest) is not None or zeros(rest):
+        return
+    tensor_key = args[0][0]._key
+    spec = Spec.__new__(Spec)
+    spec.values, spec.key, spec.outputs = (None, *rest), tensor_key, ()
+    cached = store_call(cache, key, CachedCall(op, spec, (), ()))
+    cached.listed = True
+    cached.native = (
+        not tensor_key.is_meta
+        and dispatch_state.native_kernel(op, tensor_key)
+        and _same_key(values, tensor_key, op.mixed)
+    )
+
+
+def _cache_call(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: Any
+) -> None:
+    """Cache a call whose tensors are of one key, and whether a kernel serves it."""
+    spec = _spec_of_values(values)
+    if spec is None:
+        return
+    tensor_key = spec.key
+    cached = cache_call(op, cache, key, args, kwargs, spec)
+    if cached is not None:
+        cached.native = dispatch_state.native_kernel(op, tensor_key) and _same_key(
+            values, tensor_key, op.mixed
+        )
+
+
+def _same_items(values: Any, given: Any) -> bool:
+    """Return whether a rule left the list of tensors as it was."""
+    return len(values) == len(given) and all([a is b for a, b in zip(values, given, strict=True)])
+
+
+def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
+    """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's key."""
+    return _spec_of_values(op.arguments(args, kwargs))
+
+
+def _spec_of_values(values: Any) -> Spec | None:
+    first = None if type(values) is Delegated else first_tensor(values)
+    if first is None:
+        return None
+    spec = Spec.__new__(Spec)
+    spec.values, spec.key, spec.outputs = values, first._key, ()
+    return spec
+
+
+def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its rule, if it has one, and its decomposition."""
+    if op.canonical is None:
+        return op.function(*args, **kwargs)
+    values: Any = op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else op.decompose(values)
+
+
+def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    if op.random:
+        return run_decomposition(op, args, kwargs)
+    key = call_key(args, kwargs)
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_decomposition(op, args, kwargs)
+    if cached is not None:
+        return op.decompose(tuple(cached.fill(args)))
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is Delegated:
+        return values.result
+    first = first_tensor(values)
+    if first is not None:
+        spec = Spec.__new__(Spec)
+        spec.values, spec.key, spec.outputs = values, first._key, ()
+        cache_call(op, cache, key, args, kwargs, spec)
+    return op.decompose(values)
+
+
+def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composite that a kernel or a derivative may stand in for."""
+    if type(op.index) is not int:
+        op.index.__index__()  # loads the extension that registers the op
+    return _run_canonical(op, op.arguments(args, kwargs), args, kwargs)
+
+
+def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call such a composite with canonical arguments, or return what its rule delegated the call to."""
+    if type(values) is Delegated:
+        return values.result
+    first = first_tensor(values)
+    if first is None:
+        return _decomposed(op, values, args, kwargs)
+    key = first._key
+    served = (
+        not key.is_meta
+        and dispatch_state.native_kernel(op, key)
+        and _same_key(values, key, op.mixed)
+    )
+    tracked = (
+        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    ) and any_tracked(values)
+    if not tracked:
+        if served:
+            return _run_kernel(op, values, key)
+        return _decomposed(op, values, args, kwargs)
+    # A kernel of an op without a derivative is differentiated through the decomposition, which must not
+    # draw other numbers then, nor write.
+    if op.derivative is None and not (served and not op.writes and not op.random):
+        return _decomposed(op, values, args, kwargs)
+    with dispatch_state.gradient_off():
+        if served:
+            results = _run_kernel(op, values, key)
+        else:
+            results = _decomposed(op, values, args, kwargs)
+    dispatch_state.gradient.record(
+        op, values, tuple(results) if isinstance(results, tuple) else (results,)
+    )
+    return results
+
+
+def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if op.canonical is None:
+        return op.function(*args, **kwargs)
+    return op.decompose(values)
+
+
+def _run_kernel(op: Op, values: tuple[Any, ...], key: DispatchKey) -> Any:
+    if op.writes:
+        return _run_writing(op, values, key)
+    raw, _ = unwrap(op, values, key)
+    if op.updates:
+        with key.runtime.quiet():  # once: what is written half cannot be tried again
+            results = kernel_of(op, key)(*raw)
+        for index in op.updates:
+            if values[index] is not None:
+                bump_version(values[index])
+    else:
+        results = call_kernel(op, key, raw)
+    if dispatch_state.verify:
+        _verify_composite(op, key, results, values)
+    if not op.outputs:
+        return results
+    if len(op.outputs) == 1 and not isinstance(results, (tuple, list)):
+        return _wrapped(op, key, (results,))[0]
+    return _wrapped(op, key, results)
+
+
+def _wrapped(op: Op, key: DispatchKey, results: Any) -> Any:
+    """Return the tensors of what a kernel returned."""
+    if not op.cacheable:  # a tuple may hold tuples, such as a histogram's edges per dimension
+        return tuple([_wrapped(op, key, a) if type(a) is tuple else _own(key, a) for a in results])
+    runtime = key.runtime
+    arrays = [a if type(a) is key.array_type else key.as_array(a) for a in results]
+    outputs = tuple([wrap(array, key.with_dtype(runtime.dtype(array))) for array in arrays])
+    if dispatch_state.grad_disabled:
+        for output in outputs:
+            dispatch_state.gradient.mark_if_inference(output)
+    named: Any = op.named
+    return outputs if named is None else named(*outputs)
+
+
+def _own(key: DispatchKey, array: Any) -> Any:
+    if type(array) is not key.array_type:
+        array = key.as_array(array)
+    return wrap(array, key.with_dtype(key.runtime.dtype(array)))
+
+
+def _verify_composite(op: Op, key: DispatchKey, results: Any, values: tuple[Any, ...]) -> None:
+    from . import contracts
+
+    dispatch_state.verify = contracts.every_call
+    contracts.check_composite(op, key, results, values)
+
+
+def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
+    """Call the kernel of a composite that changes its arguments."""
+    targets: list[Any] = []
+    for index in op.writes:
+        value = values[index]
+        targets += value if isinstance(value, (list, tuple)) else [value]
+    for target in targets:
+        dispatch_state.gradient.before_inplace(op, target, ())
+        if overlaps(target):
+            raise RuntimeError(
+                f"{op.name}(): more than one element of a written-to tensor of shape "
+                f"{list(target._shape)} refers to a single memory location; clone() it first"
+            )
+    raw, _ = unwrap(op, values, key)
+    with key.runtime.quiet():  # once: what is written half cannot be tried again
+        kernel_of(op, key)(*raw)
+    for target in targets:
+        bump_version(target)
+
+
+def any_tracked(values: tuple[Any, ...]) -> bool:
+    """Return whether any tensor among values and lists of values requires grad."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            # A view has to ask: it requires grad if its base has come to by now.
+            state = value._state
+            if state and (state == TRACKED or dispatch_state.gradient.requires_grad(value)):
+                return True
+        elif isinstance(value, (list, tuple)) and any_tracked(tuple(value)):
+            return True
+    return False
+
+
+def _same_key(values: tuple[Any, ...], key: DispatchKey, mixed: bool) -> bool:
+    """Return whether all tensors are of one device, and, unless `mixed`, all floats of one dtype."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            other = value._key
+            if other is not key and (
+                other.device is not key.device or (not mixed and other.dtype.category >= FLOATING)
+            ):
+                return False
+        elif isinstance(value, (list, tuple)) and not _same_key(tuple(value), key, mixed):
+            return False
+    return True

@@ -1,0 +1,33 @@
+cimport cython
+
+from .state cimport DispatchState
+from .keys cimport DispatchKey
+from .call_cache cimport CachedCall
+from .op cimport Op, Spec
+from ..tensor.base cimport Storage, TensorBase, new_tensor, storage_of
+
+cdef DispatchState dispatch_state
+
+cpdef kernel_of(Op op, DispatchKey key)
+
+@cython.locals(tensor=TensorBase, key=DispatchKey)
+cpdef show(Op op, object input, tuple values, object shape)
+
+@cython.locals(output=TensorBase, source=TensorBase, storage=Storage)
+cdef _show(Op op, DispatchKey key, object input, tuple values, object shape)
+
+@cython.locals(key=DispatchKey, raw=list, state=int, outputs=tuple, output=TensorBase, pair=tuple)
+cpdef execute(Op op, Spec spec)
+
+cpdef call_kernel(Op op, DispatchKey key, list raw)
+
+@cython.locals(raw=list, number=Py_ssize_t, index=Py_ssize_t, position=Py_ssize_t, tensor=TensorBase, key=DispatchKey)
+cpdef run_cached(Op op, CachedCall cached, tuple args)
+
+@cython.locals(raw=list, state=int, numbers=bint, tensor=TensorBase, found=bint, arrays=list)
+cpdef tuple unwrap(Op op, tuple values, DispatchKey key)
+
+@cython.locals(result=DispatchKey)
+cdef TensorBase _wrap_checked(Op op, DispatchKey key, object array, object shape, object dtype)
+
+cpdef bint overlaps(object tensor)

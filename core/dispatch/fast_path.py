@@ -1,0 +1,181 @@
+"""The hot path: pointwise ops whose arguments need neither conversion nor checks.
+
+A pointwise op of one or two arguments comes here first. What it cannot serve at once, such as operands of
+two dtypes, goes on to :func:`.dispatcher.general`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
+from ..tensor.base import TensorBase, unset_tensor
+from . import dispatcher
+from .execution import execute, note_kernel
+from .op import Op
+from .state import dispatch_state
+
+
+def unary(input: Any, op: Op) -> Any:
+    """Call a pointwise op of one tensor."""
+    if dispatch_state.layers_active or not isinstance(input, TensorBase):
+        return dispatcher.general(op, (input,), {})
+    source = input
+    key = source._key
+    index = op.index
+    try:
+        array = key.kernels[index](source._array)
+    except Exception as error:
+        return _retry(op, (input,), error)
+    result: Any = key.results[index]
+    shape = source._shape
+    if not shape and type(array) is not result.array_type:  # only 0-d results become scalars
+        array = result.as_array(array)
+    output = unset_tensor()  # set here: as Python, a call costs more than all of it
+    output._array = array
+    output._key = result
+    output._shape = shape
+    output._state = 0
+    output._node = None
+    output._writes = 0
+    output._storage = None
+    output._extra = None
+    if source._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
+        dispatch_state.gradient.record_unary(op, output, source)
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
+    """Call a pointwise op of two tensors, or of a tensor and a number.
+
+    As a Python `operator` it leaves operands that it does not know to their own class. The op comes last, so
+    that it can be a default, see :mod:`.python_operators`.
+    """
+    if dispatch_state.layers_active:
+        return _slow_path(op, input, other, operator)
+    left = right = 0
+    if isinstance(input, TensorBase):
+        first = input
+        key = first._key
+        shape: Any = first._shape
+        array = first._array
+        left = first._state
+        if isinstance(other, TensorBase):
+            second = other
+            if second._key is not key:
+                return _slow_path(op, input, other, operator)
+            operand = second._array
+            right = second._state
+            if second._shape is not shape and second._shape != shape:
+                shape = None
+        elif fits(other, key.dtype):
+            operand = key.scalar(other)
+        else:
+            return _slow_path(op, input, other, operator)
+    elif isinstance(other, TensorBase) and fits(input, other._key.dtype):
+        second = other
+        key = second._key
+        shape = second._shape
+        array = key.scalar(input)
+        operand = second._array
+        right = second._state
+    else:
+        return _slow_path(op, input, other, operator)
+    index = op.index
+    try:
+        array = key.kernels[index](array, operand)
+    except Exception as error:
+        return _retry(op, (input, other), error)
+    result: Any = key.results[index]
+    if not shape and type(array) is not result.array_type:
+        array = result.as_array(array)
+    output = unset_tensor()
+    output._array = array
+    output._key = result
+    output._shape = array.shape if shape is None else shape
+    output._state = 0
+    output._node = None
+    output._writes = 0
+    output._storage = None
+    output._extra = None
+    if (left or right) and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
+        dispatch_state.gradient.record_binary(op, output, input, other, left, right, shape is None)
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def _slow_path(op: Op, input: Any, other: Any, operator: bool) -> Any:
+    """Call a binary op whose operands are not of one key."""
+    if operator:
+        if not is_operand(input) or not is_operand(other):
+            return NotImplemented
+        input = as_operand(input)
+        other = as_operand(other)
+    return dispatcher.general(op, (input, other), {})
+
+
+_NUMBERS = (int, float, complex)  # bool is an int
+
+
+def is_operand(value: Any) -> bool:
+    """Return whether an operator accepts `value` beside a tensor; a NumPy scalar is a number."""
+    return isinstance(value, (TensorBase, *_NUMBERS)) or (
+        hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "shape", None) == ()
+    )
+
+
+def as_operand(value: Any) -> Any:
+    """Return a tensor or Python number for a value that :func:`is_operand` accepts."""
+    return value if isinstance(value, (TensorBase, *_NUMBERS)) else value.item()
+
+
+def fits(value: Any, dtype: DType) -> bool:
+    """Return whether a Python number leaves the dtype of a tensor beside it as it is."""
+    type_ = type(value)
+    if type_ is float:
+        return dtype.category >= FLOATING
+    if type_ is int:
+        return dtype.category >= INTEGER
+    if type_ is bool:
+        return dtype.category >= BOOL
+    return type_ is complex and dtype.category == COMPLEX
+
+
+def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
+    """Return the factor of `other` in a sum or difference that takes neither conversion nor checks."""
+    alpha: Any = options.get("alpha")
+    if len(options) != 1 or type(alpha) not in (int, float):
+        return None
+    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        return None
+    key = input._key
+    if other._key is not key or key.dtype.category != FLOATING or input._shape != other._shape:
+        return None
+    return op.scaled_sign * alpha
+
+
+def hot_path_compiled() -> bool:
+    """Return whether the hot path was compiled; its calls of kernels have no Python frame then."""
+    return not str(__file__).endswith(".py")
+
+
+class NeedsRule(Exception):
+    """Raised by a kernel on the hot path to have the call go through the op's rule."""
+
+
+def _retry(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
+    """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is muted."""
+    spec = op.function(*args)
+    if isinstance(error, NeedsRule):
+        return execute(op, spec)
+    if isinstance(error, Warning):
+        with spec.key.runtime.quiet():
+            return execute(op, spec)
+    note_kernel(error, op, spec.key, spec.values)
+    try:
+        raise error
+    finally:
+        del error  # its traceback has this frame: a cycle would keep the tensors

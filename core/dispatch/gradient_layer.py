@@ -1,0 +1,106 @@
+"""What core asks of the package that records operations for differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .call_cache import CachedCall
+from .op import Op
+
+
+class GradientLayer:
+    """Stands in while no autograd package is loaded: nothing is recorded.
+
+    A package that records derives its own layer from this one and hands it to
+    :meth:`.state.DispatchState.set_gradient`.
+    """
+
+    __slots__ = ("watched",)
+
+    def __init__(self) -> None:
+        #: Whether something is to be done with each new node.
+        self.watched = False
+
+    def enabled(self) -> bool:
+        """Return whether this thread records; asked only while some thread does not."""
+        return False
+
+    def record_unary(self, op: Op, output: Any, input: Any) -> None:
+        """Record a pointwise op of one argument."""
+
+    def record_binary(
+        self, op: Op, output: Any, input: Any, other: Any, left: int, right: int, broadcast: bool
+    ) -> None:
+        """Record a pointwise op of two arguments, one of which may be a number.
+
+        `left` and `right` are the arguments' ``_state``, 0 for a number; `broadcast` tells whether
+        two tensors have different shapes.
+        """
+
+    def record(self, op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Record any other op."""
+
+    def record_cached(self, op: Op, cached: CachedCall, args: tuple[Any, ...], output: Any) -> None:
+        """Record a primitive with one output, whose spec was cached."""
+
+    def record_known_outputs(
+        self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
+    ) -> None:
+        """Record a composite with several outputs, whose spec was cached."""
+
+    def mark_if_inference(self, output: Any) -> None:
+        """Mark what was made in inference mode; called while some thread does not record."""
+
+    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
+        """Note that `output` is a view of ``values[0]``, whether or not that requires grad."""
+
+    def before_inplace(
+        self, op: Op, target: Any, values: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        """Refuse what may not be written to; return the values to record with, None to record nothing."""
+        return None
+
+    def record_inplace(self, op: Op, target: Any, values: tuple[Any, ...], version: int) -> None:
+        """Record that `target`, at `version` before, now holds the op's result."""
+
+    def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
+        """Turn a tensor into the view of itself that `show` makes, for the op called `name`."""
+        result = show(target)
+        target._array, target._shape = result._array, result._shape
+
+    def requires_grad(self, tensor: Any) -> bool:
+        """Return whether a view of a tensor that required no grad does so by now."""
+        return False
+
+    def set_requires_grad(self, tensor: Any, value: bool) -> None:
+        """Make a leaf require grad or not."""
+        raise _missing("set_requires_grad")
+
+    def grad_fn(self, tensor: Any) -> Any:
+        """Return the node that made the tensor, or None."""
+
+    def backward(
+        self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
+    ) -> None:
+        """Run the backward pass from a tensor."""
+        raise _missing("backward")
+
+    def retain_grad(self, tensor: Any) -> None:
+        """Keep the gradient of a non-leaf."""
+        raise _missing("retain_grad")
+
+    def register_hook(self, tensor: Any, hook: Callable[..., Any]) -> Any:
+        """Call `hook` with the tensor's gradient."""
+        raise _missing("register_hook")
+
+    def register_post_accumulate_grad_hook(self, tensor: Any, hook: Callable[..., Any]) -> Any:
+        """Call `hook` after a leaf's gradient was accumulated."""
+        raise _missing("register_post_accumulate_grad_hook")
+
+    def detach_(self, tensor: Any) -> None:
+        """Take the tensor out of its graph."""
+
+
+def _missing(name: str) -> RuntimeError:
+    return RuntimeError(f"{name} needs the autograd package: import tensorplug.autograd")

@@ -1,0 +1,23 @@
+from .keys cimport DispatchKey
+
+
+cdef class Spec:
+    cdef public DispatchKey key
+    cdef public tuple outputs, values
+
+
+cdef class Op:
+    cdef public str name, owner, kind
+    cdef public object index, function, call, canonical, derivative, inplace_body, inplace, method, defaults
+    cdef public object named, scaled, inplace_of, _signature
+    cdef public bint cacheable, declared, elementwise, mixed, pointwise, random, view, overridden
+    cdef public bint layout, reads_layout, returns_argument
+    cdef public tuple parameters, names, outputs, updates, writes, aliases, masks
+    cdef public int arity, leading, optional, scaled_sign
+
+    cpdef tuple bind(self, tuple args, dict kwargs)
+    cpdef object arguments(self, tuple args, dict kwargs)
+    cpdef object decompose(self, tuple values)
+
+
+cpdef object first_tensor(object values)

@@ -1,0 +1,320 @@
+"""Op, one declared operator, and Spec, the canonical form of one call."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ..device.dtypes import DType
+from ..errors import RegistrationError
+from ..tensor.base import TensorBase
+from ..tensor.shapes import Shape
+from .keys import DispatchKey, dispatch_key
+
+if TYPE_CHECKING:
+    from ..device.device import Device
+
+
+class Spec:
+    """One call of a primitive: canonical kernel arguments and the outputs' metadata.
+
+    Parameters
+    ----------
+    values : tuple
+        The kernel's arguments in the declared order: tensors, lists of tensors, None, plain values.
+    shape : tuple of int or None
+        The output's shape; None where only the data decides (``nonzero``).
+    dtype : DType
+        The output's dtype.
+    key : DType, optional
+        The dtype under which the kernel is looked up; by default that of the first tensor.
+    device : Device, optional
+        Where the kernel runs; by default the device of the first tensor.
+    outputs : tuple of (shape, dtype), optional
+        For an op with several outputs, instead of `shape` and `dtype`.
+    """
+
+    __slots__ = ("key", "outputs", "values")
+
+    def __init__(
+        self,
+        values: tuple[Any, ...],
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+        *,
+        key: DType | None = None,
+        device: Device | None = None,
+        outputs: tuple[tuple[Shape | None, DType], ...] | None = None,
+    ) -> None:
+        self.values = values
+        self.outputs = ((shape, cast(DType, dtype)),) if outputs is None else outputs
+        if device is None or key is None:
+            first: Any = values[0] if values else None
+            if not isinstance(first, TensorBase):
+                first = first_tensor(values)
+            if first is None:
+                raise TypeError(f"no tensor among the arguments {values!r}")
+            tensor_key = first._key
+            self.key: DispatchKey = (
+                tensor_key if key is None or key is tensor_key.dtype else tensor_key.with_dtype(key)
+            )
+        else:
+            self.key = dispatch_key(device, key)
+
+
+def first_tensor(values: Iterable[Any]) -> TensorBase | None:
+    """Return the first tensor among values and lists of values."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            return value
+        if isinstance(value, (tuple, list)):
+            found = first_tensor(value)
+            if found is not None:
+                return found
+    return None
+
+
+class Delegated(Spec):
+    """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
+class Unregistered:
+    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __index__(self) -> int:
+        # Whoever imports an extension's package may call its ops before anything else loads it.
+        from . import op_registry
+
+        reason = op_registry.find_missing(self.name)
+        if op_registry.has_op(self.name):
+            index = op_registry.get_op(self.name).index
+            if type(index) is int:
+                return index
+        raise RegistrationError(
+            f"op {self.name!r} is declared but not registered; return it from the "
+            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
+        )
+
+
+#: How an op comes to its result.
+OpKind = Literal["primitive", "composite"]
+
+
+class Op:
+    """A declared operator.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry; ``"package.name"`` for an extension's op.
+    kind : {"primitive", "composite"}
+        Whether a backend must supply a kernel or may.
+    function : callable
+        The declared Python function: of a primitive its rule, of a composite its decomposition.
+    canonical : callable or None
+        Of a composite: its rule, which turns a call's arguments into canonical ones.
+    call : callable
+        What users call.
+    parameters : tuple of str
+        The names of the kernel's arguments; formulas refer to the same names.
+    names : tuple of str
+        The names of the declared function's parameters.
+    pointwise : bool
+        Whether each output element depends on the broadcast inputs' elements of its own place only.
+    masks : tuple of int
+        The places of a pointwise op's arguments that are of bool, whatever the others are.
+    elementwise : bool
+        The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
+        the broadcast shape, and of a primitive with plain values among its arguments.
+    view : bool
+        Whether the output shares the input's memory.
+    outputs : tuple of str
+        Names of the outputs; ``("result",)`` for a single one.
+    named : type or None
+        The named tuple in which several outputs are returned, if they are.
+    layout : bool
+        Whether the result has all elements of the first argument, in another layout.
+    reads_layout : bool
+        Whether a call depends on where in memory, and in which strides, its arguments are.
+    returns_argument : bool
+        Whether a kernel may return an array that it was given.
+    random : bool
+        Whether it draws random numbers.
+    inplace_of : Op or None
+        Of an in-place variant, as layers see it: the op of which it is one.
+    scaled_sign : int
+        The sign with which the factor ``alpha`` goes to `scaled`.
+    mixed : bool
+        Whether a composite's kernel takes floating-point tensors of several dtypes.
+    writes : tuple of int
+        The places of the arguments that a call changes; such an op has no outputs.
+    updates : tuple of int
+        The places of the arguments that a call writes besides returning results.
+    cacheable : bool
+        Of a composite: whether a call like one before may go to the kernel at once.
+    owner : str
+        The plugin that registered the op.
+    """
+
+    __slots__ = (
+        "_signature",
+        "aliases",
+        "arity",
+        "cacheable",
+        "call",
+        "canonical",
+        "declared",
+        "defaults",
+        "derivative",
+        "elementwise",
+        "function",
+        "index",
+        "inplace",
+        "inplace_body",
+        "inplace_of",
+        "kind",
+        "layout",
+        "leading",
+        "masks",
+        "method",
+        "mixed",
+        "name",
+        "named",
+        "names",
+        "optional",
+        "outputs",
+        "overridden",
+        "owner",
+        "parameters",
+        "pointwise",
+        "random",
+        "reads_layout",
+        "returns_argument",
+        "scaled",
+        "scaled_sign",
+        "updates",
+        "view",
+        "writes",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.index: int = cast(int, Unregistered(name))
+        self.declared = False
+        self.kind: OpKind = "primitive"
+        self.function: Callable[..., Any] = _undeclared
+        self.canonical: Callable[..., Any] | None = None
+        # How many canonical arguments the decomposition takes by position; the rest goes by name.
+        self.leading = 0
+        self.call: Callable[..., Any] = _undeclared
+        self.parameters: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        # For a quick bind(): the parameters' defaults, and how many have one; None where some parameter
+        # collects the rest of the arguments.
+        self.defaults: tuple[Any, ...] | None = None
+        self.optional = 0
+        self.arity = 0
+        self.pointwise = False
+        self.masks: tuple[int, ...] = ()
+        self.elementwise = False
+        self.view = False
+        self.outputs: tuple[str, ...] = ("result",)
+        self.named: type[Any] | None = None
+        self.layout = False
+        self.reads_layout = False
+        self.returns_argument = False
+        self.random = False
+        self.inplace_of: Op | None = None
+        self.inplace: str | None = None
+        # The places of the arguments that a call writes into; such an op returns nothing.
+        self.writes: tuple[int, ...] = ()
+        self.updates: tuple[int, ...] = ()
+        self.cacheable = True
+        # Of a composite: writes into its first argument, where that is better than computing aside.
+        self.inplace_body: Callable[..., Any] | None = None
+        # Of add and sub: the composite, with the factor third, that calls with alpha may go to.
+        self.scaled: Op | None = None
+        self.scaled_sign = 1
+        self.method: str | None = None
+        self.aliases: tuple[str, ...] = ()
+        self.owner = ""
+        # The derivative, as the autograd layer stores it; None until one is registered.
+        self.derivative: Any = None
+        self._signature: inspect.Signature | None = None
+        # Of a composite: whether a kernel or a derivative may stand in for its body.
+        self.overridden = False
+        # Of a composite: whether its kernel takes floating-point tensors of several dtypes.
+        self.mixed = False
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} op {self.name}({', '.join(self.parameters)})>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        from .op_registry import get_op
+
+        return get_op, (self.name,)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The declared function's signature."""
+        if self._signature is None:
+            self._signature = inspect.signature(self.function)
+        return self._signature
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the call's arguments in the order of the parameters, defaults filled in.
+
+        Raises
+        ------
+        TypeError
+            As Python does for a call that does not fit the signature.
+        """
+        defaults = self.defaults
+        if defaults is not None and not kwargs:
+            missing = len(defaults) - len(args)
+            if 0 <= missing <= self.optional:
+                return args + defaults[len(args) :]
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the canonical arguments of a composite's call, or what its rule delegated the call to."""
+        if self.canonical is None:
+            return self.bind(args, kwargs)
+        return self.canonical(*args, **kwargs)
+
+    def decompose(self, values: tuple[Any, ...]) -> Any:
+        """Run a composite's decomposition with canonical arguments."""
+        if self.canonical is not None and self.leading == len(values):
+            return self.function(*values)
+        args, kwargs = self.unbind(values)
+        return self.function(*args, **kwargs)
+
+    def unbind(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return (args, kwargs) with which the declared function takes canonical arguments."""
+        if self.canonical is not None:
+            given = tuple(values)
+            leading = self.leading
+            return given[:leading], dict(
+                zip(self.parameters[leading:], given[leading:], strict=True)
+            )
+        bound = inspect.BoundArguments(
+            self.signature,
+            OrderedDict(zip(self.signature.parameters, values, strict=True)),
+        )
+        return bound.args, bound.kwargs
+
+
+def _undeclared(*args: Any, **kwargs: Any) -> Any:
+    raise RegistrationError("this op was only named, never declared")

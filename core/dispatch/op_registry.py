@@ -1,0 +1,558 @@
+"""Operators: how one is declared, and the registry of all of them.
+
+An op is a typed, documented Python function with a decorator. Of a :func:`primitive` the body is the
+shape and dtype rule: it checks the arguments and returns a :class:`Spec`. Of a :func:`composite` the
+body is the decomposition into other ops. One declaration yields the function, the Tensor method, the
+in-place variant, ``out=``, and the entry in the coverage matrix.
+
+Examples
+--------
+A primitive whose kernel is called as ``kernel(input, dim, keepdim)``::
+
+    @primitive("input, dim, keepdim")
+    def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Spec:
+        dims = normalize_dims(dim, input.ndim, "amax")
+        return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), input.dtype)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+
+from ..errors import RegistrationError
+from . import keys
+from .op import Delegated, Op, OpKind, Spec, Unregistered, first_tensor
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
+__all__ = [
+    "Delegated",
+    "Op",
+    "Spec",
+    "all_ops",
+    "composite",
+    "defined_by",
+    "find_missing",
+    "find_op",
+    "first_tensor",
+    "get_op",
+    "handle",
+    "has_op",
+    "in_place",
+    "op_at",
+    "primitive",
+    "primitive_tuple",
+    "register_op",
+    "unregister_op",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+_OPS: dict[str, Op] = {}
+_ORDER: list[Op] = []
+_HANDLES: dict[str, Op] = {}
+
+# Set by the dispatcher: builds the callable that users call, and the in-place one.
+build_call: Callable[[Op], Callable[..., Any]]
+build_inplace: Callable[[Op, str], Callable[..., Any]]
+# Set by the module of Tensor.
+add_method: Callable[[str, Callable[..., Any]], bool]
+remove_method: Callable[[str, Callable[..., Any]], None]
+
+
+def find_missing(name: str) -> str:  # noqa: ARG001
+    """Load plugins that may own an op; the plugin registry puts its own function here.
+
+    What is returned says why a plugin that may own it is not used, for messages.
+    """
+    return ""
+
+
+def handle(name: str) -> Op:
+    """Return the op that core declares under `name`, which may happen later."""
+    op = _OPS.get(name) or _HANDLES.get(name)
+    if op is None:
+        op = _HANDLES[name] = Op(name)
+    return op
+
+
+def _claim(name: str) -> Op:
+    op = _HANDLES.get(name)
+    if op is None or op.declared:
+        op = Op(name)
+        _HANDLES.setdefault(name, op)  # for handles asked for between declaration and registration
+    return op
+
+
+def primitive(
+    kernel: str,
+    *,
+    name: str | None = None,
+    pointwise: bool = False,
+    elementwise: bool = False,
+    masks: str = "",
+    view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
+    returns_argument: bool = False,
+    random: bool = False,
+    inplace: bool = False,
+    method: bool = True,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, Tensor]]:
+    """Declare a primitive: an op that every backend supplies a kernel for.
+
+    Parameters
+    ----------
+    kernel : str
+        The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
+    name : str, optional
+        The op's name; by default the function's.
+    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
+        See :class:`Op`.
+    masks : str
+        Of a pointwise op: the arguments that are of bool, whatever the others are.
+    inplace : bool
+        Whether there is a variant ``name_`` that writes into its first argument.
+    method : bool
+        Whether Tensor gets a method of that name.
+    aliases : tuple of str
+        Further names for the same op.
+    """
+
+    def declare(function: Callable[P, Spec]) -> Callable[P, Tensor]:
+        made: Any = _declare(
+            function,
+            "primitive",
+            kernel,
+            name,
+            pointwise,
+            view,
+            ("result",),
+            inplace,
+            method,
+            aliases,
+        )
+        op: Op = made.op
+        op.elementwise = elementwise
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.returns_argument = returns_argument
+        op.random = random
+        if masks:
+            op.masks = _positions(op, masks)
+        return made
+
+    return declare
+
+
+@overload
+def primitive_tuple(
+    kernel: str,
+    outputs: str,
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, tuple[Tensor, ...]]]: ...
+@overload
+def primitive_tuple(
+    kernel: str,
+    outputs: type[R],
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, R]]: ...
+def primitive_tuple(
+    kernel: str,
+    outputs: str | type[Any],
+    *,
+    name: str | None = None,
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Spec]], Callable[P, Any]]:
+    """Declare a primitive with several outputs, named in `outputs` (comma-separated).
+
+    `outputs` may also be the class of the named tuple of them.
+    """
+
+    def declare(function: Callable[P, Spec]) -> Callable[P, Any]:
+        made: Any = _declare(
+            function,
+            "primitive",
+            kernel,
+            name,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            aliases,
+        )
+        if not isinstance(outputs, str):
+            made.op.named = outputs
+        return made
+
+    return declare
+
+
+def composite(
+    kernel: str | None = None,
+    *,
+    rule: Callable[..., Any] | None = None,
+    name: str | None = None,
+    elementwise: bool = False,
+    view: bool = False,
+    layout: bool = False,
+    reads_layout: bool = False,
+    outputs: str | type[Any] = "result",
+    writes: str = "",
+    updates: str = "",
+    inplace: bool = False,
+    mixed: bool = False,
+    random: bool = False,
+    method: bool = True,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a composite: an op whose body, its decomposition, is written in other ops.
+
+    It runs on every device. A backend may register a kernel for it all the same, called with the op's
+    arguments in order (defaults filled in, tensors as raw arrays), and autograd a derivative; a kernel
+    without one is differentiated through the decomposition.
+
+    With a `rule`, kernel, derivative and decomposition get canonical arguments: what the rule returns for the
+    arguments of a call, those named in `kernel` (comma-separated; by default all of the function's)::
+
+        def _canonical_softmax(input, dim, dtype=None):
+            ...
+            return cast(input, dtype), normalize_dim(dim, input.ndim, "softmax")
+
+
+        @composite("input, dim", rule=_canonical_softmax)
+        def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
+
+    Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
+    another op serves a form of the call, it returns ``Delegated(result)``.
+
+    `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
+    ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
+
+    With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
+    the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
+
+    With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
+    sees that (replayed formulas): a tensor has to know what it is a view of.
+
+    With ``writes="params, buffers"`` the op returns nothing, but changes the tensors in these arguments,
+    which may be lists. A kernel then writes into the arrays that it is given, and what it returns is left
+    alone.
+
+    With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
+    None; a kernel does the same with the arrays that it is given.
+
+    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+
+    A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
+    is the one for the dtype of the first tensor.
+    """
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        made: Any = _declare(
+            function,
+            "composite",
+            kernel,
+            name,
+            False,
+            view,
+            _output_names(outputs),
+            inplace,
+            method,
+            aliases,
+            rule=rule,
+        )
+        op: Op = made.op
+        op.elementwise = elementwise
+        op.mixed = mixed
+        op.layout = layout
+        op.reads_layout = reads_layout
+        op.random = random or "generator" in op.names
+        if not isinstance(outputs, str):
+            op.named = outputs
+        if writes:
+            op.outputs = ()
+            op.writes = _positions(op, writes)
+        if updates:
+            op.updates = _positions(op, updates)
+        op.cacheable = outputs not in ("", "*") and not (writes or updates)
+        return made
+
+    return declare
+
+
+def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
+    if isinstance(outputs, str):
+        return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
+    names: tuple[str, ...] = outputs._fields
+    return names
+
+
+def _positions(op: Op, names: str) -> tuple[int, ...]:
+    return tuple([op.parameters.index(part.strip()) for part in names.split(",")])
+
+
+def in_place(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a composite declared with ``inplace=True`` a body of its own for the in-place variant.
+
+    Without one, the result is computed aside and copied in.
+    """
+
+    def declare(body: F) -> F:
+        function.op.inplace_body = body  # type: ignore[attr-defined]
+        return body
+
+    return declare
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
+    """Return a function's parameters in order, and whether all may be given by position.
+
+    The code object tells both much faster than ``inspect.signature``, which importing 500 ops would feel.
+    """
+    code = function.__code__
+    names = code.co_varnames
+    end = code.co_argcount
+    keywords = names[end : end + code.co_kwonlyargcount]
+    rest = names[end + len(keywords) :]
+    collects = bool(code.co_flags & inspect.CO_VARARGS)
+    more = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    ordered = (*names[:end], *rest[:collects], *keywords, *rest[collects : collects + more])
+    return ordered, not (collects or more or keywords)
+
+
+def _declare(
+    function: Callable[..., Any],
+    kind: OpKind,
+    kernel: str | None,
+    name: str | None,
+    pointwise: bool,
+    view: bool,
+    outputs: tuple[str, ...],
+    inplace: bool,
+    method: bool,
+    aliases: tuple[str, ...],
+    rule: Callable[..., Any] | None = None,
+) -> Any:
+    op = _claim(name or function.__name__)
+    op.declared = True
+    op.kind = kind
+    op.function = function
+    op.canonical = rule
+    names, plain = _parameters(function)
+    op.names = names
+    if plain:
+        given = function.__defaults__ or ()
+        op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
+        op.optional = len(given)
+    if kernel is None:
+        op.parameters = names
+    else:
+        op.parameters = tuple(part.strip() for part in kernel.split(",")) if kernel else ()
+    op.arity = len(op.parameters)
+    if rule is not None:
+        positional = names[: function.__code__.co_argcount]
+        while (
+            op.parameters[op.leading : op.leading + 1]
+            == positional[op.leading : op.leading + 1]
+            != ()
+        ):
+            op.leading += 1
+    op.pointwise = pointwise
+    op.view = view
+    op.outputs = outputs
+    op.overridden = kind == "composite"  # until it is registered, see the dispatcher
+    short = op.name.rpartition(".")[2]
+    op.method = short if method else None
+    op.inplace = f"{short}_" if inplace else None
+    op.aliases = aliases
+    op.call = functools.wraps(function)(build_call(op))
+    op.call.op = op  # type: ignore[attr-defined]
+    return op.call
+
+
+def register_op(op: Op, owner: str) -> None:
+    """Put a declared op into the registry and give every kernel table a slot for it.
+
+    Raises
+    ------
+    RegistrationError
+        If the name of the op, or of a method it brings, is taken; the message names both owners.
+    """
+    with keys.lock:
+        known = _OPS.get(op.name)
+        if known is not None:
+            raise RegistrationError(
+                f"{owner}: op {op.name!r} is already registered by {known.owner}"
+            )
+        if not op.declared:
+            raise RegistrationError(f"{owner}: op {op.name!r} has no declaration")
+        _add_methods(op, owner)
+        op.owner = owner
+        _ORDER.append(op)
+        for key in keys.known_keys():
+            keys.extend_tables(key)
+        op.index = len(_ORDER) - 1  # from here on it can be called
+        op.overridden = op.derivative is not None
+        _OPS[op.name] = op
+        for alias in op.aliases:
+            _DEFINED.setdefault(alias, op)
+
+
+# The methods that each op brought; those of core that are written by hand in Tensor are not among them.
+_METHODS: dict[str, dict[str, Callable[..., Any]]] = {}
+
+
+def _add_methods(op: Op, owner: str) -> None:
+    wanted: dict[str, Callable[..., Any]] = {}
+    if op.method is not None:
+        wanted = dict.fromkeys((op.method, *op.aliases), op.call)
+    if op.inplace is not None:
+        for base in (op.inplace[:-1], *op.aliases):
+            wanted[f"{base}_"] = build_inplace(op, f"{base}_")
+    added = _METHODS[op.name] = {}
+    for name, function in wanted.items():
+        if add_method(name, function):
+            added[name] = function
+        elif owner != "tensorplug":
+            _remove_methods(op)
+            brought = next((other for other, own in _METHODS.items() if name in own), None)
+            whose = "" if brought is None else f", brought by {brought!r} of {_OPS[brought].owner}"
+            raise RegistrationError(
+                f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already{whose}; "
+                "declare the op with method=False, or under another name"
+            )
+
+
+def _remove_methods(op: Op) -> None:
+    for name, function in _METHODS.pop(op.name, {}).items():
+        remove_method(name, function)
+
+
+def unregister_op(op: Op) -> None:
+    """Take an op out of the registry; its slot in the tables stays unused."""
+    with keys.lock:
+        _OPS.pop(op.name, None)
+        for alias in op.aliases:
+            if _DEFINED.get(alias) is op:
+                del _DEFINED[alias]
+        _remove_methods(op)
+        op.index = cast(int, Unregistered(op.name))
+
+
+#: The ops of functions that are not ops themselves, by the function's name: see :func:`defined_by`.
+_DEFINED: dict[str, Op] = {}
+
+
+def defined_by(function: Callable[..., Any], *, name: str | None = None) -> Callable[[F], F]:
+    """Mark a public function as another spelling of an op, which is then found by the function's name too.
+
+    Parameters
+    ----------
+    function : callable
+        What declared the op.
+    name : str, optional
+        The function's name, by default its own; ``"nn.functional.unfold"`` where another op has that.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @defined_by(tp.softmax)
+    ... def normalised_exponential(input):
+    ...     return tp.softmax(input, 0)
+    >>> get_op("normalised_exponential").name
+    'softmax'
+    """
+    op: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(other: F) -> F:
+        other.op = op  # type: ignore[attr-defined]
+        _DEFINED[name or other.__name__] = op
+        return other
+
+    return declare
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield the names under which an op that users call `name` may be registered or defined."""
+    yield name
+    for package in ("tensorplug.", "torch.", "tp."):
+        name = name.removeprefix(package)
+    yield name
+    name = name.removesuffix("_")  # of a method that writes into its tensor
+    yield name
+    path, _, last = name.rpartition(".")
+    if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
+        yield f"{path}_{last}"
+        yield last
+
+
+def find_op(name: str) -> Op | None:
+    """Return the op that users call `name`, or None if none is registered now; loads nothing."""
+    for spelling in _spellings(name):
+        op = _OPS.get(spelling) or _DEFINED.get(spelling)
+        if op is not None:
+            return op
+    return None
+
+
+def get_op(name: str) -> Op:
+    """Return the op called `name`, loading the extension plugins if it is not known yet.
+
+    Parameters
+    ----------
+    name : str
+        The op's own name, or one that users call: ``"linalg.svd"``, ``"nn.functional.relu"``, ``"concat"``.
+
+    Raises
+    ------
+    KeyError
+        If no plugin registers it; the message lists names that are near.
+    """
+    op = _OPS.get(name) or find_op(name)
+    reason = ""
+    if op is None:
+        reason = find_missing(name)
+        op = find_op(name)
+    if op is None:
+        import difflib
+
+        near = difflib.get_close_matches(name, _OPS, 4)
+        raise KeyError(
+            f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
+        )
+    return op
+
+
+def has_op(name: str) -> bool:
+    """Return whether an op of that name is registered now; loads nothing."""
+    return name in _OPS
+
+
+def all_ops() -> Iterator[Op]:
+    """Yield every registered op, in the order of registration."""
+    return iter([op for op in _ORDER if _OPS.get(op.name) is op])
+
+
+def op_at(index: int) -> Op:
+    """Return the op with this index in the kernel tables."""
+    return _ORDER[index]
+
+
+keys.op_count = lambda: len(_ORDER)

@@ -1,0 +1,332 @@
+"""Results that go into memory that is there: ``out=`` and the in-place variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..device.dtypes import DType, can_cast
+from ..device.runtime import RefusingRuntime
+from ..tensor.base import TRACKED, TensorBase, bump_version
+from ..tensor.shapes import Shape
+from . import dispatcher, op_registry
+from .composite_calls import any_tracked
+from .execution import execute, kernel_of, overlaps, unwrap
+from .fast_path import factor_of, fits
+from .keys import DispatchKey
+from .op import Delegated, Op, Spec
+from .state import dispatch_state
+
+
+def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    """Call an op, below all active layers, and write its results into the tensors `out`."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for target in targets:
+        if not isinstance(target, TensorBase):
+            raise TypeError(f"{op.name}(): out= takes a tensor, got {type(target).__name__}")
+    if (any_tracked((args, tuple(kwargs.values()))) or any_tracked((targets,))) and (
+        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    ):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad"
+        )
+    if op.pointwise and len(targets) == 1:
+        spec = op.function(*args, **kwargs)
+        if type(spec) is Delegated:
+            results = spec.result
+        else:
+            check_out(op.name, targets[0], spec.outputs[0][1], spec.key)
+            if targets[0]._shape == spec.outputs[0][0]:
+                write(op, spec, targets[0])
+                return out
+            results = execute(op, spec)
+    else:
+        results = dispatcher.run(op, args, kwargs)
+    computed = results if isinstance(results, tuple) else (results,)
+    if len(computed) != len(targets):
+        raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
+    for target, result in zip(targets, computed, strict=True):
+        check_out(op.name, target, result._key.dtype, result._key)
+    for target, result in zip(targets, computed, strict=True):
+        if target._shape != result._shape:
+            resize_out(op, target, result._shape)
+        store(target, result._array, result._key)
+        bump_version(target)
+    # A named tuple names the tensors that were given.
+    named: Any = type(results)
+    return named._make(targets) if hasattr(named, "_make") else out
+
+
+def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
+    """Refuse to write a result of some dtype and key into a tensor that can't take it."""
+    if target._key.device is not key.device:
+        if isinstance(target._key.runtime, RefusingRuntime):
+            target._key.runtime.refuse()
+        raise RuntimeError(
+            f"{name}(): expected out= on {key.device}, got a tensor on {target._key.device}"
+        )
+    if not can_cast(dtype, target._key.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {dtype.name} can't be cast to the desired output type "
+            f"{target._key.dtype.name}"
+        )
+    if target._storage is not None and overlaps(target):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def resize_out(op: Op, target: Any, shape: Shape) -> None:
+    """Give an ``out=`` tensor of another shape new memory, as torch does.
+
+    A tensor that has elements gets a warning, because its old memory is left behind.
+    """
+    import math
+    import warnings
+
+    if math.prod(target._shape):
+        warnings.warn(
+            f"{op.name}(): an output with shape {list(target._shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor, or one of that shape",
+            UserWarning,
+            stacklevel=5,
+        )
+    key = target._key
+    target._array = key.runtime.empty(shape, key.dtype, key.device.index or 0)
+    target._shape = shape
+    target._storage = None
+
+
+def write(op: Op, spec: Spec, target: Any) -> None:
+    """Compute a pointwise op into the memory of `target`, whose shape must be the result's."""
+    key = spec.key
+    raw, _ = unwrap(op, spec.values, key)
+    if key.is_meta:
+        bump_version(target)
+        return
+    kernel = kernel_of(op, key)
+    result = key.with_dtype(spec.outputs[0][1])
+    if target._key is result:
+        writer = None if dispatch_state.preferences else key.writers[op.index]
+        if writer is not None:
+            with key.runtime.quiet():
+                writer(*raw, out=target._array)
+            bump_version(target)
+            return
+    with key.runtime.quiet():
+        array = kernel(*raw)
+    store(target, array, result)
+    bump_version(target)
+
+
+def store(target: Any, array: Any, key: DispatchKey) -> None:
+    """Copy a kernel's result of `key` into the memory of `target`, converting the dtype."""
+    own = target._key
+    if type(array) is not key.array_type:
+        array = key.as_array(array)
+    if own is not key:
+        array = key.kernels[CAST.index](array, own.dtype)
+        if type(array) is not own.array_type:
+            array = own.as_array(array)
+    own.runtime.copy_into(target._array, array)
+
+
+CAST = op_registry.handle("cast")
+
+
+def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the in-place variant of an op: compute it and write the result into `target`."""
+    if dispatch_state.layers_active:
+        return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
+    return run_inplace(op, name, target, args, kwargs)
+
+
+def run_inplace(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the in-place variant of an op, below all active layers."""
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
+    if (
+        not kwargs
+        and (op.pointwise or (op.elementwise and op.canonical is None))
+        and _inplace_plain(op, target, args)
+    ):
+        return target
+    if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
+        return target
+    if kwargs and op.scaled is not None and len(args) == 1:
+        factor = factor_of(op, target, args[0], kwargs)
+        if factor is not None:
+            return run_inplace(op.scaled, name, target, (args[0], factor), {})
+    if op.kind == "composite":
+        if op.inplace_body is not None:
+            result = op.inplace_body(target, *args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if op.overridden:
+            values = op.arguments((target, *args), kwargs)
+            if type(values) is not Delegated and (
+                (op.elementwise and values[0] is target and _inplace_plain(op, target, values[1:]))
+                or _inplace_by_kernel(op, target, values)
+            ):
+                return target
+        return _inplace_composite(op, name, target, args, kwargs)
+    spec = op.function(target, *args, **kwargs)
+    if type(spec) is Delegated:
+        return _inplace_composite(op, name, target, args, kwargs)
+    shape, dtype = spec.outputs[0]
+    if shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(shape or ())}"
+        )
+    check_out(name, target, dtype, spec.key)
+    if spec.values[0] is not target or spec.key.with_dtype(dtype) is not target._key:
+        return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
+    recorded = dispatch_state.gradient.before_inplace(op, target, spec.values)
+    storage = target._storage
+    version = target._writes if storage is None else storage.version
+    write(op, spec, target)
+    if recorded is not None:
+        dispatch_state.gradient.record_inplace(op, target, recorded, version)
+    return target
+
+
+def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
+    _, src, non_blocking = COPY.bind((target, *args), kwargs)
+    if not non_blocking:
+        return False
+    from ..ops.copying import queued_into
+
+    return not overlaps(target) and queued_into(target, src)
+
+
+def _is_tracked_view(target: Any) -> bool:
+    """Return whether a view, or the tensor that it shows, requires grad."""
+    extra = target._extra
+    if extra is None or extra.view is None:
+        return True
+    gradient = dispatch_state.gradient
+    return bool(gradient.requires_grad(target) or gradient.requires_grad(extra.view.base))
+
+
+def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
+    """Write the op's result into `target` if that takes neither conversion nor recording.
+
+    That is the common case of optimizers: tensors of one key and shape, and numbers.
+    """
+    key = target._key
+    index = op.index
+    writer = key.writers[index]
+    if writer is None or (op.pointwise and key.results[index] is not key):
+        return False
+    if target._state and (target._state == TRACKED or _is_tracked_view(target)):
+        return False
+    if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
+        return False
+    storage = target._storage
+    if storage is not None and overlaps(target):
+        return False  # to be refused
+    if target._extra is not None and target._extra.inference:
+        return False
+    raw = [target._array]
+    shape = target._shape
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            if arg._key is not key or arg._state or (arg._shape and arg._shape != shape):
+                return False
+            raw.append(arg._array)
+        elif fits(arg, key.dtype):
+            raw.append(key.scalar(arg) if op.pointwise else arg)
+        else:
+            return False
+    if len(raw) != op.arity:
+        return False
+    try:
+        writer(*raw, out=target._array)
+    except Warning:
+        with key.runtime.quiet():
+            writer(*raw, out=target._array)
+    if storage is None:
+        target._writes += 1
+    else:
+        storage.version += 1
+    return True
+
+
+def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
+    """Have a composite's own kernel write into `target`, if there is one that can, and a derivative."""
+    key = target._key
+    if key.is_meta or op.derivative is None or len(op.outputs) != 1 or dispatch_state.preferences:
+        return False
+    if values[0] is not target:
+        return False  # a conversion lies between
+    for value in values[1:]:
+        if isinstance(value, TensorBase) and not (
+            op.elementwise and value._key is key and value._shape in (target._shape, ())
+        ):
+            return False  # of what shape and dtype the result is, only the body knows
+    # The first call goes the other way, on which the kernel is found and held to the declaration.
+    if not dispatch_state.native_kernel(op, key) or key.writers[op.index] is None:
+        return False
+    check_out(op.name, target, key.dtype, key)
+    recorded = dispatch_state.gradient.before_inplace(op, target, values)
+    storage = target._storage
+    version = target._writes if storage is None else storage.version
+    raw, _ = unwrap(op, values, key)
+    with key.runtime.quiet():
+        key.writers[op.index](*raw, out=target._array)
+    bump_version(target)
+    if recorded is not None:
+        dispatch_state.gradient.record_inplace(op, target, recorded, version)
+    return True
+
+
+def _inplace_composite(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Compute the composite aside, then copy it in, which records as an in-place copy."""
+    operand = target
+    if (
+        target._state
+        and dispatch_state.gradient.requires_grad(target)
+        and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled())
+    ):
+        # What the ops inside save has to outlast the write.
+        operand = dispatcher.run(CLONE, (target,), {})
+        args = tuple([operand if arg is target else arg for arg in args])
+    result = dispatcher.run(op, (operand, *args), kwargs)
+    if result._shape != target._shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
+            f"{list(result._shape)}"
+        )
+    check_out(name, target, result._key.dtype, result._key)
+    return inplace(COPY, "copy_", target, (result,), {})
+
+
+CLONE = op_registry.handle("clone")
+COPY = op_registry.handle("copy")
+
+
+def _inplace_op(op: Op, name: str) -> Op:
+    """Return the op that layers see for an in-place call."""
+    known = inplace_ops.get(op)
+    if known is None:
+        known = Op(name)
+        known.declared = True
+        known.kind = "composite"
+        known.parameters = op.parameters
+        known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
+        known.owner = op.owner
+        known.inplace_of = op
+        known.random = op.random
+        inplace_ops[op] = known
+    return known
+
+
+#: The op that layers see for each in-place variant.
+inplace_ops: dict[Op, Op] = {}

@@ -1,0 +1,398 @@
+"""Resolution: which kernel serves (op, device type, dtype), and why the others do not.
+
+The order: a preferred backend; the highest priority for the exact dtype; a kernel for any dtype
+that accepts this one; the composite's decomposition; the fallback policy; an error that helps.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..device.device import CPU, Device
+from ..device.dtypes import DType, bool_, on_default_dtype_change
+from ..device.runtime import RefusingRuntime
+from ..errors import KernelNotFoundError
+from ..tensor.base import TensorBase, wrap
+from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .kernel_registry import Kernel, kernels_for
+from .keys import DispatchKey, lock
+from .op_registry import Op
+from .state import dispatch_state
+
+CAST = op_registry.handle("cast")
+
+
+Way = Literal["kernel", "decomposition", "fallback", "meta", "none"]
+
+
+@dataclass(slots=True)
+class Choice:
+    """How one (op, device, dtype) is served, with every loser and the reason.
+
+    ``tp.explain`` prints it; the coverage matrix and the profiler read it.
+
+    Attributes
+    ----------
+    way : {"kernel", "decomposition", "fallback", "meta", "none"}
+        Which step of the resolution served it.
+    kernel : Kernel or None
+        The winner, where it is a kernel.
+    losers : list of (Kernel, str)
+        The other kernels for the op on the device, each with the reason why it is not used.
+    computed_in : DType or None
+        What the arguments are converted to first, where that is not `dtype`;
+        :func:`.explain.explain` sets it.
+    refused : str
+        Why the op itself does not take the dtype.
+    """
+
+    op: str
+    device: str
+    dtype: DType
+    way: Way
+    kernel: Kernel | None = None
+    losers: list[tuple[Kernel, str]] = field(default_factory=list)
+    computed_in: DType | None = None
+    refused: str = ""
+
+    def __str__(self) -> str:
+        from .explain import render
+
+        return render(self)
+
+    __repr__ = __str__
+
+
+def choose(
+    op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = (), without: str = ""
+) -> Choice:
+    """Return how an op is served on a device type for a dtype, by other plugins than `without`."""
+    choice = Choice(op.name, device, dtype, "none")
+    if device == "meta":
+        choice.way = "meta"
+        return choice
+    candidates: list[Kernel] = []
+    for kernel in kernels_for(op.name, device):
+        if kernel.plugin == without and without:
+            choice.losers.append((kernel, "is passed over"))
+        elif kernel.serves(dtype):
+            candidates.append(kernel)
+        else:
+            choice.losers.append((kernel, f"does not take {dtype.name}"))
+
+    def rank(kernel: Kernel) -> tuple[int, bool, int]:
+        wanted = (
+            len(preferred) - preferred.index(kernel.plugin) if kernel.plugin in preferred else 0
+        )
+        return wanted, kernel.dtypes is not None, kernel.priority
+
+    candidates.sort(key=rank, reverse=True)
+    if candidates:
+        winner = candidates[0]
+        choice.way, choice.kernel = "kernel", winner
+        for kernel in candidates[1:]:
+            if rank(kernel)[0] != rank(winner)[0]:
+                reason = f"{winner.plugin} is preferred here"
+            elif rank(kernel)[1] != rank(winner)[1]:
+                reason = f"takes any dtype, {winner.plugin} names {dtype.name}"
+            else:
+                reason = f"priority {kernel.priority} is below {winner.priority}"
+            choice.losers.append((kernel, reason))
+    elif op.kind == "composite":
+        choice.way = "decomposition"
+    elif fallback.fallback_policy() != "error" and device != CPU.type and not op.view:
+        choice.way = "fallback"
+    return choice
+
+
+def native_kernel(op: Op, key: DispatchKey) -> bool:
+    """Return whether a plugin's kernel serves the op on this key."""
+    call_cache = _NATIVE.get((op, key))
+    if call_cache is None:
+        with lock:
+            choice = choose(op, key.device.type, key.dtype)
+            call_cache = _NATIVE[op, key] = choice.way == "kernel"
+    return call_cache
+
+
+_NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
+
+
+def describe_kernel(op: Op, key: DispatchKey) -> str:
+    """Return a phrase that names the kernel in use and its plugin."""
+    choice = choose(op, key.device.type, key.dtype, preferred_backends())
+    if choice.kernel is None:
+        return f"the {choice.way} for {key.device.type}"
+    from ..plugins import plugin_label
+
+    return f"the kernel of {plugin_label(choice.kernel.plugin)} ({choice.kernel.source()})"
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def make_stub(index: int, key: DispatchKey) -> Callable[..., Any]:
+    """Return what an unused slot holds: it resolves the op, fills the slot, and calls."""
+
+    def stub(*raw: Any) -> Any:
+        op = op_registry.op_at(index)
+        fill(op, key)
+        result = key.kernels[index](*raw)
+        outcome = key.results[index]
+        if outcome is not None and contracts.is_uniform(key, raw):
+            contracts.check_pointwise(op, key, raw, result, outcome.dtype)
+        else:
+            dispatch_state.verify = True  # the caller knows what the declaration says
+        return result
+
+    return stub
+
+
+def fill(op: Op, key: DispatchKey) -> None:
+    """Resolve an op for a key into the key's tables."""
+    with lock:
+        if isinstance(key.runtime, RefusingRuntime):
+            return  # the stub was called while its device was being removed; the slot raises by now
+        if not op.pointwise:
+            choice = choose(op, key.device.type, key.dtype)
+            kernel = raw_callable(op, key)
+            writable = choice.kernel is not None and choice.kernel.out
+            key.writers[op.index] = kernel if writable else None
+            key.kernels[op.index] = kernel
+            return
+        compute, result = pointwise_keys(op, key)
+        if key.is_meta:
+            compute = key  # nothing is computed, so nothing needs to be converted first
+        kernel = raw_callable(op, compute)
+        if contracts.every_call:
+            kernel = contracts.checking(op, compute, kernel, result.dtype)
+        # The result's key and the writer first: a reader that sees the kernel sees them too.
+        key.results[op.index] = result
+        if compute is key:
+            choice = choose(op, key.device.type, key.dtype)
+            writable = choice.kernel is not None and choice.kernel.out and not contracts.every_call
+            key.writers[op.index] = kernel if writable else None
+            key.kernels[op.index] = kernel
+        else:
+            key.writers[op.index] = None
+            key.kernels[op.index] = _converting(kernel, key, compute)
+
+
+def pointwise_keys(op: Op, key: DispatchKey) -> tuple[DispatchKey, DispatchKey]:
+    """Return the keys in which a pointwise op of inputs of one key computes and results."""
+    from ..device.meta import empty_meta
+
+    probes = [
+        empty_meta((1,), bool_ if index in op.masks else key.dtype) for index in range(op.arity)
+    ]
+    spec = op.function(*probes)
+    return key.with_dtype(spec.key.dtype), key.with_dtype(spec.outputs[0][1])
+
+
+def _converting(
+    kernel: Callable[..., Any], key: DispatchKey, compute: DispatchKey
+) -> Callable[..., Any]:
+    """Return `kernel` behind a conversion of its inputs from one key to another."""
+    cast = CAST.index
+    dtype = compute.dtype
+
+    def convert(*raw: Any) -> Any:
+        if len(raw) > 1 and () in [array.shape for array in raw]:
+            # It may be a number, which `key` need not be able to hold.
+            raise fast_path.NeedsRule
+        return kernel(*[key.kernels[cast](array, dtype) for array in raw])
+
+    return convert
+
+
+def raw_callable(op: Op, key: DispatchKey, preferred: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Return a callable over raw arrays that runs the op on a key, whatever way serves it.
+
+    Raises
+    ------
+    KernelNotFoundError
+        If nothing does.
+    """
+    choice = choose(op, key.device.type, key.dtype, preferred)
+    if log_choice is not None:
+        log_choice(choice)
+    served = _serving(choice, op, key)
+    return served if around is None else around(choice, key, served)
+
+
+_BELOW: dict[tuple[str, str, DType, str, bool], Callable[..., Any]] = {}
+
+
+def kernel_below(
+    op: str, device: str, dtype: DType, plugin: str, out: bool = False
+) -> Callable[..., Any]:
+    """Return what would run the op if `plugin` had no kernels; see ``plugin.kernel_below``."""
+    key = op, device, dtype, plugin, out
+    found = _BELOW.get(key)
+    if found is None:
+        with lock:
+            call_cache = op_registry.get_op(op)
+            tensor_key = keys.dispatch_key(Device(device), dtype)
+            choice = choose(call_cache, device, dtype, (), plugin)
+            found = _serving(choice, call_cache, tensor_key)
+            if out and not (choice.kernel is not None and choice.kernel.out):
+                found = _copying(found, tensor_key)
+            _BELOW[key] = found
+    return found
+
+
+def _copying(function: Callable[..., Any], key: DispatchKey) -> Callable[..., Any]:
+    """Return a kernel without ``out`` as one with it."""
+
+    def run(*raw: Any, out: Any = None) -> Any:
+        result = function(*raw)
+        if out is None:
+            return result
+        key.runtime.copy_into(out, result)
+        return out
+
+    return run
+
+
+def _serving(choice: Choice, op: Op, key: DispatchKey) -> Callable[..., Any]:
+    """Return the callable that a choice stands for."""
+    if choice.kernel is not None:
+        return _on_device(choice.kernel.function, key)
+    if choice.way == "decomposition":
+        return _decomposed(op, key)
+    if choice.way == "meta":
+        from ..device.meta import pointwise_kernel
+
+        return pointwise_kernel(op, key)
+    if choice.way == "fallback":
+        return fallback.fallback_kernel(op, key)
+    raise kernel_not_found(op, key)
+
+
+def _on_device(function: Callable[..., Any], key: DispatchKey) -> Callable[..., Any]:
+    """Return a kernel that runs on the device of `key`, where its type has several."""
+    guard, number = key.runtime.device_guard, key.device.index or 0
+    if guard(number) is None:
+        return function
+
+    def run(*raw: Any, **options: Any) -> Any:
+        with guard(number):  # type: ignore[union-attr]
+            return function(*raw, **options)
+
+    return run
+
+
+def _decomposed(op: Op, key: DispatchKey) -> Callable[..., Any]:
+    """Return the composite's body as a callable over raw arrays."""
+
+    def run(*raw: Any) -> Any:
+        with dispatch_state.gradient_off():
+            return _raw(op.decompose(tuple([_tensors(value, key) for value in raw])))
+
+    return run
+
+
+def _tensors(value: Any, key: DispatchKey) -> Any:
+    if isinstance(value, key.array_type):
+        return wrap(value, key.with_dtype(key.runtime.dtype(value)))
+    if isinstance(value, (list, tuple)):
+        return type(value)([_tensors(item, key) for item in value])
+    return value
+
+
+def _raw(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value._array
+    return tuple([_raw(item) for item in value]) if isinstance(value, (tuple, list)) else value
+
+
+def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
+    """Return the error for an op that nothing runs."""
+    from .explain import nearest
+
+    return KernelNotFoundError(
+        f"no kernel for op {op.name!r} on device {key.device.type!r} with dtype "
+        f"{key.dtype.name}.\n{nearest(op, key)}"
+    )
+
+
+#: Called with each choice as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
+log_choice: Callable[[Choice], None] | None = None
+
+#: Puts something around each kernel that goes into a table, while a profile is taken.
+around: Callable[[Choice, DispatchKey, Callable[..., Any]], Callable[..., Any]] | None = None
+
+
+def _reset() -> None:
+    _NATIVE.clear()
+    _PREFERRED.clear()
+    _BELOW.clear()
+
+
+# --- preference -------------------------------------------------------------------------------
+
+
+class _Preferred(threading.local):
+    names: tuple[str, ...] = ()
+
+
+_preferred = _Preferred()
+_PREFERRED: dict[tuple[Op, DispatchKey, tuple[str, ...]], Callable[..., Any]] = {}
+
+
+def preferred_backends() -> tuple[str, ...]:
+    """Return the plugins this thread prefers, the most preferred first."""
+    return _preferred.names
+
+
+@contextmanager
+def prefer(*backends: str) -> Generator[None]:
+    """Choose kernels of these plugins, where they have one, within a ``with`` block of this thread.
+
+    Parameters
+    ----------
+    *backends : str
+        Names of plugins, the most preferred first: ``with tp.prefer("cpu_numpy"): ...``
+
+    Raises
+    ------
+    ValueError
+        If no plugin has that name.
+    """
+    from ..plugins import require_names
+
+    require_names(backends)
+    previous = _preferred.names
+    _preferred.names = (*backends, *previous)
+    dispatch_state.count_preferences(1)
+    try:
+        yield
+    finally:
+        dispatch_state.count_preferences(-1)
+        _preferred.names = previous
+
+
+def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
+    names = _preferred.names
+    if not names:
+        return tensor_key.kernels[op.index]
+    key = (op, tensor_key, names)
+    found = _PREFERRED.get(key)
+    if found is None:
+        with lock:
+            found = _PREFERRED[key] = raw_callable(op, tensor_key, names)
+    return found
+
+
+# What integers become decides slots and specs.
+on_default_dtype_change(keys.reset_tables)
+on_default_dtype_change(call_cache.clear_call_caches)
+keys.on_reset(call_cache.clear_call_caches)
+keys.make_stub = make_stub
+keys.on_reset(_reset)
+dispatch_state.native_kernel = native_kernel
+dispatch_state.preferred_kernel = _preferred_kernel

@@ -1,8 +1,0 @@
-cdef class Kind:
-    cdef public object array_type, as_array, device, dtype, runtime
-    cdef public bint is_differentiable, is_meta
-    cdef public list kernels, results, writers
-    cdef public dict scalars
-
-    cpdef scalar(self, value)
-    cpdef Kind with_dtype(self, dtype)

@@ -1,0 +1,1 @@
+"""The Tensor class: its state, operators and methods, and how it meets the host."""

@@ -1,0 +1,424 @@
+"""Tensors from Python data, arrays and buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..device.device import CPU, Device
+from ..device.dtypes import DType, as_dtype, get_default_dtype
+from ..device.meta import view_of
+from ..dispatch import execution, op_registry
+from ..dispatch.keys import default_device, dispatch_key
+from . import host
+from .base import TensorBase, new_tensor, storage_of
+from .host import from_dlpack, from_numpy
+from .host_data import from_data
+from .predicates import is_tensor
+from .shapes import Shape, Size, as_shape, check_sizes
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "TensorType",
+    "as_tensor",
+    "asarray",
+    "empty_of",
+    "from_dlpack",
+    "from_numpy",
+    "frombuffer",
+    "legacy_tensor",
+    "legacy_types",
+    "show_memory",
+    "tensor",
+    "type_name",
+    "type_named",
+]
+
+
+#: DLPack's kDLCPU and kDLCUDAHost.
+_DLPACK_HOST = (1, 3)
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a new tensor with a copy of `data`; a leaf without history.
+
+    Parameters
+    ----------
+    data : number, sequence, array or tensor
+        Numbers, nested lists or tuples of them, NumPy arrays, tensors, arrays of other libraries on a device.
+    dtype : DType, optional
+        By default from the data: Python floats become the default dtype, ints int64; arrays and
+        tensors keep theirs.
+    device : Device or str, optional
+        By default the one of `data` if that is on a device, else the default device.
+    requires_grad : bool
+        Whether operations on the result are recorded.
+    pin_memory : bool
+        Accepted for compatibility; memory is not pinned.
+
+    Raises
+    ------
+    ValueError
+        If nested sequences of one level differ in length.
+    RuntimeError
+        If a number does not fit into `dtype`, or the type of `data` is none of the above.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> tp.tensor([1, 2.5], dtype=tp.float64)
+    tensor([1.0000, 2.5000], dtype=tensorplug.float64)
+    """
+    chosen = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, TensorBase):
+        result: Any = data.detach()  # type: ignore[attr-defined]
+        result = result.to(
+            device=data._key.device if device is None else device, dtype=chosen, copy=True
+        )
+    elif (there := _on_a_device(data)) is not None:
+        where = there.device if device is None else device
+        result = there.to(device=where, dtype=chosen, copy=True)
+    else:
+        array, chosen = from_data(data, chosen, "tensor")
+        where = default_device() if device is None else Device(device)
+        result = host.on_device(array, chosen, where)
+    return result.requires_grad_() if requires_grad else result
+
+
+def as_tensor(
+    data: Any, dtype: DType | type | None = None, device: Device | str | None = None
+) -> Tensor:
+    """Return `data` as a tensor that shares its memory, or a copy where it has to be converted.
+
+    Parameters
+    ----------
+    data : tensor, array or what :func:`tensor` takes
+        A tensor keeps its history.
+    dtype, device : optional
+        What to convert to; by default those of `data`.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import tensorplug as tp
+    >>> a = numpy.zeros(2)
+    >>> t = tp.as_tensor(a)
+    >>> a[0] = 1
+    >>> t
+    tensor([1., 0.], dtype=tensorplug.float64)
+    """
+    chosen = None if dtype is None else as_dtype(dtype)
+    if is_tensor(data):
+        return data.to(device=device, dtype=chosen)
+    there = _on_a_device(data)
+    if there is not None:
+        return there.to(device=device, dtype=chosen)
+    where = default_device() if device is None else Device(device)
+    if (
+        host.is_array(data)
+        and where is CPU
+        and data.flags.writeable
+        and chosen in (None, host.dtype_of(data))
+        and host.can_share(data)
+    ):
+        return from_numpy(data)
+    return tensor(data, dtype=chosen, device=where)
+
+
+def _on_a_device(data: Any) -> Tensor | None:
+    """Return another library's array as a tensor over its memory, unless that is the host's."""
+    if host.is_array(data) or not hasattr(data, "__dlpack_device__"):
+        return None
+    key = int(data.__dlpack_device__()[0])
+    return None if key in _DLPACK_HOST else from_dlpack(data)
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `obj` as a tensor, sharing its memory where that is possible and allowed.
+
+    Parameters
+    ----------
+    obj : tensor, array, object with DLPack or the buffer protocol, number or sequence
+        The data.
+    dtype, device : optional
+        What to convert to.
+    copy : bool, optional
+        True to copy in any case; False to raise rather than copy.
+    requires_grad : bool
+        Whether the result requires grad; if False it has no history.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and a copy is needed.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.asarray([1, 2])
+    tensor([1, 2])
+    """
+    chosen = None if dtype is None else as_dtype(dtype)
+    shared: Any = None
+    if isinstance(obj, TensorBase):
+        shared = obj
+    elif host.is_array(obj) and host.can_share(obj):
+        shared = from_numpy(obj)
+    elif hasattr(obj, "__dlpack__") and not host.is_array(obj):
+        shared = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        shared = frombuffer(obj, dtype=chosen or get_default_dtype())
+    if shared is None:
+        if copy is False:
+            raise ValueError(f"asarray(): can't alias a {type(obj).__name__} into a tensor")
+        return tensor(obj, dtype=chosen, device=device, requires_grad=requires_grad)
+    result: Any = shared.to(device=device, dtype=chosen)
+    if copy is False and result is not shared:
+        raise ValueError(
+            f"asarray(): can't alias a tensor of {shared.dtype} on {shared.device} as one of "
+            f"{result.dtype} on {result.device}; leave copy= out"
+        )
+    if copy and result is shared:
+        result = result.clone()
+    if requires_grad:
+        return result if result.requires_grad else result.requires_grad_()
+    return result.detach() if result.requires_grad else result
+
+
+def frombuffer(
+    buffer: Any,
+    *,
+    dtype: DType,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a 1-d tensor over the memory of an object with the buffer protocol.
+
+    Parameters
+    ----------
+    buffer : object
+        ``bytearray``, ``memoryview``, ``array.array`` and the like.
+    dtype : DType
+        How to read the bytes.
+    count : int
+        How many elements; negative for all that fit.
+    offset : int
+        How many bytes to skip.
+
+    Raises
+    ------
+    ValueError
+        If the object has no buffer, or the sizes do not fit.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.frombuffer(bytearray(b"abc"), dtype=tp.uint8)
+    tensor([97, 98, 99], dtype=tensorplug.uint8)
+    """
+    result = host.from_buffer(buffer, as_dtype(dtype), count, offset)
+    return result.requires_grad_() if requires_grad else result
+
+
+def empty_of(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return a tensor whose elements may hold anything."""
+    key = dispatch_key(device, dtype)
+    return new_tensor(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
+
+
+def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return a tensor, no view to autograd, that shows a 1-d tensor's memory in given strides.
+
+    Raises
+    ------
+    ValueError
+        If it would reach beyond the memory.
+    """
+    if len(shape) != len(strides) or offset < 0 or min((*shape, *strides), default=0) < 0:
+        raise ValueError(
+            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} are no layout"
+        )
+    reach = offset + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    if math.prod(shape) and reach >= math.prod(memory._shape):
+        raise ValueError(
+            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} reach element {reach} "
+            "of a "
+            f"memory of {math.prod(memory._shape)}"
+        )
+    key = memory._key
+    if not math.prod(shape):
+        return empty_of(shape, key.dtype, key.device)
+    op = op_registry.get_op("as_strided")
+    if key.is_meta:
+        array = view_of(op, memory._array, (shape, strides, offset))
+    else:
+        array = execution.kernel_of(op, key)(memory._array, shape, strides, offset)
+    result = new_tensor(array, key, shape)
+    result._storage = storage_of(memory)
+    return result
+
+
+# --- the constructors that torch had first ----------------------------------------------------
+
+
+def legacy_tensor(*data: Any, device: Device | str | None = None) -> Tensor:
+    """Return what ``tp.Tensor(...)`` does: sizes give memory, a sequence gives its numbers.
+
+    Raises
+    ------
+    TypeError
+        For a number that is no size.
+    """
+    return _legacy(data, get_default_dtype(), device, "Tensor")
+
+
+def legacy_of(data: tuple[Any, ...], dtype: DType, device: Device) -> Tensor:
+    """Return what ``tensor.new(...)`` does: :func:`legacy_tensor` of another dtype and device."""
+    return _legacy(data, dtype, device, "Tensor")
+
+
+def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, name: str) -> Tensor:
+    where = default_device() if device is None else Device(device)
+    if not data:
+        return empty_of((0,), dtype, where)
+    only = data[0]
+    if len(data) > 1 or isinstance(only, Size) or _is_size(only):
+        return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
+    if is_tensor(only):
+        if name != "Tensor" and only._key.dtype is not dtype:
+            raise TypeError(
+                f"{name}(): expected a tensor of {dtype}, got {only._key.dtype}; convert it with "
+                ".to()"
+            )
+        return only.detach()
+    if not isinstance(only, Sequence) and not hasattr(only, "__array__"):
+        raise TypeError(f"{name}(): data must be a sequence (got {type(only).__name__})")
+    return tensor(only, dtype=dtype, device=where)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) or (
+        hasattr(value, "__index__")
+        and not isinstance(value, TensorBase)
+        and not hasattr(value, "__len__")
+    )
+
+
+class TensorType:
+    """A constructor for one dtype, such as ``tp.LongTensor``, that ``isinstance`` takes too.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.LongTensor([1, 2])
+    tensor([1, 2])
+    >>> isinstance(tp.zeros(2), tp.LongTensor)
+    False
+    """
+
+    def __init__(self, name: str, dtype: DType, device: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.dtype = dtype
+        self.device = device
+
+    def __call__(self, *data: Any, device: Device | str | None = None) -> Tensor:
+        """Make a tensor from sizes or a sequence."""
+        where = self.device if device is None else device
+        return _legacy(data, self.dtype, where, self.__name__)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return (
+            isinstance(value, TensorBase)
+            and value._key.dtype is self.dtype
+            and value._key.device.type == self.device
+        )
+
+    def __repr__(self) -> str:
+        return f"<class '{_qualified(self.__name__, self.device)}'>"
+
+
+_TYPE_NAMES = {
+    "float32": "FloatTensor",
+    "float64": "DoubleTensor",
+    "float16": "HalfTensor",
+    "bfloat16": "BFloat16Tensor",
+    "uint8": "ByteTensor",
+    "int8": "CharTensor",
+    "int16": "ShortTensor",
+    "int32": "IntTensor",
+    "int64": "LongTensor",
+    "bool": "BoolTensor",
+    "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor",
+    "uint16": "UInt16Tensor",
+    "uint32": "UInt32Tensor",
+    "uint64": "UInt64Tensor",
+}
+
+
+def legacy_types(device: str) -> dict[str, TensorType]:
+    """Return the constructors of a device type by name."""
+    from ..device.dtypes import dtype_named
+
+    return {
+        name: TensorType(name, dtype_named(dtype), device) for dtype, name in _TYPE_NAMES.items()
+    }
+
+
+def _qualified(name: str, device: str) -> str:
+    return f"tensorplug.{name}" if device == CPU.type else f"tensorplug.{device}.{name}"
+
+
+def type_name(tensor: Tensor) -> str:
+    """Return the name of a tensor's type, such as ``"tensorplug.FloatTensor"``."""
+    return _qualified(_TYPE_NAMES[tensor.dtype.name], tensor.device.type)
+
+
+def type_named(value: Any) -> tuple[DType, Device | None]:
+    """Return the dtype, and the device if one is meant, of what ``Tensor.type(...)`` takes.
+
+    Parameters
+    ----------
+    value : DType, TensorType or str
+        A name as :func:`type_name` gives it; one that begins with ``torch.`` is taken, too.
+
+    Raises
+    ------
+    ValueError
+        If there is no type of that name.
+    """
+    if isinstance(value, TensorType):
+        return value.dtype, Device(value.device)
+    if not isinstance(value, str):
+        return as_dtype(value), None
+    from ..device.dtypes import dtype_named
+
+    package, _, rest = value.partition(".")
+    device, _, name = rest.rpartition(".")
+    for dtype, known in _TYPE_NAMES.items():
+        if known == name and package in ("tensorplug", "torch"):
+            return dtype_named(dtype), Device(device or CPU.type)
+    raise ValueError(
+        f"type(): invalid type {value!r}; expected a dtype or a name like 'tensorplug.FloatTensor'"
+    )

@@ -1,0 +1,299 @@
+"""Tensors and the host: NumPy arrays, buffers, DLPack.
+
+Above the plugin line nothing else sees NumPy but :mod:`.host_data`, :mod:`.host_memory` and :mod:`.printing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from ..device.device import CPU, Device
+from ..device.dtypes import ALL_DTYPES, DType
+from ..dispatch.keys import dispatch_key
+from .base import TensorBase, new_tensor
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+NATIVE: dict[DType, np.dtype[Any]] = {
+    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
+    for dtype in ALL_DTYPES
+}
+DTYPES: dict[np.dtype[Any], DType] = {native: dtype for dtype, native in NATIVE.items()}
+
+Array = np.ndarray[Any, Any]
+
+
+def dtype_of(array: Any) -> DType:
+    """Return our dtype of a NumPy array or scalar.
+
+    Raises
+    ------
+    TypeError
+        If tensors have no such dtype (strings, objects, dates …).
+    """
+    native = array.dtype
+    dtype = DTYPES.get(native)
+    if dtype is None:
+        dtype = DTYPES.get(native.newbyteorder("="))
+    if dtype is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {native}: tensors have the dtypes "
+            f"{', '.join(d.name for d in ALL_DTYPES)}"
+        )
+    return dtype
+
+
+def on_device(array: Array, dtype: DType, device: Device) -> Any:
+    """Return a tensor on `device` of an array that nobody else uses."""
+    key = dispatch_key(device, dtype)
+    shared = key.runtime.wrap_host(array)
+    if shared is None:
+        shared = key.runtime.from_host(array, dtype, key.device.index or 0)
+    return new_tensor(shared, key, tuple(array.shape))
+
+
+def host_array(tensor: Any) -> Array:
+    """Return a tensor's contents as a NumPy array; no copy where its memory is the host's."""
+    return tensor._key.runtime.to_host(tensor._array)
+
+
+# --- sharing memory ---------------------------------------------------------------------------
+
+
+def is_array(value: Any) -> bool:
+    """Return whether `value` is a NumPy array."""
+    return isinstance(value, np.ndarray)
+
+
+def can_share(array: Array) -> bool:
+    """Return whether :func:`from_numpy` takes the array's memory as it is."""
+    strides = array.strides
+    return (
+        array.dtype in DTYPES
+        and min(strides, default=0) >= 0
+        and not any(stride % array.itemsize for stride in strides)
+    )
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """Return a tensor over the memory of a NumPy array: a write to one shows in the other.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        Of a dtype that tensors have, and without negative strides.
+
+    Raises
+    ------
+    TypeError
+        If it is no array, or of a dtype that tensors lack.
+    ValueError
+        If its strides are negative or no multiples of the element's size, or its byte order is
+        foreign.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import tensorplug as tp
+    >>> a = numpy.array([1, 2])
+    >>> t = tp.from_numpy(a)
+    >>> a[0] = 7
+    >>> t
+    tensor([7, 2])
+    """
+    return share_array(ndarray, "from_numpy")
+
+
+def share_array(array: Any, name: str) -> Any:
+    """Return a "cpu" tensor over the memory of a NumPy array.
+
+    Raises
+    ------
+    TypeError
+        If it is no array, or of a dtype that tensors lack.
+    ValueError
+        If its strides are negative or no multiples of the element's size, or its byte order is
+        foreign.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name}(): expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ValueError(
+            f"{name}(): the array's byte order {array.dtype.byteorder!r} is not this machine's; "
+            'convert it with .astype(array.dtype.newbyteorder("="))'
+        )
+    dtype = dtype_of(array)
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(
+            f"{name}(): at least one stride of the array is negative ({array.strides}), which "
+            "tensors "
+            "do not support; pass array.copy()"
+        )
+    if array.size and any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(
+            f"{name}(): the strides {array.strides} are not multiples of the element size "
+            f"{array.itemsize}; pass array.copy()"
+        )
+    if not array.flags.writeable:
+        import warnings
+
+        warnings.warn(
+            f"{name}(): the given NumPy array is not writable, and tensors are; writing to the "
+            "tensor "
+            "will fail. Pass array.copy() to get memory of its own",
+            UserWarning,
+            stacklevel=4,
+        )
+    key = dispatch_key(CPU, dtype)
+    shared = key.runtime.wrap_host(array)
+    if shared is None:
+        shared = key.runtime.from_host(array, dtype, 0)
+    return new_tensor(shared, key, tuple(array.shape))
+
+
+def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
+    """Return a 1-d "cpu" tensor over the memory of an object with the buffer protocol."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError(
+            "frombuffer(): object does not implement Python buffer protocol: "
+            f"{type(buffer).__name__}"
+        ) from None
+    size, item = view.nbytes, dtype.itemsize
+    if not size or not count:
+        raise ValueError(
+            f"frombuffer(): both buffer length ({size}) and count ({count}) must not be 0"
+        )
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"frombuffer(): offset ({offset} bytes) must be non-negative and no greater than "
+            "buffer "
+            f"length ({size} bytes) minus 1"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"frombuffer(): buffer length ({size - offset} bytes) after offset ({offset} bytes) "
+            "must "
+            f"be a multiple of element size ({item})"
+        )
+    if count > 0 and count * item > size - offset:
+        raise ValueError(
+            f"frombuffer(): requested buffer length ({count} * {item} bytes) after offset "
+            f"({offset} "
+            f"bytes) must not be greater than actual buffer length ({size} bytes)"
+        )
+    array = np.frombuffer(buffer, NATIVE[dtype], count, offset)
+    return share_array(array, "frombuffer")
+
+
+# --- to NumPy ---------------------------------------------------------------------------------
+
+
+def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
+    """Return a tensor as a NumPy array that shares its memory; see ``Tensor.numpy``."""
+    if force:
+        return host_array(tensor.detach())
+    if tensor.requires_grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor._key.device is not CPU:
+        raise TypeError(
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the "
+            "tensor to host memory first."
+        )
+    return host_array(tensor)
+
+
+def to_array(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
+    """Return a tensor as a NumPy array, for ``numpy.asarray(tensor)``."""
+    array = to_numpy(tensor)
+    if dtype is None and not copy:
+        return array
+    return np.array(array, dtype=dtype, copy=copy)
+
+
+# --- DLPack -----------------------------------------------------------------------------------
+
+
+def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
+    """Return a DLPack capsule of a tensor."""
+    if tensor.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return tensor._key.runtime.to_dlpack(tensor._array, **options)
+
+
+def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | None = None) -> Any:
+    """Return a tensor over the memory of an object with ``__dlpack__``.
+
+    Parameters
+    ----------
+    producer : object
+        Anything that follows the DLPack protocol: an array or tensor of another library.
+    device : Device or str, optional
+        Where the result has to be; a copy is made if it is elsewhere.
+    copy : bool, optional
+        True to copy in any case, False to raise rather than copy.
+
+    Raises
+    ------
+    BufferError
+        If no loaded device runtime takes the producer's memory.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> import tensorplug as tp
+    >>> tp.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
+    from ..plugins import runtimes
+    from ..plugins.discovery import find_runtime
+
+    if isinstance(producer, TensorBase):
+        result: Any = producer.detach()  # type: ignore[attr-defined]
+        return _placed(result, device, copy)
+    if not hasattr(producer, "__dlpack_device__"):
+        raise TypeError(
+            f"from_dlpack(): expected an object with __dlpack__ and __dlpack_device__, got "
+            f"{type(producer).__name__}"
+        )
+    find_runtime(CPU.type)
+    wanted = tuple(producer.__dlpack_device__())
+    reasons = []
+    for runtime in runtimes().values():
+        try:
+            array = runtime.from_dlpack(producer)
+            if tuple(map(int, runtime.dlpack_device(array))) != tuple(map(int, wanted)):
+                continue
+        except (BufferError, TypeError, ValueError, RuntimeError) as error:
+            reasons.append(f"{runtime.type}: {error}")
+            continue
+        where = Device(CPU.type) if runtime.type == CPU.type else Device(runtime.type, wanted[1])
+        key = dispatch_key(where, runtime.dtype(array))
+        return _placed(new_tensor(array, key, tuple(array.shape)), device, copy)
+    raise BufferError(
+        f"from_dlpack(): no device takes memory of DLPack device {wanted}; tried "
+        + "; ".join(reasons)
+    )
+
+
+def _placed(tensor: Any, device: Device | str | None, copy: bool | None) -> Any:
+    if device is not None and Device(device) is not tensor.device:
+        if copy is False:
+            raise BufferError(
+                f"from_dlpack(): the data is on {tensor.device}; reaching {device} needs a copy"
+            )
+        return tensor.to(device)
+    return tensor.clone() if copy else tensor
+
+
+def seed_numpy(seed: int) -> None:
+    """Seed NumPy's own global generator, which user code in a worker process may draw from."""
+    np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002

@@ -1,0 +1,366 @@
+"""``tensor[key]`` and ``tensor[key] = value``.
+
+A key is taken apart from left to right, as torch does: ints, slices, None and Ellipsis make a view; what
+is left, tensors and masks, then indexes that view. (NumPy counts an int beside an index array as an
+array; torch, and so this, does not.)
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+from ..device.dtypes import bool_, int32, int64, uint8
+from ..dispatch import op_registry
+from ..dispatch.execution import execute, show
+from ..dispatch.keys import dispatch_key
+from ..dispatch.op import Spec
+from ..dispatch.out_variants import inplace
+from ..dispatch.state import dispatch_state
+from ..ops.indexing.indexing import sliced_shape
+from . import operators
+from .base import TensorBase, new_tensor
+from .shapes import Shape
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+BASIC_INDEX = op_registry.handle("basic_index")
+COPY = op_registry.handle("copy")
+INDEX = op_registry.handle("index")
+INDEX_PUT = op_registry.handle("index_put")
+MASKED_FILL = op_registry.handle("masked_fill")
+MASKED_SELECT = op_registry.handle("masked_select")
+
+_ALL = slice(None)
+
+
+def get_item(input: Any, key: Any) -> Tensor:
+    """Return ``input[key]``.
+
+    Raises
+    ------
+    IndexError
+        If a position does not exist or a part of the key can be no index.
+    TypeError, ValueError
+        If a slice is malformed or its step is not positive.
+    """
+    tensor_key = type(key)
+    if tensor_key is int:
+        shape = input._shape
+        if shape:
+            size = shape[0]
+            if -size <= key < size:
+                position = key + size if key < 0 else key
+                return show(BASIC_INDEX, input, ((position,),), shape[1:])
+        raise _out_of_bounds(key, input._shape)
+    if tensor_key is slice and input._shape:
+        shape = input._shape
+        item = _slice(key, shape[0])
+        if item is not _ALL:
+            shape = (_length(item), *shape[1:])
+        return show(BASIC_INDEX, input, ((item,),), shape)
+    if isinstance(key, TensorBase) and key._shape and key._key.dtype is int64:
+        shape = input._shape
+        if dispatch_state.layers_active or not shape or key._key.device is not input._key.device:
+            return INDEX.call(input, [key])
+        spec = Spec((input, [key]), (*key._shape, *shape[1:]), input._key.dtype)
+        return execute(INDEX, spec)
+    if (
+        isinstance(key, TensorBase)
+        and key._key.dtype is bool_
+        and key._shape
+        and key._shape == input._shape
+        and key._key.device is input._key.device
+        and not dispatch_state.layers_active
+    ):
+        return MASKED_SELECT.call(input, key)
+    result, indices = _parse(input, key)
+    if indices:
+        return INDEX.call(result, indices)
+    # Never the tensor itself: a[...] can be written to without changing what `a` is.
+    return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
+
+
+def set_item(input: Any, key: Any, value: Any) -> None:
+    """Write `value` to ``input[key]``.
+
+    Raises
+    ------
+    IndexError, TypeError, ValueError
+        As :func:`get_item` for the key.
+    RuntimeError
+        If the value does not broadcast to the place, or its dtype differs where index tensors are used.
+    """
+    if not isinstance(value, (TensorBase, bool, int, float, complex)):
+        value = _number(value, input)
+    if isinstance(value, complex) and not input._key.dtype.is_complex:
+        raise RuntimeError(
+            f"value cannot be converted to type {input._key.dtype.name} without overflow"
+        )
+    if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:
+        number = not isinstance(value, TensorBase) or not value._shape
+        if number and key._shape and op_registry.has_op("masked_fill"):
+            inplace(MASKED_FILL, "masked_fill_", input, (key, value), {})
+            return
+    if key is False:
+        return
+    target, indices = _parse(input, None if key is True else key)
+    if not indices:
+        if isinstance(value, TensorBase):
+            value = _strip(value, len(target._shape))
+        inplace(COPY, "copy_", target, (value,), {})
+        return
+    if not isinstance(value, TensorBase):
+        value = _scalar(value, target)
+    elif math.prod(value._shape) == 1 and _is_mask(indices):
+        # One number at a mask fills it, whatever the number's dtype (torch makes it masked_fill_).
+        value = cast(Any, value).to(target._key.device, target._key.dtype)
+    inplace(INDEX_PUT, "index_put_", target, (indices, _fit(value, indices, target)), {})
+
+
+def _is_mask(indices: list[Any]) -> bool:
+    """Return whether a single mask is all that a key has beside basic parts."""
+    found = [item for item in indices if item is not None]
+    return len(found) == 1 and found[0]._key.dtype is bool_
+
+
+# --- keys ---------------------------------------------------------------------------------------
+
+
+def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
+    """Return the view that the basic parts of a key make, and the index tensors that are left."""
+    items: Any = key if type(key) is tuple else _items(key)
+    shape: Shape = input._shape
+    named = 0  # dimensions that the key speaks of
+    parts: list[Any] = []
+    part: Any
+    for item in items:
+        if item is None or item is Ellipsis or isinstance(item, (bool, int, slice)):
+            part = item
+        else:
+            part = _part(item, input)
+        parts.append(part)
+        if isinstance(part, TensorBase):
+            named += len(part._shape) if part._key.dtype in (bool_, uint8) else 1
+        elif part is not None and part is not Ellipsis and not isinstance(part, bool):
+            named += 1
+    if named > len(shape):
+        if not shape:
+            raise _out_of_bounds(0, shape)
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    basic: list[Any] = []
+    indices: list[Any] = []
+    advanced = changed = False
+    dim = 0
+    for part in parts:
+        if part is Ellipsis:
+            whole = len(shape) - named
+            named = len(shape)  # a second Ellipsis stands for nothing
+            basic.extend([_ALL] * whole)
+            indices.extend([None] * whole)
+            dim += whole
+        elif part is None:
+            basic.append(None)
+            indices.append(None)
+            changed = True
+        elif isinstance(part, bool):
+            basic.append(None)
+            indices.append(_truth(part, input))
+            changed = advanced = True
+        elif isinstance(part, int):
+            size = shape[dim]
+            if not -size <= part < size:
+                raise IndexError(
+                    f"index {part} is out of bounds for dimension {dim} with size {size}"
+                )
+            basic.append(part + size if part < 0 else part)
+            dim += 1
+            changed = True
+        elif isinstance(part, slice):
+            basic.append(_slice(part, shape[dim]))
+            indices.append(None)
+            dim += 1
+            changed = True
+        else:
+            width = len(part._shape) if part._key.dtype in (bool_, uint8) else 1
+            basic.extend([_ALL] * width)
+            indices.append(part)
+            dim += width
+            advanced = True
+    if changed:
+        while basic and basic[-1] is _ALL:
+            basic.pop()
+        found = tuple(basic)
+        if found:
+            input = show(BASIC_INDEX, input, (found,), sliced_shape(shape, found))
+    return input, indices if advanced else []
+
+
+def _items(key: Any) -> tuple[Any, ...]:
+    """Return the parts of a key that is no tuple.
+
+    A short list that holds anything but numbers stands for a tuple, as in torch (with its warning).
+    """
+    if not isinstance(key, list) or len(key) >= 32:
+        return (key,)
+    if any([_is_key(item) for item in key]):
+        warnings.warn(
+            "using a list as a multidimensional index is deprecated, because it may come to mean a "
+            "tensor of positions; write x[tuple(key)] instead of x[key]",
+            UserWarning,
+            stacklevel=5,
+        )
+        return tuple(key)
+    return (key,)
+
+
+def _is_key(item: Any) -> bool:
+    """Return whether an entry of a list makes the list stand for a tuple."""
+    return isinstance(item, (TensorBase, list, tuple, slice)) or item is None or item is Ellipsis
+
+
+def _part(item: Any, input: Any) -> Any:
+    """Return a part of a key as int, bool or index tensor."""
+    if isinstance(item, TensorBase):
+        dtype = item._key.dtype
+        if dtype is bool_ or dtype is uint8:
+            if dtype is uint8:
+                warnings.warn(
+                    "indexing with dtype uint8 is deprecated; use a mask of dtype bool",
+                    UserWarning,
+                    stacklevel=5,
+                )
+            return item if item._shape else bool(item)
+        if dtype not in (int32, int64) and (item._shape or dtype.category > 1):
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
+            )
+        # A position that differs along a dimension that vmap hides is no number.
+        return item if item._shape or getattr(item, "_batched", False) else int(cast(Any, item))
+    if isinstance(item, (list, tuple, range)) or hasattr(item, "__array_interface__"):
+        return _from_host(item, input)
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {type(item).__name__})"
+    )
+
+
+def _from_host(item: Any, input: Any) -> Any:
+    """Return a sequence or NumPy array as an index tensor; a 0-d array as an int or bool."""
+    if not getattr(item, "shape", True) and hasattr(item, "__index__"):
+        try:
+            return item.__index__()
+        except TypeError:
+            pass
+    from .host_data import from_data
+
+    if isinstance(item, range):
+        item = list(item)
+    if isinstance(item, (list, tuple)) and not item:
+        array, dtype = from_data([], int64, "index")
+    else:
+        array, dtype = from_data(item, None, "index")
+    if dtype is not bool_ and dtype is not uint8:
+        if dtype.category > 1:
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, got {dtype}"
+            )
+        array, dtype = from_data(array, int64, "index")
+    if not array.shape:
+        return bool(array)
+    key = dispatch_key(input._key.device, dtype)
+    device_array = key.runtime.from_host(array, dtype, key.device.index or 0)
+    return new_tensor(device_array, key, tuple(array.shape))
+
+
+def _truth(value: bool, input: Any) -> Any:
+    """Return the index tensor that keeps a new dimension of size 1, or empties it."""
+    return _from_host([0] if value else [], input)
+
+
+def _length(item: slice) -> int:
+    """Return how many positions a slice from :func:`_slice` names."""
+    if item.step == 1:
+        return int(item.stop - item.start)
+    return len(range(item.start, item.stop, item.step))
+
+
+def _slice(item: slice, size: int) -> slice:
+    """Return a slice with nonnegative bounds within the size."""
+    start, stop, step = item.start, item.stop, item.step
+    if step is None and type(start) is int and type(stop) is int and 0 <= start <= stop <= size:
+        return slice(start, stop, 1)
+    if step is not None and step.__index__() <= 0:
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    if start is None and stop is None and step is None:
+        return _ALL
+    if isinstance(start, TensorBase):
+        start = int(cast(Any, start))
+    if isinstance(stop, TensorBase):
+        stop = int(cast(Any, stop))
+    start, stop, step = slice(start, stop, step).indices(size)
+    return slice(start, max(start, stop), step)
+
+
+def _out_of_bounds(key: int, shape: Shape) -> IndexError:
+    if not shape:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor "
+            "to a number"
+        )
+    return IndexError(f"index {key} is out of bounds for dimension 0 with size {shape[0]}")
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def _number(value: Any, input: Any) -> Any:
+    """Return a NumPy scalar as a number."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    raise TypeError(
+        f"can't assign a {type(value).__name__} to a tensor of {input.dtype}; make it a tensor first, "
+        "with tp.tensor(value)"
+    )
+
+
+def _scalar(value: Any, like: Any) -> Any:
+    """Return a number as a 0-d tensor of the dtype and device of another."""
+    key = like._key
+    return new_tensor(key.scalar(value), key, ())
+
+
+def _strip(value: Any, ndim: int) -> Any:
+    """Return a value without the leading dimensions of size 1 that the place it goes to lacks."""
+    shape = value._shape
+    extra = len(shape) - ndim
+    if extra <= 0 or any([size != 1 for size in shape[:extra]]):
+        return value
+    return value.reshape(shape[extra:])
+
+
+def _fit(value: Any, indices: list[Any], target: Any) -> Any:
+    """Return a value without leading dimensions of size 1 beyond those of the indexed place."""
+    shape = value._shape
+    if not shape or shape[0] != 1:
+        return value
+    positions = [d for d, item in enumerate(indices) if item is not None]
+    width = sum([_width(indices[d]) for d in positions])
+    common = max([_depth(indices[d]) for d in positions])
+    return _strip(value, len(target._shape) - width + common)
+
+
+def _width(item: Any) -> int:
+    return len(item._shape) if item._key.dtype in (bool_, uint8) else 1
+
+
+def _depth(item: Any) -> int:
+    return 1 if item._key.dtype in (bool_, uint8) else len(item._shape)
+
+
+operators.get_item = get_item
+operators.set_item = set_item

@@ -1,0 +1,171 @@
+"""Layouts and memory formats: their names, and the strides that they stand for.
+
+A memory format says in which order the elements of a new tensor lie; values never depend on it. A device
+whose runtime shows no strides (see "views" in :data:`~.runtime.CAPABILITIES`) keeps its own order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .shapes import Shape, contiguous_strides
+
+__all__ = [
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "strided",
+]
+
+
+class _Name:
+    """A constant that prints as its name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"tensorplug.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(_Name):
+    """The type of ``tp.strided``."""
+
+    __slots__ = ()
+
+
+class memory_format(_Name):
+    """The type of ``tp.contiguous_format`` and its like."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+# The dimensions of the formats for images from the one that varies fastest to the one that varies slowest.
+_ORDERS = {channels_last: (1, 3, 2, 0), channels_last_3d: (1, 4, 3, 2, 0)}
+
+
+def check_format(value: Any, name: str) -> Any:
+    """Return a memory format, or raise TypeError for anything else."""
+    if isinstance(value, memory_format):
+        return value
+    raise TypeError(
+        f"{name}(): argument 'memory_format' must be tensorplug.memory_format, not "
+        f"{type(value).__name__}"
+    )
+
+
+def format_strides(shape: Shape, chosen: Any, name: str) -> Shape:
+    """Return the strides of a shape in a memory format.
+
+    Raises
+    ------
+    TypeError
+        If `chosen` is no memory format.
+    RuntimeError
+        If the format is for tensors of another rank, or ``preserve_format``.
+    """
+    check_format(chosen, name)
+    if chosen is contiguous_format:
+        return contiguous_strides(shape)
+    order = _ORDERS.get(chosen)
+    if order is None:
+        raise RuntimeError(f"{name}(): unsupported memory format {chosen!r}")
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"{name}(): required rank {len(order)} tensor to use {chosen.name} format, got shape "
+            f"{list(shape)}"
+        )
+    return strides_in_order(shape, order)
+
+
+def strides_in_order(shape: Shape, order: Shape) -> Shape:
+    """Return strides without gaps for dimensions from the fastest to the slowest."""
+    strides = [1] * len(shape)
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(strides)
+
+
+def in_format(shape: Shape, strides: Shape, chosen: Any) -> bool:
+    """Return whether strides are those of a format, but for dimensions of size 1."""
+    order = _ORDERS.get(chosen)
+    if order is None:
+        order = tuple(range(len(shape) - 1, -1, -1))
+    elif len(shape) != len(order):
+        return False
+    wanted = strides_in_order(shape, order)
+    return all([size == 1 or a == b for size, a, b in zip(shape, strides, wanted, strict=True)])
+
+
+def suggested_format(shape: Shape, strides: Shape) -> Any:
+    """Return the format that a tensor is taken to be in, where its strides fit several.
+
+    The formats for images may have gaps. Where one channel, or one row of pixels, leaves open which
+    format it is, it is ``contiguous_format``.
+    """
+    for chosen, order in _ORDERS.items():
+        if len(shape) == len(order) and 0 not in shape and strides[1]:
+            least = 0
+            for dim in order:
+                if strides[dim] < least or (dim == 0 and least == strides[1]):
+                    break
+                least = strides[dim] * shape[dim]
+            else:
+                return chosen
+    return contiguous_format
+
+
+def is_dense(shape: Shape, strides: Shape) -> bool:
+    """Return whether the elements fill a piece of memory, each place once, in whatever order."""
+    step = 1
+    for stride, size in sorted(
+        [(stride, size) for stride, size in zip(strides, shape, strict=True) if size != 1]
+    ):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def preserved_strides(shape: Shape, strides: Shape) -> Shape:
+    """Return the strides of a copy of a tensor that keeps the order of its dimensions in memory.
+
+    They are the tensor's own if it is dense. Else the dimensions are packed in their order: equal strides
+    put the smaller one first, and a dimension of stride 0, which has no place in the order, stays where it
+    is.
+    """
+    if 0 in shape:
+        return contiguous_strides(shape)
+    if is_dense(shape, strides):
+        return strides
+    order: list[int] = []
+    for dim in range(len(shape) - 1, -1, -1):
+        order.append(dim)
+        index = len(order) - 1
+        for before in range(index - 1, -1, -1):
+            other = order[before]
+            if not strides[other] or not strides[dim]:
+                continue
+            if (strides[other], shape[other]) <= (strides[dim], shape[dim]):
+                if strides[other] < strides[dim]:
+                    break
+                continue
+            order[before], order[index] = dim, other
+            index = before
+    return strides_in_order(shape, tuple(order))

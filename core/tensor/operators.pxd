@@ -1,0 +1,11 @@
+from ..dispatch.op cimport Op
+from ..dispatch.fast_path cimport as_operand, binary, is_operand, unary
+from .base cimport TensorBase
+
+
+cdef Op ABS, ADD, AND, DIV, EQ, FLOOR_DIVIDE, GE, GT, INVERT, LE, LSHIFT, LT, MATMUL, MUL, NE, NEG, OR
+cdef Op POW, REMAINDER, RSHIFT, SUB, XOR
+
+
+cdef class Operators(TensorBase):
+    pass

@@ -1,0 +1,135 @@
+"""Predicates of tensors and dtypes that are no ops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..device.dtypes import DType, Number, result_dtype
+from .base import TensorBase
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from .tensor import Tensor
+
+__all__ = [
+    "get_device",
+    "is_complex",
+    "is_floating_point",
+    "is_inference",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_storage",
+    "is_tensor",
+    "numel",
+    "result_type",
+    "typename",
+]
+
+
+def _checked(input: Any, name: str) -> Tensor:
+    if not is_tensor(input):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    return input
+
+
+def is_tensor(obj: Any) -> TypeIs[Tensor]:
+    """Return whether `obj` is a tensor.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.is_tensor([1.0])
+    False
+    """
+    return isinstance(obj, TensorBase)
+
+
+def is_storage(obj: Any) -> bool:
+    """Return False: tensors here show their memory themselves, there is no storage object."""
+    return False
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Return whether the dtype of `input` is a floating-point one."""
+    return _checked(input, "is_floating_point").is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Return whether the dtype of `input` is a complex one."""
+    return _checked(input, "is_complex").is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Return whether the dtype of `input` has a sign."""
+    return _checked(input, "is_signed").is_signed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Return whether `input` was made in inference mode."""
+    return _checked(input, "is_inference").is_inference()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Return whether the only element of `input` is not zero.
+
+    Raises
+    ------
+    RuntimeError
+        If there is not exactly one element.
+    """
+    return bool(_checked(input, "is_nonzero"))
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors have the same shape."""
+    return _checked(input, "is_same_size")._shape == _checked(other, "is_same_size")._shape
+
+
+def numel(input: Tensor) -> int:
+    """Return the number of elements of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.numel(tp.zeros(2, 3))
+    6
+    """
+    return _checked(input, "numel").numel()
+
+
+def get_device(input: Tensor) -> int:
+    """Return the index of the device of `input`; -1 where there is one device without an index."""
+    index = _checked(input, "get_device").device.index
+    return -1 if index is None else index
+
+
+def result_type(tensor1: Tensor | Number, tensor2: Tensor | Number) -> DType:
+    """Return the dtype of an arithmetic op over two tensors or numbers.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.result_type(tp.tensor([1, 2], dtype=tp.int32), 1.0)
+    tensorplug.float32
+    """
+    return result_dtype((tensor1, tensor2))
+
+
+def typename(obj: Any) -> str:
+    """Return the name of the type of a tensor, or of any object, with its module.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.typename(tp.zeros(1))
+    'tensorplug.FloatTensor'
+    """
+    if isinstance(obj, TensorBase):
+        from .creation import type_name
+
+        return type_name(obj)  # type: ignore[arg-type]
+    key = obj if isinstance(obj, type) else type(obj)
+    module = "" if key.__module__ == "builtins" else f"{key.__module__}."
+    return module + key.__qualname__

@@ -1,0 +1,111 @@
+"""Tensor methods that give a tensor other memory: ``resize_``, ``resize_as_``, ``set_``.
+
+A tensor here owns the memory that its array shows, so ``resize_`` finds no spare elements behind a view:
+a larger size always gets new memory, to which the elements are copied. No history is kept of any of this;
+tensors that require grad are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dispatch import op_registry
+from ..ops.copying import strides_of
+from ..ops.rules import check_tensor
+from .base import bump_version, new_tensor, storage_of, version_of
+from .creation import show_memory
+from .layout import preserve_format, suggested_format
+from .shapes import as_shape, check_sizes, contiguous_strides
+
+
+def _refuse(tensor: Any, name: str) -> None:
+    if tensor.requires_grad:
+        raise RuntimeError(f"{name}(): cannot resize variables that require grad")
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Give the tensor another shape; elements, in row order, are kept as far as there is room.
+
+    Parameters
+    ----------
+    *sizes : int, or one sequence of int
+        The shape. Elements beyond those that the tensor had may hold anything.
+    memory_format : memory_format, optional
+        In which order the elements fill the shape; by default row by row.
+    """
+    shape = check_sizes(as_shape(sizes, "resize_"), "resize_")
+    stride = None
+    if memory_format is not None:
+        stride = strides_of(shape, memory_format, self._key, "resize_")
+        if self._shape == shape and self.stride() == (stride or contiguous_strides(shape)):
+            return self
+    elif shape == self._shape:
+        return self
+    _refuse(self, "resize_")
+    key = self._key
+    flat = self.detach().reshape(-1) if math.prod(self._shape) else None
+    count = math.prod(shape)
+    if flat is not None and count <= flat._shape[0] and self.is_contiguous():
+        array = flat[:count].view(shape)._array
+    else:
+        array = key.runtime.empty(shape, key.dtype, key.device.index or 0)
+        if flat is not None and count:
+            made = tensor_over(array, self).view(-1)
+            kept = min(count, flat._shape[0])
+            made[:kept].copy_(flat[:kept])
+    if stride is not None:
+        array = show_memory(tensor_over(array, self).view(-1), shape, stride, 0)._array
+    self._array, self._shape = array, shape
+    bump_version(self)
+    return self
+
+
+def tensor_over(array: Any, like: Any) -> Any:
+    """Return a tensor over an array of the key of another tensor."""
+    return new_tensor(array, like._key, tuple(array.shape))
+
+
+def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
+    """Give the tensor the shape of another, in a format (``tp.preserve_format``: in that of the other).
+
+    See :meth:`resize_`.
+    """
+    shape = the_template._shape
+    if memory_format is preserve_format:
+        memory_format = suggested_format(shape, the_template.stride())
+    return resize_(self, shape, memory_format=memory_format)
+
+
+def set_(self: Any, source: Any = None) -> Any:
+    """Make the tensor show the memory of another of its dtype and device, in the same way.
+
+    Without `source` the tensor becomes empty. It counts as a write: a backward that has saved the tensor, and
+    finds other contents in it now, raises.
+    """
+    _refuse(self, "set_")
+    key = self._key
+    before = version_of(self)
+    if source is None:
+        self._array = key.runtime.empty((0,), key.dtype, key.device.index or 0)
+        self._shape = (0,)
+        self._storage = None
+        self._writes = before + 1
+        return self
+    check_tensor(source, "set_", "source")
+    if source._key is not key:
+        raise RuntimeError(
+            f"set_(): expected a source of {key.dtype.name} on {key.device}, got "
+            f"{source.dtype.name} on {source.device}"
+        )
+    storage = storage_of(source)
+    if self._storage is not storage and storage.version <= before:
+        storage.version = (
+            before + 1
+        )  # from now on one count for both, and a new one for this tensor
+    self._array, self._shape, self._storage = source._array, source._shape, storage
+    return self
+
+
+for _method in (resize_, resize_as_, set_):
+    op_registry.add_method(_method.__name__, _method)
