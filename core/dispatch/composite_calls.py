@@ -172,7 +172,9 @@ def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spe
 
 
 def _spec_of_values(values: Any) -> Spec | None:
-    first = None if type(values) is Delegated else first_tensor(values)
+    if type(values) is Delegated:
+        return None
+    first = first_tensor(values)
     if first is None:
         return None
     spec = Spec.__new__(Spec)

@@ -17,11 +17,6 @@ def _masks(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, dtype=bool_))
     yield Sample(make(3, 1), make(4, dtype=bool_))
     yield Sample(make(), make(dtype=bool_))
-    yield Sample(make(0), make(0, dtype=bool_))
-
-
-def _same_masks(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(3, 4), make(3, 4, dtype=bool_))
     yield Sample(make(70), make(70, dtype=bool_))
     yield Sample(make(0), make(0, dtype=bool_))
 
