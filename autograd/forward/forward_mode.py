@@ -12,6 +12,7 @@ from tensorplug.core.dispatch import op_registry, out_variants
 from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.tensor import Tensor
@@ -22,7 +23,6 @@ from ..grad_mode import enable_grad
 from ..graph import views
 from ..graph.nodes import OpNode, OutputNode
 from ..graph.recording import of_each
-from ..transforms import levels
 from ..transforms.levels import ActiveLevels, Level, call_like, run_spec, state, tensors_in
 from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, TANGENT_RULES
 
@@ -417,5 +417,5 @@ def _relayout(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return out_variants.inplace(op, name, target, args[1:], kwargs)
 
 
-levels.call_dual = call_dual
-levels.spec_dual = spec_dual
+dispatch_state.call_dual = call_dual
+dispatch_state.spec_dual = spec_dual

@@ -13,6 +13,7 @@ from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, VIEW, TensorBase, extra_of, new_tensor
+from tensorplug.core.tensor.tensor import Tensor
 
 from ..engine.derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, CompiledDerivative
 from . import saved_tensors, views
@@ -442,4 +443,6 @@ def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, 
     return values
 
 
+# As Python, isinstance is quickest with an object's own class; compiled, this name is the C type.
+globals()["TensorBase"] = Tensor
 dispatch_state.set_gradient(Recorder())

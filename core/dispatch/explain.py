@@ -14,6 +14,7 @@ from .kernel_registry import Kernel
 from .keys import DispatchKey
 from .op_registry import Op
 from .resolution import Choice
+from .state import dispatch_state
 
 
 def explain(
@@ -58,7 +59,7 @@ def explain(
     found = _as_op(op)
     index = Device(device)
     asked = get_default_dtype() if dtype is None else as_dtype(dtype)
-    keys.find_runtime(index.type)
+    dispatch_state.find_runtime(index.type)
     computed = asked
     if found.pointwise and found.kind == "primitive":
         try:
@@ -203,7 +204,7 @@ def log_dispatch(on: bool = True) -> None:
     environment does the same from the start. A composite that runs as its body, without a kernel or a
     derivative of its own anywhere, is chosen without being asked for.
     """
-    resolution.log_choice = _Log() if on else None
+    dispatch_state.log_choice = _Log() if on else None
     keys.reset_tables()
 
 
@@ -231,4 +232,4 @@ class _Log:
 
 
 if "dispatch" in os.environ.get("TENSORPLUG_LOG", "").split(","):
-    resolution.log_choice = _Log()
+    dispatch_state.log_choice = _Log()

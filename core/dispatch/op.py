@@ -94,8 +94,9 @@ class Unregistered:
     def __index__(self) -> int:
         # Whoever imports an extension's package may call its ops before anything else loads it.
         from . import op_registry
+        from .state import dispatch_state
 
-        reason = op_registry.find_missing(self.name)
+        reason = dispatch_state.find_missing(self.name)
         if op_registry.has_op(self.name):
             index = op_registry.get_op(self.name).index
             if type(index) is int:

@@ -218,10 +218,11 @@ def raw_callable(op: Op, key: DispatchKey, preferred: tuple[str, ...] = ()) -> C
         If nothing does.
     """
     choice = choose(op, key.device.type, key.dtype, preferred)
-    if log_choice is not None:
-        log_choice(choice)
+    if dispatch_state.log_choice is not None:
+        dispatch_state.log_choice(choice)
     served = _serving(choice, op, key)
-    return served if around is None else around(choice, key, served)
+    timer = dispatch_state.kernel_timer
+    return served if timer is None else timer(choice, key, served)
 
 
 _BELOW: dict[tuple[str, str, DType, str, bool], Callable[..., Any]] = {}
@@ -320,13 +321,6 @@ def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
     )
 
 
-#: Called with each choice as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
-log_choice: Callable[[Choice], None] | None = None
-
-#: Puts something around each kernel that goes into a table, while a profile is taken.
-around: Callable[[Choice, DispatchKey, Callable[..., Any]], Callable[..., Any]] | None = None
-
-
 def _reset() -> None:
     _NATIVE.clear()
     _PREFERRED.clear()
@@ -392,7 +386,7 @@ def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
 on_default_dtype_change(keys.reset_tables)
 on_default_dtype_change(call_cache.clear_call_caches)
 keys.on_reset(call_cache.clear_call_caches)
-keys.make_stub = make_stub
 keys.on_reset(_reset)
+dispatch_state.make_stub = make_stub
 dispatch_state.native_kernel = native_kernel
 dispatch_state.preferred_kernel = _preferred_kernel

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..device.device import Device
 from ..device.dtypes import DType, as_dtype
 from ..dispatch import op_registry
 from ..dispatch.keys import canonical_device
+from ..dispatch.state import dispatch_state
 from .autograd_members import Differentiation
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, storage_of
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 CAST = op_registry.handle("cast")
 TO_DEVICE = op_registry.handle("to_device")
-
-# Set by the facade: the namespace of the array API standard lies above this package.
-find_array_namespace: Callable[[str | None], Any]
 
 
 class Exchange(Differentiation):
@@ -119,7 +116,7 @@ class Exchange(Differentiation):
         return self._key.runtime.dlpack_device(self._array)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return find_array_namespace(api_version)  # noqa: F821  declared above
+        return dispatch_state.array_namespace(api_version)
 
     def as_subclass(self, cls: Any) -> Any:
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""

@@ -19,7 +19,6 @@ from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
 from ..ops.indexing.indexing import sliced_shape
-from . import operators
 from .base import TensorBase, new_tensor
 from .shapes import Shape
 
@@ -362,5 +361,5 @@ def _depth(item: Any) -> int:
     return 1 if item._key.dtype in (bool_, uint8) else len(item._shape)
 
 
-operators.get_item = get_item
-operators.set_item = set_item
+dispatch_state.get_item = get_item
+dispatch_state.set_item = set_item

@@ -15,7 +15,8 @@ from ..device.device import Device
 from ..device.dtypes import DType
 from ..dispatch import execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
-from . import base, operators
+from ..dispatch.state import dispatch_state
+from . import base
 from .base import TensorBase
 from .conversion import Exchange
 from .layout import check_format, contiguous_format, in_format
@@ -212,7 +213,7 @@ class Tensor(Exchange):
             dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)
-        return operators.view_in(self, as_shape(shape if size is None else (size,), "view"))
+        return dispatch_state.view_in(self, as_shape(shape if size is None else (size,), "view"))
 
     @property
     def T(self) -> Tensor:
@@ -362,5 +363,5 @@ base.set_tensor_class(Tensor)
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
-op_registry.add_method = _add_method
-op_registry.remove_method = _remove_method
+dispatch_state.add_method = _add_method
+dispatch_state.remove_method = _remove_method
