@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "visualize":
-        from .graph.visualization import visualize
+        from .graph.visualization import visualize  # on first use: saves import time
 
         return visualize
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

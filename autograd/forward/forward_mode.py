@@ -17,6 +17,7 @@ from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward import grad
 from ..engine.derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT
 from ..engine.formula_contracts import check_tangent
 from ..grad_mode import enable_grad
@@ -309,8 +310,6 @@ def _by_differentiation(
     op: Op, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Differentiate the reverse formulas with respect to the gradient: the adjoint's adjoint."""
-    from ..engine.backward import grad
-
     create_graph = recording.enabled
     sources = op.derivative.sources
     with enable_grad():

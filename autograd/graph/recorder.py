@@ -15,6 +15,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, VIEW, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward import backward, backward_from
 from ..engine.derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, CompiledDerivative
 from . import saved_tensors, views
 from .handles import RemovableHandle
@@ -366,8 +367,6 @@ class Recorder(GradientLayer):
         self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass from one tensor."""
-        from ..engine.backward import backward, backward_from
-
         if inputs is None:
             backward_from(tensor, gradient, retain_graph, create_graph)
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..device.device import META, Device
 from ..device.dtypes import DType, as_dtype, get_default_dtype
+from ..plugins import discovery, manager, plugin_label
 from . import fallback, kernel_registry, keys, op_registry, resolution
 from .kernel_registry import Kernel
 from .keys import DispatchKey
@@ -118,8 +119,6 @@ def _outcome(choice: Choice) -> str:
 
 
 def _describe(kernel: Kernel) -> str:
-    from ..plugins import plugin_label
-
     note = f", {kernel.note}" if kernel.note else ""
     return f"{plugin_label(kernel.plugin)}, priority {kernel.priority}{note}, {kernel.source()}"
 
@@ -145,8 +144,6 @@ def nearest(op: Op, key: DispatchKey) -> str:
 
 def near(op: str, device: str, dtype: DType) -> str:
     """Return what is registered near (op, device, dtype), by whom, and what would help."""
-    from ..plugins import plugin_label
-
     lines = []
     here = kernel_registry.kernels_for(op, device)
     lines += [f"  on {device!r} for {_dtypes(k)}: {plugin_label(k.plugin)}" for k in here]
@@ -158,8 +155,6 @@ def near(op: str, device: str, dtype: DType) -> str:
 
 def _advice(op: str, device: str, dtype: DType) -> list[str]:
     """Return the ways out, the best first."""
-    from ..plugins import discovery, manager
-
     here = kernel_registry.kernels_for(op, device)
     ways = []
     if here:

@@ -18,6 +18,7 @@ from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op_registry import Spec, composite, defined_by, primitive
 from ..dispatch.state import dispatch_state
 from ..tensor.base import TensorBase, bump_version, new_tensor
+from ..tensor.creation import show_memory
 from ..tensor.layout import (
     check_format,
     contiguous_format,
@@ -90,8 +91,6 @@ def show_in_order(input: Any, stride: Shape) -> Any:
 
 def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
     """Return the memory of a new tensor, whose elements lie row by row, in a shape and strides."""
-    from ..tensor.creation import show_memory
-
     count = math.prod(shape)
     flat = show(_VIEW, rows, ((count,),), (count,))
     result = show_memory(flat, shape, stride, 0)

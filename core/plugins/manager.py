@@ -23,7 +23,7 @@ from ..dispatch.keys import lock
 from ..dispatch.op_registry import Op
 from ..dispatch.state import dispatch_state
 from ..errors import PluginError, RegistrationError
-from . import hookspecs, waiting
+from . import hookspecs, validation, waiting
 from .op_rules import OpItem, OpRules
 from .waiting import Waiting
 
@@ -197,8 +197,6 @@ def _detach(record: PluginRecord) -> None:
 
 
 def _register_parts(record: PluginRecord) -> None:
-    from . import validation
-
     runtimes: dict[str, DeviceRuntime] = {}
     for item in _collect(record, "tensorplug_devices"):
         runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})

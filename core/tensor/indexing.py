@@ -20,6 +20,7 @@ from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
 from ..ops.indexing.indexing import sliced_shape
 from .base import TensorBase, new_tensor
+from .host_data import from_data
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -255,8 +256,6 @@ def _from_host(item: Any, input: Any) -> Any:
             return item.__index__()
         except TypeError:
             pass
-    from .host_data import from_data
-
     if isinstance(item, range):
         item = list(item)
     if isinstance(item, (list, tuple)) and not item:
