@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
-from tensorplug.core.tensor.tensor import Tensor
 
 from . import anomaly_mode, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from .engine import engine
 from .engine.backward import backward, grad
 from .engine.derivatives import Derivative, derivative, not_differentiable
 from .formulas import FAMILIES
@@ -26,8 +24,8 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .graph import recorder, recording
-from .graph.nodes import Node, OpNode
+from .graph import recorder
+from .graph.nodes import Node
 from .variable import Variable
 
 if TYPE_CHECKING:  # at run time these are imported when they are first used
@@ -72,15 +70,10 @@ def __getattr__(name: str) -> Any:
     if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "visualize":
-        from .graph.visualization import visualize
+        from .graph.visualization import visualize  # on first use: saves import time
 
         return visualize
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-# As Python, these are quicker than what they stand for.
-recorder.new_node = recording.new_node = OpNode  # type: ignore[attr-defined]
-recorder.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
 
 
 class _AutogradPlugin:

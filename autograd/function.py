@@ -10,6 +10,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor, version_of
 from tensorplug.core.tensor.tensor import Tensor
 
+from .engine.arithmetic import zeros
 from .graph import saved_tensors, views
 from .graph.nodes import FREED, MultiNode, OutputNode, SavedByHook
 from .graph.views import edge_of, requires_grad
@@ -125,8 +126,6 @@ class FunctionNode(MultiNode):
         for number, (key, shape) in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None and self.ctx._materialize:
-                from .engine.arithmetic import zeros
-
                 given = zeros(key, shape, raw)
             gradients.append(new_tensor(given, key, shape) if raw and given is not None else given)
         if raw:
@@ -242,7 +241,7 @@ class Function:
     def apply(cls, *args: Any, _contexts: list[Any] | None = None, **kwargs: Any) -> Any:
         """Call the function and record the call."""
         if dispatch_state.layers_active and _contexts is None:
-            from .transforms.custom_functions import apply
+            from .transforms.custom_functions import apply  # on first use: saves import time
 
             result = apply(cls, args, kwargs)
             if result is not NotImplemented:

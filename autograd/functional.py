@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
+from tensorplug.core.ops.creation.ranges import eye
 from tensorplug.core.ops.joining.joining import stack
 
 from .engine.backward import grad
@@ -22,6 +23,8 @@ from .functional_arguments import (
     vector_for,
 )
 from .grad_mode import enable_grad
+from .transforms.jacobians import jacobian_columns
+from .transforms.transforms import grad as transformed
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -192,8 +195,6 @@ def _jacobian_of(
     columns: list[list[Any]] = [[] for _ in points]
     flat = output.reshape(size)
     if vectorize and size and output.requires_grad:
-        from tensorplug.core.ops.creation.ranges import eye
-
         seeds = eye(size, dtype=output.dtype, device=output.device).reshape((size, *output.shape))
         wanted = [x for x in points if x.requires_grad]
         found = iter(
@@ -243,8 +244,6 @@ def _forward_jacobian(
     func: Function, points: tuple[Any, ...], create_graph: bool, is_tuple: bool
 ) -> Any:
     """Return the Jacobian column by column, by forward mode over a batch of unit vectors."""
-    from .transforms.jacobians import jacobian_columns
-
     many, blocks = jacobian_columns(
         lambda *values: as_tuple(func(*values), OUTPUTS, "jacobian"), points
     )
@@ -301,8 +300,6 @@ def hessian(
 
     def gradient(*points: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
-            from .transforms.transforms import grad as transformed
-
             return transformed(scalar, tuple(range(len(points))))(*points)
         output = scalar(*points)
         check_outputs((output,), points, strict)

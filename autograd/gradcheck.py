@@ -14,10 +14,12 @@ from typing import Any
 from tensorplug.core.device.device import CPU
 from tensorplug.core.device.dtypes import float64
 from tensorplug.core.ops.creation.creation_like import zeros_like
+from tensorplug.core.ops.joining.joining import stack
+from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.tensor import Tensor
 
 from .engine.backward import grad
-from .grad_mode import no_grad
+from .grad_mode import enable_grad, no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -65,8 +67,6 @@ def _numerical(
 
 def _refill(like: Any, values: list[Any]) -> Any:
     """Return a tensor with the layout of `like` and other elements."""
-    from tensorplug.core.tensor.creation import tensor
-
     return tensor(values, dtype=like.dtype, device=like.device).reshape(like.shape)
 
 
@@ -242,7 +242,7 @@ def _check_forward(
     rtol: float,
     batched: bool,
 ) -> None:
-    from . import gradcheck_forward
+    from . import gradcheck_forward  # on first use: saves import time
 
     for target in _checked(args):
         numerical = _numerical(func, args, target, eps)
@@ -347,8 +347,6 @@ def _check_dtypes(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
 def _check_batched(
     func: Callable[..., Any], args: tuple[Any, ...], atol: float, rtol: float
 ) -> None:
-    from tensorplug.core.ops.joining.joining import stack
-
     points = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     for out in _outputs(func, args):
         if not out.requires_grad:
@@ -423,8 +421,6 @@ def gradgradcheck(
             materialize_grads=True,
         )
         return tuple(results)
-
-    from .grad_mode import enable_grad
 
     def recorded(*values: Any) -> tuple[Any, ...]:
         with enable_grad():

@@ -7,6 +7,9 @@ from typing import Any
 
 from tensorplug.core.ops.joining.joining import stack
 
+from .transforms.transforms import jvp
+from .vmap.vmap import vmap
+
 Outputs = Callable[[Callable[..., Any], Any], tuple[Any, ...]]
 
 
@@ -23,7 +26,6 @@ def tangents(
     func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any, outputs: Outputs
 ) -> tuple[Any, ...]:
     """Return the tangents of the outputs for one direction of one input."""
-    from .transforms.transforms import jvp
 
     def of_target(value: Any) -> tuple[Any, ...]:
         return outputs(func, [value if i == target else arg for i, arg in enumerate(args)])
@@ -66,8 +68,6 @@ def batched_mismatch(
     refill: Callable[[Any, list[Any]], Any],
 ) -> str | None:
     """Return whether tangents for a batch of directions differ from those of each, or None."""
-    from .vmap.vmap import vmap
-
     some = list(directions(args[target], refill))[:2]
     if not some:
         return None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tensorplug.core.device.dtypes import bool_
+from tensorplug.core.ops.linalg.factors import linalg_cholesky_ex
 
 __all__ = [
     "Constraint",
@@ -233,8 +234,6 @@ def _has_unit_rows(value: Any) -> Any:
 
 
 def _is_definite(value: Any) -> Any:
-    from tensorplug.core.ops.linalg.factors import linalg_cholesky_ex
-
     return _is_symmetric(value) & (linalg_cholesky_ex(value)[1] == 0)
 
 

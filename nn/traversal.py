@@ -136,7 +136,7 @@ class ModuleTraversal(ModuleBase):
         AttributeError
             If the path names nothing, or something that is no module.
         """
-        from .module import Module
+        from .module import Module  # on first use: it needs this module
 
         module = cast(Module, self)
         if target == "":
@@ -168,7 +168,7 @@ class ModuleTraversal(ModuleBase):
         AttributeError
             If the path does not lead to a module.
         """
-        from .module import Module
+        from .module import Module  # on first use: it needs this module
 
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")

@@ -16,9 +16,9 @@ from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, DType, can_cast, float32, int64
 from tensorplug.core.device.generator import Generator
 from tensorplug.core.device.runtime import CAPABILITIES, DeviceRuntime
-from tensorplug.core.dispatch import keys
 from tensorplug.core.dispatch.kernel_registry import kernels_for
 from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.creation import from_numpy, tensor
 from tensorplug.core.tensor.host import from_dlpack
 from tensorplug.core.tensor.tensor import Tensor
@@ -40,7 +40,7 @@ DTYPE_CAPABILITIES = {
 
 def runtime_of(device: str) -> DeviceRuntime:
     """Return the runtime of a device such as ``"cpu"`` or ``"cuda:1"``."""
-    return keys.find_runtime(Device(device).type)
+    return dispatch_state.find_runtime(Device(device).type)
 
 
 def missing(device: str, dtype: DType) -> str:

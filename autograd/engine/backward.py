@@ -10,6 +10,7 @@ from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from ..graph.nodes import MultiNode, Node
 from ..graph.views import edge_of, requires_grad
+from ..vmap.vmap import vmap
 from . import arithmetic, backward_hooks
 from .arithmetic import normal
 from .engine import ACCUMULATE, BackwardPass
@@ -244,8 +245,6 @@ def _batched(
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
     """Differentiate for all leading indices of the gradients at once."""
-    from ..vmap.vmap import vmap
-
     given = _as_tuple(grad_outputs, "grad_outputs")
     if not any(g is not None for g in given):
         raise RuntimeError("grad(): is_grads_batched needs grad_outputs")

@@ -492,3 +492,7 @@ def _added(known: Any, tensor: Any) -> bool:
     writer(known._array, tensor._array, out=known._array)
     bump_version(known)
     return True
+
+
+# As Python, isinstance is quickest with an object's own class; compiled, this name is the C type.
+globals()["TensorBase"] = Tensor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
+from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.gather import (
     gather,
     gather_backward,
@@ -32,8 +33,6 @@ _WHERE = handle("where")
 
 
 def _number(g: Any, value: int) -> Any:
-    from tensorplug.core.ops.creation.creation import fill_new
-
     return fill_new((), value, g.dtype, g.device)
 
 
@@ -70,8 +69,6 @@ def _shares(
 
 
 def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
-    from tensorplug.core.ops.creation.creation import fill_new
-
     start = fill_new(g.shape, 1 if include_self else 0, g.dtype, g.device)
     ones = fill_new(index.shape, 1, g.dtype, g.device)
     count = scatter_add(start, dim, index, ones)

@@ -42,8 +42,6 @@ def _std_tangent(
 def _var_tangent(
     t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool
 ) -> Any:
-    from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
-
     scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))
     products = (input - input.mean(dim, True)).conj() * t
     if products.dtype.is_complex:

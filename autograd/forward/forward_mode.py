@@ -12,17 +12,18 @@ from tensorplug.core.dispatch import op_registry, out_variants
 from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward import grad
 from ..engine.derivatives import ARGUMENT, GRADIENT, GRADIENTS, NEEDS, OUTPUT
 from ..engine.formula_contracts import check_tangent
 from ..grad_mode import enable_grad
 from ..graph import views
 from ..graph.nodes import OpNode, OutputNode
 from ..graph.recording import of_each
-from ..transforms import levels
 from ..transforms.levels import ActiveLevels, Level, call_like, run_spec, state, tensors_in
 from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, TANGENT_RULES
 
@@ -309,8 +310,6 @@ def _by_differentiation(
     op: Op, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Differentiate the reverse formulas with respect to the gradient: the adjoint's adjoint."""
-    from ..engine.backward import grad
-
     create_graph = recording.enabled
     sources = op.derivative.sources
     with enable_grad():
@@ -417,5 +416,5 @@ def _relayout(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return out_variants.inplace(op, name, target, args[1:], kwargs)
 
 
-levels.call_dual = call_dual
-levels.spec_dual = spec_dual
+dispatch_state.call_dual = call_dual
+dispatch_state.spec_dual = spec_dual

@@ -27,7 +27,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The modules of this package and of `engine` need each other: none is imported by importing the package.
     if name in __all__:
-        from . import hooks
+        from . import hooks  # on first use: saves import time
 
         return getattr(hooks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import Any
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
 
+from ..engine.backward import grad
 from ..engine.derivatives import ARGUMENT, CompiledDerivative, Derivative, Formula
 from ..grad_mode import enable_grad
 from .nodes import FREED, Identity, MultiNode, SavedByHook
@@ -44,8 +45,6 @@ class DecompositionNode(MultiNode):
 
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Run the decomposition on the saved arguments and differentiate it."""
-        from ..engine.backward import grad
-
         if self.saved is None:
             raise RuntimeError(FREED)
         plan = self.plan

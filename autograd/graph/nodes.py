@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from tensorplug.core.dispatch.keys import DispatchKey
@@ -295,6 +296,10 @@ class OpNode(Node):
 def new_node() -> OpNode:
     """Return a node whose slots are still to be set; compiled this is quicker than calling the class."""
     return OpNode.__new__(OpNode)
+
+
+if isinstance(new_node, FunctionType):  # as Python, the class is quicker
+    globals()["new_node"] = OpNode
 
 
 class MultiNode(OpNode):

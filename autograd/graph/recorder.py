@@ -13,7 +13,9 @@ from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, VIEW, TensorBase, extra_of, new_tensor
+from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward import backward, backward_from
 from ..engine.derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, CompiledDerivative
 from . import saved_tensors, views
 from .handles import RemovableHandle
@@ -365,8 +367,6 @@ class Recorder(GradientLayer):
         self, tensor: Any, gradient: Any, retain_graph: Any, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass from one tensor."""
-        from ..engine.backward import backward, backward_from
-
         if inputs is None:
             backward_from(tensor, gradient, retain_graph, create_graph)
         else:
@@ -442,4 +442,6 @@ def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, 
     return values
 
 
+# As Python, isinstance is quickest with an object's own class; compiled, this name is the C type.
+globals()["TensorBase"] = Tensor
 dispatch_state.set_gradient(Recorder())

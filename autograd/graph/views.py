@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
 from tensorplug.core.dispatch.layers import gradient_off
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.op_registry import Spec
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, VIEW, Extra, bump_version, extra_of, new_tensor
 
 from ..grad_mode import enable_grad
+from ..transforms.levels import run_spec
 from .nodes import Node
 
 AS_STRIDED = op_registry.handle("as_strided")
@@ -68,8 +71,6 @@ def _in_order(steps: Any) -> list[tuple[Op, tuple[Any, ...]]]:
 
 def replay(steps: Steps, tensor: Any) -> Any:
     """Apply view ops to a tensor."""
-    from tensorplug.core.dispatch.op_registry import Spec
-
     for op, values in _in_order(steps):
         if op is AS_STRIDED and values[3] != (tensor.stride(), tensor.storage_offset()):
             raise RuntimeError(
@@ -79,8 +80,6 @@ def replay(steps: Steps, tensor: Any) -> Any:
         shape, dtype = _result_of(op, tensor, values)
         spec = Spec((tensor, *values), shape, dtype)
         if dispatch_state.layers_active:
-            from ..transforms.levels import run_spec
-
             tensor = run_spec(op, spec)
         else:
             tensor = execution.execute(op, spec)
@@ -88,8 +87,6 @@ def replay(steps: Steps, tensor: Any) -> Any:
 
 
 def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
-    from tensorplug.core.device.meta import MetaArray, view_of
-
     runtime = tensor._key.runtime
     meta = view_of(
         op,

@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.core.tensor.tensor import Tensor
 
 from ..forward.forward_mode import _innermost, set_tangent, tangent_at
+from ..function import Function, FunctionCtx
 from ..vmap.batched_tensor import BatchLevel, front, is_batched, moved, wrap
 from ..vmap.calls import innermost
 from ..vmap.plugin_rules import placed
@@ -37,8 +38,6 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _apply_batched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ..function import Function
-
     if function.setup_context is Function.setup_context:
         raise RuntimeError(_SETUP)
     own = function.vmap is not Function.vmap
@@ -71,7 +70,6 @@ def _apply_batched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> Any:
     """Return the custom function of all samples: forward and backward each batched."""
-    from ..function import Function, FunctionCtx
 
     class Batched(Function):
         generate_vmap_rule = True
@@ -166,8 +164,6 @@ def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> 
 
 
 def _apply_dual(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ..function import Function, FunctionCtx
-
     leaves = [arg for arg in args if isinstance(arg, Tensor)]
     number = _innermost(leaves)
     if number is None:

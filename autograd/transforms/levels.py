@@ -144,13 +144,6 @@ def touched(values: Any) -> int:
     return found
 
 
-# Set by .batching and by .forward: what the levels do.
-call_batched: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
-spec_batched: Callable[[Op, Spec], Any]
-call_dual: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
-spec_dual: Callable[[Op, Spec], Any]
-
-
 class _Transforms(Layer):
     """Takes calls of ops to the levels."""
 
@@ -164,10 +157,10 @@ class _Transforms(Layer):
         found = touched(args) | (touched(kwargs.values()) if kwargs else 0)
         if found & BATCHED or (batches and op.random):
             with ActiveLevels(batches, tangents):
-                return call_batched(op, args, kwargs)
+                return dispatch_state.call_batched(op, args, kwargs)
         if found and tangents:
             with ActiveLevels((), tangents):
-                return call_dual(op, args, kwargs)
+                return dispatch_state.call_dual(op, args, kwargs)
         return proceed(*args, **kwargs)
 
 
@@ -180,9 +173,9 @@ def run_spec(op: Op, spec: Spec) -> Any:
         return spec.result
     found = touched(spec.values)
     if found & BATCHED or (state.batches and op.random):
-        return spec_batched(op, spec)
+        return dispatch_state.spec_batched(op, spec)
     if found and state.tangents:
-        return spec_dual(op, spec)
+        return dispatch_state.spec_dual(op, spec)
     return _base(op, spec)
 
 

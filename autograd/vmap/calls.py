@@ -7,9 +7,9 @@ from typing import Any
 from tensorplug.core.dispatch import op_registry, out_variants
 from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 
-from ..transforms import levels
 from ..transforms.levels import ActiveLevels, map_tensors, run_spec, state, tensors_in
 from . import composite_rules, plugin_rules, primitive_rules
 from .batched_tensor import BatchedTensor, BatchLevel, front, moved, wrap
@@ -163,5 +163,5 @@ def _copy(target: Any, source: Any) -> None:
         out_variants.inplace(COPY, "copy_", whole, (source,), {})
 
 
-levels.call_batched = call_batched
-levels.spec_batched = spec_batched
+dispatch_state.call_batched = call_batched
+dispatch_state.spec_batched = spec_batched

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, handle
 
 from .primitive_rules import LogicalTensor, check_randomness, full, one_sample, padded, shape_of
+from .vmap import vmap
 from .vmap_rules import VmapInfo
 
 WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], VmapInfo], Any]
@@ -64,8 +66,6 @@ def whole_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
 
 def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a random composite once per sample: from the same place of the stream, or on along it."""
-    from tensorplug.core.device import generator
-
     check_randomness(info.randomness)
     known = list(generator._defaults.values())
     known.extend([v for v in values if isinstance(v, generator.Generator)])
@@ -85,8 +85,6 @@ def first_batched(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     if isinstance(values[0], LogicalTensor):
         return NotImplemented
     # One more sample dimension for all: the op's own rule comes next.
-    from .vmap import vmap
-
     dims = tuple(
         [0 if n == 0 or isinstance(v, LogicalTensor) else None for n, v in enumerate(values)]
     )

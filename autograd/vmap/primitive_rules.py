@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, Spec, handle
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape, broadcast_shapes
@@ -411,8 +412,6 @@ def check_randomness(randomness: str) -> None:
 def random_bits(op: Op, spec: Spec, size: int) -> Any:
     """Draw other bits for each sample."""
     import math
-
-    from tensorplug.core.device import generator
 
     shape, seed, offset = spec.values
     count = math.prod(shape)

@@ -16,7 +16,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..dispatch.keys import canonical_device
+from ..tensor.base import TensorBase
+from ..tensor.creation import tensor
 from .device import CPU, Device
+from .dtypes import uint8
 
 __all__ = [
     "Generator",
@@ -110,9 +113,6 @@ class Generator:
 
     def get_state(self) -> Any:
         """Return the state as a tensor of bytes: seed and offset, 64 bits each."""
-        from ..tensor.creation import tensor
-        from .dtypes import uint8
-
         with self._lock:
             state = (self._seed | self._offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
         return tensor(list(state), dtype=uint8, device=CPU)
@@ -125,9 +125,6 @@ class Generator:
         TypeError, RuntimeError
             If it is none.
         """
-        from ..tensor.base import TensorBase
-        from .dtypes import uint8
-
         if not isinstance(new_state, TensorBase) or new_state._key.dtype is not uint8:
             raise TypeError(
                 "set_state(): expected a tensor of dtype uint8, as get_state() returns it, got "

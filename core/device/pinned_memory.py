@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..plugins import runtimes
+from ..plugins.discovery import find_runtime
 from ..tensor.host import host_array, on_device
 from .device import CPU, Device
 from .runtime import DeviceRuntime
@@ -12,9 +14,6 @@ from .runtime import DeviceRuntime
 
 def _offering(device: Any) -> Iterable[DeviceRuntime]:
     """Return the runtimes that may know locked memory."""
-    from ..plugins import runtimes
-    from ..plugins.discovery import find_runtime
-
     if device is None:
         return list(runtimes().values())
     return [find_runtime(Device(device).type)]

@@ -161,7 +161,7 @@ def cache_call(
 def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
     if op.kind == "primitive":
         return op.function(*args, **kwargs)
-    from .composite_calls import composite_spec
+    from .composite_calls import composite_spec  # on first use: it needs this module
 
     return composite_spec(op, args, kwargs)
 

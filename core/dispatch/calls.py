@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import new_tensor
-from . import op_registry
 from .call_cache import CallCache, cache_call, call_key
 from .composite_calls import call_overridden, call_ruled, run_overridden
 from .dispatcher import general
@@ -173,5 +172,5 @@ def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
     return call_inplace
 
 
-op_registry.build_call = _build_call
-op_registry.build_inplace = _build_inplace
+dispatch_state.build_call = _build_call
+dispatch_state.build_inplace = _build_inplace

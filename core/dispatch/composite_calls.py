@@ -6,6 +6,7 @@ from typing import Any
 
 from ..device.dtypes import FLOATING
 from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, wrap
+from . import contracts
 from .call_cache import CachedCall, CallCache, cache_call, call_key, store_call, zeros
 from .execution import call_kernel, kernel_of, overlaps, run_cached, unwrap
 from .keys import DispatchKey
@@ -302,8 +303,6 @@ def _own(key: DispatchKey, array: Any) -> Any:
 
 
 def _verify_composite(op: Op, key: DispatchKey, results: Any, values: tuple[Any, ...]) -> None:
-    from . import contracts
-
     dispatch_state.verify = contracts.every_call
     contracts.check_composite(op, key, results, values)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..device.dtypes import DType
+from ..device.meta import empty_meta
 from ..errors import KernelContractError, TensorplugError
 from ..tensor.base import TensorBase
 from ..tensor.shapes import Shape, broadcast_shapes
@@ -37,7 +38,7 @@ def check_every_call(on: bool = True) -> None:
 
 def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContractError:
     """Return the error for a kernel whose result is not what its op's declaration says."""
-    from .resolution import describe_kernel
+    from .resolution import describe_kernel  # on first use: it needs this module
 
     return KernelContractError(
         f"{op.name}: {describe_kernel(op, key)} returned {got}, but the op's declaration says "
@@ -47,7 +48,7 @@ def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContra
 
 def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[Any]) -> None:
     """Note in an error whose kernel raised it, and for what call; once, and not in errors of ours."""
-    from .resolution import describe_kernel
+    from .resolution import describe_kernel  # on first use: it needs this module
 
     if isinstance(error, (Warning, TensorplugError)) or any(
         note.startswith(_RAISED) for note in getattr(error, "__notes__", ())
@@ -131,7 +132,7 @@ def check_composite(
 
     A body that looks at data, or at arguments that are no tensors of this key, cannot be asked.
     """
-    from .layers import gradient_off, isolated
+    from .layers import gradient_off, isolated  # on first use: it needs this module
 
     try:
         with isolated(), gradient_off():
@@ -146,8 +147,6 @@ def check_composite(
 
 
 def _metas(value: Any) -> Any:
-    from ..device.meta import empty_meta
-
     if isinstance(value, TensorBase):
         return empty_meta(value._shape, value._key.dtype)
     if type(value) in (list, tuple):

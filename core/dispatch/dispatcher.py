@@ -15,6 +15,7 @@ from typing import Any
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
 from .op import Op
+from .out_variants import run_out
 from .state import dispatch_state
 
 
@@ -31,8 +32,6 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         if out is not None:
-            from .out_variants import run_out
-
             return run_out(op, args, kwargs, out)
     if op.kind == "primitive":
         return execute(op, op.function(*args, **kwargs))

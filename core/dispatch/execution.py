@@ -10,11 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..device.dtypes import DType
+from ..device.meta import results
 from ..device.runtime import RefusingRuntime
 from ..errors import KernelContractError
 from ..tensor.base import Storage, TensorBase, new_tensor, storage_of
 from ..tensor.shapes import Shape
+from . import contracts
 from .call_cache import CachedCall
+from .contracts import violation
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec
 from .state import dispatch_state
@@ -133,8 +136,6 @@ def run_cached(op: Op, cached: CachedCall, args: tuple[Any, ...]) -> Any:
 
 def note_kernel(error: Exception, op: Op, key: DispatchKey, raw: Any) -> None:
     """Note in an error whose kernel raised it."""
-    from . import contracts
-
     contracts.note_kernel(error, op, key, raw)
 
 
@@ -187,15 +188,11 @@ def _wrap_checked(op: Op, key: DispatchKey, array: Any, shape: Shape | None, dty
 
 def contract(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContractError:
     """Return the error for a kernel whose result is not what the op's declaration says."""
-    from .contracts import violation
-
     return violation(op, key, got, expected)
 
 
 def verify(op: Op, key: DispatchKey, results: Any, outputs: Any) -> None:
     """Check what the first call of a kernel returned."""
-    from . import contracts
-
     dispatch_state.verify = contracts.every_call
     contracts.check_outputs(op, key, results, outputs)
 
@@ -229,6 +226,4 @@ def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
 
 def meta_results(op: Op, spec: Spec, raw: list[Any]) -> Any:
     """Return what a kernel would on the meta device: shapes and strides without data."""
-    from ..device.meta import results
-
     return results(op, spec, raw)

@@ -9,11 +9,13 @@ from typing import Any
 
 from ..device.device import META, Device
 from ..device.dtypes import DType, as_dtype, get_default_dtype
+from ..plugins import discovery, manager, plugin_label
 from . import fallback, kernel_registry, keys, op_registry, resolution
 from .kernel_registry import Kernel
 from .keys import DispatchKey
 from .op_registry import Op
 from .resolution import Choice
+from .state import dispatch_state
 
 
 def explain(
@@ -58,7 +60,7 @@ def explain(
     found = _as_op(op)
     index = Device(device)
     asked = get_default_dtype() if dtype is None else as_dtype(dtype)
-    keys.find_runtime(index.type)
+    dispatch_state.find_runtime(index.type)
     computed = asked
     if found.pointwise and found.kind == "primitive":
         try:
@@ -117,8 +119,6 @@ def _outcome(choice: Choice) -> str:
 
 
 def _describe(kernel: Kernel) -> str:
-    from ..plugins import plugin_label
-
     note = f", {kernel.note}" if kernel.note else ""
     return f"{plugin_label(kernel.plugin)}, priority {kernel.priority}{note}, {kernel.source()}"
 
@@ -144,8 +144,6 @@ def nearest(op: Op, key: DispatchKey) -> str:
 
 def near(op: str, device: str, dtype: DType) -> str:
     """Return what is registered near (op, device, dtype), by whom, and what would help."""
-    from ..plugins import plugin_label
-
     lines = []
     here = kernel_registry.kernels_for(op, device)
     lines += [f"  on {device!r} for {_dtypes(k)}: {plugin_label(k.plugin)}" for k in here]
@@ -157,8 +155,6 @@ def near(op: str, device: str, dtype: DType) -> str:
 
 def _advice(op: str, device: str, dtype: DType) -> list[str]:
     """Return the ways out, the best first."""
-    from ..plugins import discovery, manager
-
     here = kernel_registry.kernels_for(op, device)
     ways = []
     if here:
@@ -203,7 +199,7 @@ def log_dispatch(on: bool = True) -> None:
     environment does the same from the start. A composite that runs as its body, without a kernel or a
     derivative of its own anywhere, is chosen without being asked for.
     """
-    resolution.log_choice = _Log() if on else None
+    dispatch_state.log_choice = _Log() if on else None
     keys.reset_tables()
 
 
@@ -231,4 +227,4 @@ class _Log:
 
 
 if "dispatch" in os.environ.get("TENSORPLUG_LOG", "").split(","):
-    resolution.log_choice = _Log()
+    dispatch_state.log_choice = _Log()

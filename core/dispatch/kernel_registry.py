@@ -119,7 +119,7 @@ def add_kernels(kernels: list[Kernel]) -> None:
 
 def check_priority(kernel: Kernel, others: Iterable[Kernel]) -> None:
     """Refuse a kernel that takes a dtype which another of the same op and device takes at its priority."""
-    from ..plugins import plugin_label
+    from ..plugins import plugin_label  # on first use: it needs this module
 
     for other in others:
         if kernel.priority == other.priority and _overlap(kernel, other):

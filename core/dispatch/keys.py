@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..device.device import CPU, Device, default, unlisted
 from ..device.dtypes import ALL_DTYPES, FLOATING, DType
 from ..device.runtime import DeviceRuntime, RefusingRuntime, RemovedRuntime
 from ..errors import DeviceNotAvailableError, DTypeNotAvailableError
+
+if TYPE_CHECKING:  # these need the keys
+    from .op import Op
+    from .state import DispatchState
 
 _SCALARS_KEPT = 1024
 
@@ -79,10 +83,11 @@ class DispatchKey:
 
 _KEYS: dict[tuple[Device, DType], DispatchKey] = {}
 
-# Set by the plugin registry and by the dispatcher when they are imported.
-find_runtime: Callable[[str], DeviceRuntime]
-make_stub: Callable[[int, DispatchKey], Callable[..., Any]]
-op_count: Callable[[], int]
+#: Every op that was ever registered, by its index in the tables.
+ops: list[Op] = []
+
+# The only one, put here by its module, which needs this one.
+dispatch_state: DispatchState
 
 
 def canonical_device(device: Device) -> Device:
@@ -95,7 +100,7 @@ def canonical_device(device: Device) -> Device:
     DeviceNotAvailableError
         If no plugin serves the type, or there is no device of that index.
     """
-    runtime = find_runtime(device.type)
+    runtime = dispatch_state.find_runtime(device.type)
     reason = unavailable_reason(runtime)
     if reason is not None:
         raise DeviceNotAvailableError(f"device {device} cannot be used: {reason}")
@@ -131,7 +136,7 @@ def dispatch_key(device: Device, dtype: DType) -> DispatchKey:
     with lock:
         key = _KEYS.get((device, dtype))
         if key is None:
-            runtime = find_runtime(device.type)
+            runtime = dispatch_state.find_runtime(device.type)
             if runtime.dtypes is not None and dtype not in runtime.dtypes:
                 known = ", ".join([known.name for known in ALL_DTYPES if known in runtime.dtypes])
                 raise DTypeNotAvailableError(
@@ -145,7 +150,7 @@ def dispatch_key(device: Device, dtype: DType) -> DispatchKey:
 
 def extend_tables(key: DispatchKey) -> None:
     """Give `key` an unresolved slot for every op that it has none for."""
-    for index in range(len(key.kernels), op_count()):
+    for index in range(len(key.kernels), len(ops)):
         key.kernels.append(_unresolved(index, key))
         key.results.append(None)
         key.writers.append(None)
@@ -173,7 +178,9 @@ def reset_tables() -> None:
 
 def _unresolved(index: int, key: DispatchKey) -> Callable[..., Any]:
     runtime = key.runtime
-    return runtime.refuse if isinstance(runtime, RefusingRuntime) else make_stub(index, key)
+    if isinstance(runtime, RefusingRuntime):
+        return runtime.refuse
+    return dispatch_state.make_stub(index, key)
 
 
 def refusing_key(key: DispatchKey, runtime: RefusingRuntime) -> DispatchKey:

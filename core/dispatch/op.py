@@ -93,9 +93,10 @@ class Unregistered:
 
     def __index__(self) -> int:
         # Whoever imports an extension's package may call its ops before anything else loads it.
-        from . import op_registry
+        from . import op_registry  # on first use: it needs this module
+        from .state import dispatch_state  # on first use: it needs this module
 
-        reason = op_registry.find_missing(self.name)
+        reason = dispatch_state.find_missing(self.name)
         if op_registry.has_op(self.name):
             index = op_registry.get_op(self.name).index
             if type(index) is int:
@@ -260,7 +261,7 @@ class Op:
         return f"<{self.kind} op {self.name}({', '.join(self.parameters)})>"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        from .op_registry import get_op
+        from .op_registry import get_op  # on first use: it needs this module
 
         return get_op, (self.name,)
 

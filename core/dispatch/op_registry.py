@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 from ..errors import RegistrationError
 from . import keys
 from .op import Delegated, Op, OpKind, Spec, Unregistered, first_tensor
+from .state import dispatch_state
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -36,7 +37,6 @@ __all__ = [
     "all_ops",
     "composite",
     "defined_by",
-    "find_missing",
     "find_op",
     "first_tensor",
     "get_op",
@@ -56,23 +56,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 _OPS: dict[str, Op] = {}
-_ORDER: list[Op] = []
 _HANDLES: dict[str, Op] = {}
-
-# Set by the dispatcher: builds the callable that users call, and the in-place one.
-build_call: Callable[[Op], Callable[..., Any]]
-build_inplace: Callable[[Op, str], Callable[..., Any]]
-# Set by the module of Tensor.
-add_method: Callable[[str, Callable[..., Any]], bool]
-remove_method: Callable[[str, Callable[..., Any]], None]
-
-
-def find_missing(name: str) -> str:  # noqa: ARG001
-    """Load plugins that may own an op; the plugin registry puts its own function here.
-
-    What is returned says why a plugin that may own it is not used, for messages.
-    """
-    return ""
 
 
 def handle(name: str) -> Op:
@@ -382,7 +366,7 @@ def _declare(
     op.method = short if method else None
     op.inplace = f"{short}_" if inplace else None
     op.aliases = aliases
-    op.call = functools.wraps(function)(build_call(op))
+    op.call = functools.wraps(function)(dispatch_state.build_call(op))
     op.call.op = op  # type: ignore[attr-defined]
     return op.call
 
@@ -405,10 +389,10 @@ def register_op(op: Op, owner: str) -> None:
             raise RegistrationError(f"{owner}: op {op.name!r} has no declaration")
         _add_methods(op, owner)
         op.owner = owner
-        _ORDER.append(op)
+        keys.ops.append(op)
         for key in keys.known_keys():
             keys.extend_tables(key)
-        op.index = len(_ORDER) - 1  # from here on it can be called
+        op.index = len(keys.ops) - 1  # from here on it can be called
         op.overridden = op.derivative is not None
         _OPS[op.name] = op
         for alias in op.aliases:
@@ -425,10 +409,10 @@ def _add_methods(op: Op, owner: str) -> None:
         wanted = dict.fromkeys((op.method, *op.aliases), op.call)
     if op.inplace is not None:
         for base in (op.inplace[:-1], *op.aliases):
-            wanted[f"{base}_"] = build_inplace(op, f"{base}_")
+            wanted[f"{base}_"] = dispatch_state.build_inplace(op, f"{base}_")
     added = _METHODS[op.name] = {}
     for name, function in wanted.items():
-        if add_method(name, function):
+        if dispatch_state.add_method(name, function):
             added[name] = function
         elif owner != "tensorplug":
             _remove_methods(op)
@@ -442,7 +426,7 @@ def _add_methods(op: Op, owner: str) -> None:
 
 def _remove_methods(op: Op) -> None:
     for name, function in _METHODS.pop(op.name, {}).items():
-        remove_method(name, function)
+        dispatch_state.remove_method(name, function)
 
 
 def unregister_op(op: Op) -> None:
@@ -528,7 +512,7 @@ def get_op(name: str) -> Op:
     op = _OPS.get(name) or find_op(name)
     reason = ""
     if op is None:
-        reason = find_missing(name)
+        reason = dispatch_state.find_missing(name)
         op = find_op(name)
     if op is None:
         import difflib
@@ -547,12 +531,9 @@ def has_op(name: str) -> bool:
 
 def all_ops() -> Iterator[Op]:
     """Yield every registered op, in the order of registration."""
-    return iter([op for op in _ORDER if _OPS.get(op.name) is op])
+    return iter([op for op in keys.ops if _OPS.get(op.name) is op])
 
 
 def op_at(index: int) -> Op:
     """Return the op with this index in the kernel tables."""
-    return _ORDER[index]
-
-
-keys.op_count = lambda: len(_ORDER)
+    return keys.ops[index]

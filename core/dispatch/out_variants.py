@@ -199,7 +199,7 @@ def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     _, src, non_blocking = COPY.bind((target, *args), kwargs)
     if not non_blocking:
         return False
-    from ..ops.copying import queued_into
+    from ..ops.copying import queued_into  # on first use: it needs this module
 
     return not overlaps(target) and queued_into(target, src)
 

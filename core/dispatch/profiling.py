@@ -16,9 +16,10 @@ from time import perf_counter_ns
 from typing import Any, Literal, NamedTuple
 
 from ..ops import copying
-from . import keys, resolution
+from . import keys
 from .keys import DispatchKey
 from .resolution import Choice
+from .state import dispatch_state
 
 Category = Literal["kernel", "copy", "range", "node"]
 
@@ -133,8 +134,8 @@ def start(recording: Recording) -> None:
         if current is not None:
             raise RuntimeError("profile: a profile is being taken already; they do not nest")
         current = recording
-        resolution.around = _timed
-        copying.transfer = _timed_transfer
+        dispatch_state.kernel_timer = _timed
+        dispatch_state.transfer_timer = _timed_transfer
         keys.reset_tables()
     for listener in _listeners:
         listener(True)
@@ -151,8 +152,8 @@ def stop() -> None:
         if current is not None:
             current.end = perf_counter_ns()
         current = None
-        resolution.around = None
-        copying.transfer = copying.across
+        dispatch_state.kernel_timer = None
+        dispatch_state.transfer_timer = None
         keys.reset_tables()
 
 

@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
+from ..device.meta import empty_meta, pointwise_kernel
 from ..device.runtime import RefusingRuntime
 from ..errors import KernelNotFoundError
+from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
 from .kernel_registry import Kernel, kernels_for
@@ -60,7 +62,7 @@ class Choice:
     refused: str = ""
 
     def __str__(self) -> str:
-        from .explain import render
+        from .explain import render  # on first use: it needs this module
 
         return render(self)
 
@@ -127,8 +129,6 @@ def describe_kernel(op: Op, key: DispatchKey) -> str:
     choice = choose(op, key.device.type, key.dtype, preferred_backends())
     if choice.kernel is None:
         return f"the {choice.way} for {key.device.type}"
-    from ..plugins import plugin_label
-
     return f"the kernel of {plugin_label(choice.kernel.plugin)} ({choice.kernel.source()})"
 
 
@@ -184,8 +184,6 @@ def fill(op: Op, key: DispatchKey) -> None:
 
 def pointwise_keys(op: Op, key: DispatchKey) -> tuple[DispatchKey, DispatchKey]:
     """Return the keys in which a pointwise op of inputs of one key computes and results."""
-    from ..device.meta import empty_meta
-
     probes = [
         empty_meta((1,), bool_ if index in op.masks else key.dtype) for index in range(op.arity)
     ]
@@ -218,10 +216,11 @@ def raw_callable(op: Op, key: DispatchKey, preferred: tuple[str, ...] = ()) -> C
         If nothing does.
     """
     choice = choose(op, key.device.type, key.dtype, preferred)
-    if log_choice is not None:
-        log_choice(choice)
+    if dispatch_state.log_choice is not None:
+        dispatch_state.log_choice(choice)
     served = _serving(choice, op, key)
-    return served if around is None else around(choice, key, served)
+    timer = dispatch_state.kernel_timer
+    return served if timer is None else timer(choice, key, served)
 
 
 _BELOW: dict[tuple[str, str, DType, str, bool], Callable[..., Any]] = {}
@@ -265,8 +264,6 @@ def _serving(choice: Choice, op: Op, key: DispatchKey) -> Callable[..., Any]:
     if choice.way == "decomposition":
         return _decomposed(op, key)
     if choice.way == "meta":
-        from ..device.meta import pointwise_kernel
-
         return pointwise_kernel(op, key)
     if choice.way == "fallback":
         return fallback.fallback_kernel(op, key)
@@ -312,19 +309,12 @@ def _raw(value: Any) -> Any:
 
 def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
     """Return the error for an op that nothing runs."""
-    from .explain import nearest
+    from .explain import nearest  # on first use: it needs this module
 
     return KernelNotFoundError(
         f"no kernel for op {op.name!r} on device {key.device.type!r} with dtype "
         f"{key.dtype.name}.\n{nearest(op, key)}"
     )
-
-
-#: Called with each choice as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
-log_choice: Callable[[Choice], None] | None = None
-
-#: Puts something around each kernel that goes into a table, while a profile is taken.
-around: Callable[[Choice, DispatchKey, Callable[..., Any]], Callable[..., Any]] | None = None
 
 
 def _reset() -> None:
@@ -363,8 +353,6 @@ def prefer(*backends: str) -> Generator[None]:
     ValueError
         If no plugin has that name.
     """
-    from ..plugins import require_names
-
     require_names(backends)
     previous = _preferred.names
     _preferred.names = (*backends, *previous)
@@ -392,7 +380,7 @@ def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
 on_default_dtype_change(keys.reset_tables)
 on_default_dtype_change(call_cache.clear_call_caches)
 keys.on_reset(call_cache.clear_call_caches)
-keys.make_stub = make_stub
 keys.on_reset(_reset)
+dispatch_state.make_stub = make_stub
 dispatch_state.native_kernel = native_kernel
 dispatch_state.preferred_kernel = _preferred_kernel

@@ -1,13 +1,29 @@
-"""What every call of an op looks at, in one object: the compiled modules read its attributes directly."""
+"""What every call of an op looks at, in one object: the compiled modules read its attributes directly.
+
+It also holds the functions that a module calls although their own module, which needs the first, is imported
+later. Each is put here once, at the end of the module that defines it. Names that one module sets in another
+are, besides these:
+
+- ``keys.dispatch_state``, this object: its type needs the keys, and the keys need it.
+- ``base.tensor_class``, the class of the tensors that ops return, set by the module of Tensor. Where the hot
+  path is not compiled, that sets ``base.blank``, ``fast_path.TensorBase`` and ``fast_path.unset_tensor``,
+  too: they mean the same, and spare each op a call. Compiled, C functions and types are in their place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from . import keys
 from .gradient_layer import GradientLayer
-from .keys import DispatchKey
-from .op import Op
+
+if TYPE_CHECKING:
+    from ..device.runtime import DeviceRuntime
+    from ..tensor.shapes import Shape
+    from .keys import DispatchKey
+    from .op import Op, Spec
+    from .resolution import Choice
 
 
 class DispatchState:
@@ -25,29 +41,60 @@ class DispatchState:
         :mod:`.contracts`.
     gradient : GradientLayer
         What records operations for differentiation.
+    log_choice : callable or None
+        Called with each choice of a kernel as it is made, where ``TENSORPLUG_LOG=dispatch`` asks for it.
+    kernel_timer, transfer_timer : callable or None
+        While a profile is taken: puts a timer around a kernel that goes into a table; copies between
+        devices.
     through_layers, gradient_off : callable
-        Set by :mod:`.layers`: runs a call through this thread's layers; a context that records nothing.
-    native_kernel, preferred_kernel : callable
-        Set by :mod:`.resolution`: whether a plugin's kernel serves an op; the kernel that this thread
-        prefers.
+        From :mod:`.layers`: runs a call through this thread's layers; a context that records nothing.
+    native_kernel, preferred_kernel, make_stub : callable
+        From :mod:`.resolution`: whether a plugin's kernel serves an op; the kernel that this thread
+        prefers; what an unused slot of a table holds.
+    build_call, build_inplace : callable
+        From :mod:`.calls`: make what users call of a declared op, and its in-place variant.
+    add_method, remove_method : callable
+        From the module of Tensor: give it a method, unless there is one of that name; take one away.
+    get_item, set_item, view_in : callable
+        From the modules of indexing and of shapes: what ``tensor[key]``, ``tensor[key] = value`` and
+        ``tensor.view`` do.
+    find_runtime, find_missing, find_extensions : callable
+        From the discovery of plugins: the runtime of a device type; load what may bring an op, and say why
+        a plugin that may is not used; load the extensions, and warn of kernels that wait in vain.
+    array_namespace : callable
+        From the facade: the namespace of the array API standard.
+    call_batched, spec_batched, call_dual, spec_dual : callable
+        From vmap and from forward mode: what they do with a call, and with canonical arguments.
     """
 
     __slots__ = (
-        "grad_disabled",
-        "gradient",
-        "gradient_off",
-        "layers_active",
-        "native_kernel",
-        "preferences",
-        "preferred_kernel",
-        "through_layers",
-        "verify",
+        "add_method", "array_namespace", "build_call", "build_inplace", "call_batched", "call_dual",
+        "find_extensions", "find_missing", "find_runtime", "get_item", "grad_disabled", "gradient",
+        "gradient_off", "kernel_timer", "layers_active", "log_choice", "make_stub", "native_kernel",
+        "preferences", "preferred_kernel", "remove_method", "set_item", "spec_batched", "spec_dual",
+        "through_layers", "transfer_timer", "verify", "view_in",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
     gradient_off: Callable[[], Any]
     native_kernel: Callable[[Op, DispatchKey], bool]
     preferred_kernel: Callable[[Op, DispatchKey], Callable[..., Any]]
+    make_stub: Callable[[int, DispatchKey], Callable[..., Any]]
+    build_call: Callable[[Op], Callable[..., Any]]
+    build_inplace: Callable[[Op, str], Callable[..., Any]]
+    add_method: Callable[[str, Callable[..., Any]], bool]
+    remove_method: Callable[[str, Callable[..., Any]], None]
+    get_item: Callable[[Any, Any], Any]
+    set_item: Callable[[Any, Any, Any], None]
+    view_in: Callable[[Any, Shape], Any]
+    find_runtime: Callable[[str], DeviceRuntime]
+    find_missing: Callable[[str], str]
+    find_extensions: Callable[[], None]
+    array_namespace: Callable[[str | None], Any]
+    call_batched: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+    spec_batched: Callable[[Op, Spec], Any]
+    call_dual: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
+    spec_dual: Callable[[Op, Spec], Any]
 
     def __init__(self) -> None:
         self.grad_disabled = 0
@@ -55,6 +102,11 @@ class DispatchState:
         self.preferences = 0
         self.verify = False
         self.gradient: GradientLayer = GradientLayer()
+        self.log_choice: Callable[[Choice], None] | None = None
+        self.kernel_timer: (
+            Callable[[Choice, DispatchKey, Callable[..., Any]], Callable[..., Any]] | None
+        ) = None
+        self.transfer_timer: Callable[..., Any] | None = None
 
     def set_gradient(self, layer: GradientLayer) -> None:
         """Make `layer` the one that ops on tensors that require grad go through."""
@@ -76,3 +128,4 @@ class DispatchState:
 
 #: The only one.
 dispatch_state = DispatchState()
+keys.dispatch_state = dispatch_state

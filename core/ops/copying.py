@@ -18,6 +18,7 @@ from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op_registry import Spec, composite, defined_by, primitive
 from ..dispatch.state import dispatch_state
 from ..tensor.base import TensorBase, bump_version, new_tensor
+from ..tensor.creation import show_memory
 from ..tensor.layout import (
     check_format,
     contiguous_format,
@@ -90,8 +91,6 @@ def show_in_order(input: Any, stride: Shape) -> Any:
 
 def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
     """Return the memory of a new tensor, whose elements lie row by row, in a shape and strides."""
-    from ..tensor.creation import show_memory
-
     count = math.prod(shape)
     flat = show(_VIEW, rows, ((count,),), (count,))
     result = show_memory(flat, shape, stride, 0)
@@ -209,6 +208,7 @@ def to_device(input: Tensor, device: Device, non_blocking: bool = False) -> Tens
     """
     key = input._key
     target = dispatch_key(device, key.dtype)
+    transfer = dispatch_state.transfer_timer or across
     stride = strides_like(input, None, "to")
     if stride is None or "views" not in target.runtime.capabilities:
         return new_tensor(transfer(input._array, key, target, non_blocking), target, input._shape)
@@ -262,10 +262,6 @@ def queued_into(target: Any, src: Any) -> bool:
         return False
     bump_version(target)
     return True
-
-
-#: What ``to_device`` calls; a profiler puts a timer around it.
-transfer = across
 
 
 @composite(layout=True, reads_layout=True)
@@ -337,4 +333,4 @@ def to_format(
     return copied(result) if stride is None else clone_strided(result, stride)
 
 
-op_registry.add_method("clone", clone)
+dispatch_state.add_method("clone", clone)

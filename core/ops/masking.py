@@ -9,6 +9,7 @@ from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype
 from ..dispatch import op_registry, out_variants
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
 from ..dispatch.out_variants import inplace
+from ..dispatch.state import dispatch_state
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
 from .copying import copy
@@ -183,13 +184,13 @@ def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> An
 _COPY = handle("copy")
 
 
-op_registry.add_method("fill_", fill_)
+dispatch_state.add_method("fill_", fill_)
 
 
-op_registry.add_method("zero_", zero_)
+dispatch_state.add_method("zero_", zero_)
 
 
-op_registry.add_method("where", _where_method)
+dispatch_state.add_method("where", _where_method)
 
 
 _INDEX_PUT = op_registry.handle("index_put")

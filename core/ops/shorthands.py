@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
 from ..dispatch import op_registry
+from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
 from ..tensor.shapes import Size, normalize_dim
@@ -259,6 +260,6 @@ def polygamma_(self: Any, n: int) -> Any:
 
 
 for _method in (narrow_copy, dim_order, fill_diagonal_, polygamma_, resize):
-    op_registry.add_method(_method.__name__, _method)
-op_registry.add_method("unsafe_chunk", chunk)
-op_registry.add_method("unsafe_split", split)
+    dispatch_state.add_method(_method.__name__, _method)
+dispatch_state.add_method("unsafe_chunk", chunk)
+dispatch_state.add_method("unsafe_split", split)

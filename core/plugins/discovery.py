@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..device.runtime import DeviceRuntime
-from ..dispatch import keys, op_registry
 from ..dispatch.keys import lock
+from ..dispatch.state import dispatch_state
 from ..errors import DeviceNotAvailableError, PluginWarning, warn
 from . import hookspecs, manager, waiting
 from .manager import PluginRecord
@@ -335,6 +335,6 @@ def _find_extensions() -> None:
         waiting.warn_of_misspelt(manager._records)
 
 
-manager.find_extensions = _find_extensions
-keys.find_runtime = find_runtime
-op_registry.find_missing = _load_extensions
+dispatch_state.find_extensions = _find_extensions
+dispatch_state.find_runtime = find_runtime
+dispatch_state.find_missing = _load_extensions

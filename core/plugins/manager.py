@@ -21,8 +21,9 @@ from ..dispatch.autocast_policies import AutocastPolicy
 from ..dispatch.kernel_registry import DeferredKernels, Kernel
 from ..dispatch.keys import lock
 from ..dispatch.op_registry import Op
+from ..dispatch.state import dispatch_state
 from ..errors import PluginError, RegistrationError
-from . import hookspecs, waiting
+from . import hookspecs, validation, waiting
 from .op_rules import OpItem, OpRules
 from .waiting import Waiting
 
@@ -106,10 +107,6 @@ def name_of(plugin: object, default: str = "") -> str:
     return chosen
 
 
-def find_extensions() -> None:
-    """Load the extension plugins, and warn of kernels that wait in vain; set by the discovery."""
-
-
 # Called with each device type that a plugin has brought, or extended.
 device_listeners: list[Callable[[str], None]] = []
 
@@ -138,7 +135,7 @@ def register(plugin: object, name: str | None = None) -> PluginRecord:
     if any(
         not kernel.op.partition(".")[1] for kernel in kernel_registry.waiting_kernels(record.name)
     ):
-        find_extensions()
+        dispatch_state.find_extensions()
     return record
 
 
@@ -200,8 +197,6 @@ def _detach(record: PluginRecord) -> None:
 
 
 def _register_parts(record: PluginRecord) -> None:
-    from . import validation
-
     runtimes: dict[str, DeviceRuntime] = {}
     for item in _collect(record, "tensorplug_devices"):
         runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})

@@ -77,7 +77,7 @@ def check_runtime(
 
 def _owner_of(type_: str) -> str:
     """Return whose the runtime of a device type is, as a phrase."""
-    from .manager import registered
+    from .manager import registered  # on first use: it needs this module
 
     for record in registered():
         if any(runtime.type == type_ for runtime in record.devices):
@@ -92,7 +92,7 @@ def check_served(runtime: DeviceRuntime, record: PluginRecord) -> None:
     """
     if not record.entry_point or runtime.type == record.entry_point.partition(".")[0]:
         return
-    from .discovery import installed
+    from .discovery import installed  # on first use: it needs this module
 
     served = {found.device for found in installed() if found.package == record.package}
     if runtime.type not in served:

@@ -10,6 +10,7 @@ from ..dispatch import kernel_registry, op_registry
 from ..dispatch.kernel_registry import DeferredKernels, Kernel
 from ..dispatch.op_registry import Op
 from ..errors import PluginWarning, RegistrationError, warn
+from . import validation
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -92,8 +93,6 @@ def register_kernels(
     record: PluginRecord, items: Iterable[object], records: Mapping[str, PluginRecord]
 ) -> None:
     """Check and add what a plugin's hook returned, all or nothing."""
-    from . import validation
-
     present: list[object] = []
     for item in items:
         if not isinstance(item, DeferredKernels):
@@ -108,8 +107,6 @@ def register_kernels(
 
 
 def _add(record: PluginRecord, items: Iterable[object]) -> None:
-    from . import validation
-
     kernels = [validation.check_kernel(item, record) for item in items]
     if kernels:
         kernel_registry.add_kernels(kernels)
@@ -121,8 +118,6 @@ def activate(record: PluginRecord, records: Mapping[str, PluginRecord]) -> list[
     problems: list[QuarantinedKernel] = []
 
     def fits(kernel: Kernel, op: Op) -> bool:
-        from . import validation
-
         try:
             validation.check_fits(kernel, op, records[kernel.plugin])
             kernel_registry.check_priority(

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..device.device import Device
 from ..device.dtypes import DType, as_dtype
 from ..dispatch import op_registry
 from ..dispatch.keys import canonical_device
+from ..dispatch.state import dispatch_state
 from .autograd_members import Differentiation
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, storage_of
+from .creation import type_name, type_named
+from .host import to_array, to_dlpack, to_numpy
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 CAST = op_registry.handle("cast")
 TO_DEVICE = op_registry.handle("to_device")
-
-# Set by the facade: the namespace of the array API standard lies above this package.
-find_array_namespace: Callable[[str | None], Any]
 
 
 class Exchange(Differentiation):
@@ -41,7 +40,7 @@ class Exchange(Differentiation):
         if "memory_format" in kwargs:
             chosen = kwargs.pop("memory_format")
             if chosen is not None:
-                from ..ops.copying import to_format
+                from ..ops.copying import to_format  # on first use: it needs this module
 
                 return to_format(self, chosen, *_parse_to(args, kwargs))
         device, dtype, copy, non_blocking = _parse_to(args, kwargs)
@@ -72,8 +71,6 @@ class Exchange(Differentiation):
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the name of the tensor's type, or the tensor converted to `dtype`."""
-        from .creation import type_name, type_named
-
         if dtype is None:
             return type_name(self)
         chosen, device = type_named(dtype)
@@ -91,13 +88,9 @@ class Exchange(Differentiation):
         force : bool
             Detach and copy to the host first, so that any tensor can be converted.
         """
-        from .host import to_numpy
-
         return to_numpy(self, force=force)
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
-        from .host import to_array
-
         return to_array(self, dtype, copy)
 
     def __dlpack__(
@@ -108,8 +101,6 @@ class Exchange(Differentiation):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        from .host import to_dlpack
-
         options = {
             "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
         }  # fmt: skip
@@ -119,7 +110,7 @@ class Exchange(Differentiation):
         return self._key.runtime.dlpack_device(self._array)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return find_array_namespace(api_version)  # noqa: F821  declared above
+        return dispatch_state.array_namespace(api_version)
 
     def as_subclass(self, cls: Any) -> Any:
         """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
@@ -157,7 +148,7 @@ class Exchange(Differentiation):
         return result
 
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
-        from .host_memory import reduce_tensor
+        from .host_memory import reduce_tensor  # on first use: saves import time
 
         return reduce_tensor(self)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..device.device import CPU, Device
-from ..device.dtypes import DType, as_dtype, get_default_dtype
+from ..device.dtypes import DType, as_dtype, dtype_named, get_default_dtype
 from ..device.meta import view_of
 from ..dispatch import execution, op_registry
 from ..dispatch.keys import default_device, dispatch_key
@@ -379,8 +379,6 @@ _TYPE_NAMES = {
 
 def legacy_types(device: str) -> dict[str, TensorType]:
     """Return the constructors of a device type by name."""
-    from ..device.dtypes import dtype_named
-
     return {
         name: TensorType(name, dtype_named(dtype), device) for dtype, name in _TYPE_NAMES.items()
     }
@@ -412,8 +410,6 @@ def type_named(value: Any) -> tuple[DType, Device | None]:
         return value.dtype, Device(value.device)
     if not isinstance(value, str):
         return as_dtype(value), None
-    from ..device.dtypes import dtype_named
-
     package, _, rest = value.partition(".")
     device, _, name = rest.rpartition(".")
     for dtype, known in _TYPE_NAMES.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from .creation import legacy_of, tensor
 from .layout import layout, strided
 from .methods import TensorMethods
 
@@ -57,7 +58,7 @@ class TensorFacts(TensorMethods):
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return whether this host memory is locked for copies to a device."""
-        from ..device.pinned_memory import is_pinned
+        from ..device.pinned_memory import is_pinned  # on first use: saves import time
 
         return is_pinned(self, device)
 
@@ -71,7 +72,7 @@ class TensorFacts(TensorMethods):
         device : Device or str, optional
             Which device; by default the first loaded one that offers locked memory.
         """
-        from ..device.pinned_memory import pin
+        from ..device.pinned_memory import pin  # on first use: saves import time
 
         return pin(self, device)
 
@@ -89,7 +90,7 @@ class TensorFacts(TensorMethods):
 
     def is_shared(self) -> bool:
         """Return whether other processes can see the memory."""
-        from .shared_memory import is_shared
+        from .shared_memory import is_shared  # on first use: saves import time
 
         return is_shared(self)
 
@@ -110,7 +111,7 @@ class TensorFacts(TensorMethods):
         >>> tp.zeros(2).share_memory_().is_shared()
         True
         """
-        from .shared_memory import share
+        from .shared_memory import share  # on first use: saves import time
 
         share(self)
         return self
@@ -154,14 +155,10 @@ class TensorFacts(TensorMethods):
 
     def new(self, *data: Any) -> Any:
         """Return a tensor of this dtype and device from sizes or a sequence, as ``tp.Tensor``."""
-        from .creation import legacy_of
-
         return legacy_of(data, self._key.dtype, self._key.device)
 
     def apply_(self, function: Callable[[Any], Any]) -> Self:
         """Replace each element x by ``function(x)``, one by one; for "cpu" tensors, and slow."""
-        from .creation import tensor
-
         this: Any = self
         if this.device.type != "cpu":
             raise TypeError(f"apply_ is only implemented on CPU tensors, got one on {this.device}")

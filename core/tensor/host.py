@@ -13,6 +13,8 @@ import numpy as np
 from ..device.device import CPU, Device
 from ..device.dtypes import ALL_DTYPES, DType
 from ..dispatch.keys import dispatch_key
+from ..plugins import runtimes
+from ..plugins.discovery import find_runtime
 from .base import TensorBase, new_tensor
 
 if TYPE_CHECKING:
@@ -253,9 +255,6 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     >>> tp.from_dlpack(numpy.arange(3))
     tensor([0, 1, 2])
     """
-    from ..plugins import runtimes
-    from ..plugins.discovery import find_runtime
-
     if isinstance(producer, TensorBase):
         result: Any = producer.detach()  # type: ignore[attr-defined]
         return _placed(result, device, copy)

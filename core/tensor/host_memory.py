@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..device.device import Device
 from ..device.dtypes import BOOL, DType
+from ..device.meta import empty_meta
 from .base import TRACKED
 from .host import NATIVE, Array, host_array, on_device, share_array
 from .shapes import contiguous_strides
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .tensor import Tensor
 
 
 def _owner(array: Any) -> Any:
@@ -80,8 +79,6 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     Tensors over the same memory refer to the same array, which a pickle holds once, so they share
     memory again when it is read.
     """
-    from .tensor import Tensor
-
     attributes = dict(tensor.__dict__)
     cls = None if type(tensor) is Tensor else type(tensor)
     metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, attributes)
@@ -99,8 +96,6 @@ def reduce_elements(tensor: Tensor) -> tuple[Any, ...]:
     Without the rest of the memory that it may show a part of.
     """
     from pickle import PickleBuffer
-
-    from .tensor import Tensor
 
     if tensor.is_meta:
         return reduce_tensor(tensor)
@@ -142,8 +137,6 @@ def _rebuild_meta(
     cls: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    from ..device.meta import empty_meta
-
     return _finish(empty_meta(shape, dtype), requires_grad, cls, attributes)
 
 

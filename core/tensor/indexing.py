@@ -19,8 +19,8 @@ from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
 from ..ops.indexing.indexing import sliced_shape
-from . import operators
 from .base import TensorBase, new_tensor
+from .host_data import from_data
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -256,8 +256,6 @@ def _from_host(item: Any, input: Any) -> Any:
             return item.__index__()
         except TypeError:
             pass
-    from .host_data import from_data
-
     if isinstance(item, range):
         item = list(item)
     if isinstance(item, (list, tuple)) and not item:
@@ -362,5 +360,5 @@ def _depth(item: Any) -> int:
     return 1 if item._key.dtype in (bool_, uint8) else len(item._shape)
 
 
-operators.get_item = get_item
-operators.set_item = set_item
+dispatch_state.get_item = get_item
+dispatch_state.set_item = set_item

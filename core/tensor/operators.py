@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -10,11 +9,11 @@ from ..dispatch.fast_path import as_operand, binary, is_operand, unary
 from ..dispatch.op import Op
 from ..dispatch.op_registry import handle
 from ..dispatch.out_variants import inplace
+from ..dispatch.state import dispatch_state
 from . import python_operators
 from .base import TensorBase
 
 if TYPE_CHECKING:
-    from .shapes import Shape
     from .tensor import Tensor
 
 T = TypeVar("T")
@@ -41,11 +40,6 @@ REMAINDER = handle("remainder")
 RSHIFT = handle("bitwise_right_shift")
 SUB = handle("sub")
 XOR = handle("bitwise_xor")
-
-# Set by .indexing, which needs the declared ops.
-get_item: Callable[[Any, Any], Tensor]
-view_in: Callable[[Any, Shape], Tensor]
-set_item: Callable[[Any, Any, Any], None]
 
 
 class Operators(TensorBase):
@@ -173,10 +167,10 @@ class Operators(TensorBase):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Tensor:
-        return get_item(self, key)
+        return dispatch_state.get_item(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        set_item(self, key, value)
+        dispatch_state.set_item(self, key, value)
 
 
 def _in_place(op: Op, target: T, other: Any) -> T:

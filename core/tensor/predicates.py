@@ -127,7 +127,7 @@ def typename(obj: Any) -> str:
     'tensorplug.FloatTensor'
     """
     if isinstance(obj, TensorBase):
-        from .creation import type_name
+        from .creation import type_name  # on first use: it needs this module
 
         return type_name(obj)  # type: ignore[arg-type]
     key = obj if isinstance(obj, type) else type(obj)

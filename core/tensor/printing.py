@@ -10,16 +10,14 @@ import contextlib
 import math
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..device.device import CPU
 from ..device.dtypes import bool_, default_complex, get_default_dtype, int64
 from .host import host_array
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -242,8 +240,6 @@ def tensor_repr(tensor: Tensor, *, contents: str | None = None) -> str:
     contents : str, optional
         Text to stand for the numbers.
     """
-    from .tensor import Tensor
-
     cls = type(tensor)
     name = "tensor" if cls is Tensor or cls.__name__ == "Parameter" else cls.__name__
     prefix = f"{name}("

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dispatch import op_registry
+from ..dispatch.state import dispatch_state
 from ..ops.copying import strides_of
 from ..ops.rules import check_tensor
 from .base import bump_version, new_tensor, storage_of, version_of
@@ -108,4 +108,4 @@ def set_(self: Any, source: Any = None) -> Any:
 
 
 for _method in (resize_, resize_as_, set_):
-    op_registry.add_method(_method.__name__, _method)
+    dispatch_state.add_method(_method.__name__, _method)

@@ -10,14 +10,13 @@ import mmap
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ..device.device import Device
 from ..dispatch.keys import dispatch_key
 from .base import TRACKED, new_tensor
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .host_memory import reduce_tensor
+from .tensor import Tensor
 
 
 class SharedMemory(mmap.mmap):
@@ -126,8 +125,6 @@ def register(cls: type[Any]) -> None:
     """Let ``multiprocessing`` hand tensors of a class over as shared memory rather than as copies."""
     from multiprocessing import reduction
 
-    from .tensor import Tensor
-
     for known in {cls, Tensor}:  # a view of whatever class is a plain tensor
         reduction.ForkingPickler.register(known, reduce_shared)
 
@@ -151,8 +148,6 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     runtime = tensor._key.runtime
     array = runtime.share(tensor._array)
     if array is None:
-        from .host_memory import reduce_tensor
-
         return reduce_tensor(tensor)
     if not tensor._is_view():
         tensor._array = array
@@ -165,8 +160,6 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
 def _rebuild_shared(
     handle: Any, dtype: Any, device: str, requires_grad: bool, cls: Any, attributes: dict[str, Any]
 ) -> Any:
-    from .tensor import Tensor
-
     register(cls)  # it may go on from here
     key = dispatch_key(Device(device), dtype)
     array = key.runtime.from_shared_handle(handle)

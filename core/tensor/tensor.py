@@ -15,11 +15,13 @@ from ..device.device import Device
 from ..device.dtypes import DType
 from ..dispatch import execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
-from . import base, operators
+from ..dispatch.state import dispatch_state
+from . import base
 from .base import TensorBase
 from .conversion import Exchange
+from .creation import legacy_tensor
 from .layout import check_format, contiguous_format, in_format
-from .shapes import Size, as_shape
+from .shapes import Size, as_shape, normalize_dim
 
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
@@ -73,8 +75,6 @@ class Tensor(Exchange):
 
     def __new__(cls, *data: Any, device: Device | str | None = None) -> Self:
         """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
-        from .creation import legacy_tensor
-
         made: Any = legacy_tensor(*data, device=device)
         result: Self = made if cls is Tensor else made.as_subclass(cls)
         return result
@@ -90,8 +90,6 @@ class Tensor(Exchange):
         """Return the size of all dimensions, or of one."""
         if dim is None:
             return Size(self._shape)
-        from .shapes import normalize_dim
-
         if not self._shape:
             raise IndexError(f"size(): a 0-d tensor has no dimension {dim}")
         return self._shape[normalize_dim(dim, len(self._shape), "size")]
@@ -161,8 +159,6 @@ class Tensor(Exchange):
         strides = self._key.runtime.strides(self._array)
         if dim is None:
             return strides
-        from .shapes import normalize_dim
-
         return strides[normalize_dim(dim, len(self._shape), "stride")]
 
     def storage_offset(self) -> int:
@@ -212,7 +208,7 @@ class Tensor(Exchange):
             dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)
-        return operators.view_in(self, as_shape(shape if size is None else (size,), "view"))
+        return dispatch_state.view_in(self, as_shape(shape if size is None else (size,), "view"))
 
     @property
     def T(self) -> Tensor:
@@ -334,7 +330,7 @@ class Tensor(Exchange):
         return int(self.item())
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .printing import tensor_repr
+        from .printing import tensor_repr  # on first use: it needs this module
 
         return tensor_repr(self, contents=tensor_contents)
 
@@ -362,5 +358,5 @@ base.set_tensor_class(Tensor)
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
-op_registry.add_method = _add_method
-op_registry.remove_method = _remove_method
+dispatch_state.add_method = _add_method
+dispatch_state.remove_method = _remove_method

@@ -10,6 +10,7 @@ from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
 from tensorplug.core.device.dtypes import FLOATING, bool_, iinfo, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
+from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from .convolution.unfold import col2im, im2col, pad_zeros, unpad, window_view
@@ -272,8 +273,6 @@ def _shares(like: Any, dim: int, size: int, wanted: int) -> tuple[Any, Any, Any]
 
     The latter two are shaped as the dimensions from `dim` on.
     """
-    from tensorplug.core.tensor.creation import tensor
-
     starts = [i * size // wanted for i in range(wanted)]
     widths = [-(-(i + 1) * size // wanted) - start for i, start in enumerate(starts)]
     most = range(max(widths, default=1))
@@ -298,8 +297,6 @@ def _counts(
 
 
 def _tensor(values: list[int], like: Any) -> Any:
-    from tensorplug.core.tensor.creation import tensor
-
     return tensor(values, dtype=like.dtype, device=like.device)
 
 

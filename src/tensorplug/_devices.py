@@ -85,7 +85,7 @@ class _AmpModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
-            from tensorplug.amp.device_namespace import names_for
+            from tensorplug.amp.device_namespace import names_for  # on first use: saves import time
 
             device_type = self.__name__.split(".")[1]
             vars(self).update(names_for(device_type))

@@ -8,7 +8,8 @@ from typing import Any
 
 from tensorplug.core import Tensor, plugins
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.tensor import conversion, creation
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor import creation
 
 from ._devices import DeviceModule, is_device_type
 
@@ -104,7 +105,7 @@ def find_array_namespace(api_version: str | None) -> Any:
     return importlib.import_module("tensorplug.array_api").of_version(api_version)
 
 
-conversion.find_array_namespace = find_array_namespace
+dispatch_state.array_namespace = find_array_namespace
 
 
 class OpNamespace:

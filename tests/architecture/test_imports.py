@@ -114,3 +114,22 @@ def test_a_relative_import_stays_in_its_package(path):
         if isinstance(node, ast.ImportFrom)
     }
     assert max(levels, default=0) <= depth
+
+
+def test_a_deferred_import_says_why():
+    """Inside the package, an import in a function saves time, or is of a module that needs this one."""
+    silent = []
+    for path in ABOVE_THE_LINE:
+        lines = path.read_text("utf-8").splitlines()
+        if name(path).split("/")[0] not in ("core", "autograd", "nn", "optim", "amp"):
+            continue
+        for function in ast.walk(ast.parse("\n".join(lines))):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for node in statements(function, with_types=False):
+                if not isinstance(node, ast.ImportFrom):
+                    continue
+                inside = node.level > 0 or (node.module or "").startswith("tensorplug")
+                if inside and "# on first use: " not in lines[node.lineno - 1]:
+                    silent.append(f"{name(path)}:{node.lineno}")
+    assert not silent, silent

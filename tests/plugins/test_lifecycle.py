@@ -221,7 +221,7 @@ def test_many_threads_meet_a_device_at_once(registry, toy):
 
     run_threads(*[first_use] * 8)
     lengths = {len(kind.kernels) for kind in keys.known_keys()}
-    assert lengths == {keys.op_count()}
+    assert lengths == {len(keys.ops)}
 
 
 def test_two_threads_that_register_and_resolve_do_not_lock_each_other(registry, toy):

@@ -124,7 +124,7 @@ def test_a_misspelt_name_is_found(registry):
     assert "op 'sofmax', which no plugin registers; did you mean softmax" in texts[0]
     assert "did you mean optim.sgd_step" in texts[1]
     assert [entry.misspelt for entry in registry.waiting_kernels()] == [True, True, False]
-    registry.manager.find_extensions()
+    registry.manager.dispatch_state.find_extensions()
     with pytest.raises(AssertionError, match="did you mean softmax"):
         device_cases.check_kernels_in_use("cpu")
 

@@ -24,6 +24,7 @@ from ...device.dtypes import (
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import new_tensor as wrap_array
+from ...tensor.creation import show_memory
 from ...tensor.shapes import Shape, as_shape, check_sizes
 from ..copying import laid_out, strides_of
 from ..rules import number
@@ -312,8 +313,6 @@ def empty_strided(
         raise RuntimeError(f"empty_strided(): a stride cannot be negative, got {list(strides)}")
     reach = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
     memory = memory_of((reach if math.prod(shape) else 0,), chosen, where)
-    from ...tensor.creation import show_memory
-
     return made(show_memory(memory, shape, strides, 0), requires_grad)
 
 

@@ -9,6 +9,7 @@ from ...device.device import Device
 from ...device.dtypes import DType, as_dtype
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
+from ...tensor.creation import tensor
 from ...tensor.shapes import Shape
 from ..copying import strides_like
 from ..rules import check_tensor, number
@@ -192,8 +193,6 @@ def new_tensor(
     >>> tp.zeros(1).new_tensor([1, 2])
     tensor([1., 2.])
     """
-    from ...tensor.creation import tensor
-
     chosen, where = like(input, dtype, device, "new_tensor")
     return tensor(data, dtype=chosen, device=where, requires_grad=requires_grad)
 

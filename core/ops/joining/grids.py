@@ -10,6 +10,7 @@ from ...device.dtypes import int64
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
 from ...tensor.base import new_tensor
+from ...tensor.host_data import from_data
 from ...tensor.shapes import Shape
 from ..creation.creation import fill_new, options
 from ..indexing.index_select import index_select
@@ -129,8 +130,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 def _positions(values: list[int], like: Any) -> Any:
     """Return ints as an int64 tensor on the device of another."""
-    from ...tensor.host_data import from_data
-
     key = dispatch_key(like._key.device, int64)
     array, _ = from_data(values, int64, "combinations")
     shape: Shape = (len(values),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int32
+from ...device.dtypes import int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from . import results
 from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
@@ -127,8 +127,6 @@ def pivots_to_permutation(pivots: Tensor, m: int) -> Tensor:
 
 
 def _int64() -> Any:
-    from ...device.dtypes import int64
-
     return int64
 
 

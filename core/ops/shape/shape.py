@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, handle, in_place, primitive
 from ...dispatch.state import dispatch_state
-from ...tensor import operators
 from ...tensor.base import PLAIN, VIEW, TensorBase
 from ...tensor.shapes import (
     Shape,
@@ -402,4 +401,4 @@ def _unsqueeze(input: Any, dim: int) -> Any:
     return relaid("unsqueeze_", input, unsqueeze, dim)
 
 
-operators.view_in = view_in
+dispatch_state.view_in = view_in

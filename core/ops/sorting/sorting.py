@@ -8,6 +8,7 @@ from ...device.dtypes import FLOATING, INTEGER, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
 from ...tensor.shapes import as_shape, normalize_dim
 from .. import results
+from ..cumulative import cummax
 from ..reductions.extremes import pick
 from ..reductions.reductions import argmax, check_not_empty, refuse_complex, sum
 from ..rules import check_tensor
@@ -330,8 +331,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> results.mode:
     values=tensor(2),
     indices=tensor(2))
     """
-    from ..cumulative import cummax
-
     order = argsort(input, dim)
     size = input._shape[dim]
     ordered = input.detach().gather(dim, order)

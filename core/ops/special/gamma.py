@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import COMPLEX, Number
-from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.state import dispatch_state
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import add, mul, sub
 from ..arithmetic.powers import square
@@ -114,7 +114,7 @@ def _polygamma_method(self: Any, n: int) -> Any:
     return polygamma(n, self)
 
 
-op_registry.add_method("polygamma", _polygamma_method)
+dispatch_state.add_method("polygamma", _polygamma_method)
 
 
 @composite(inplace=True)

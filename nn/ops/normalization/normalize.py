@@ -10,6 +10,8 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.linalg.norms import linalg_vector_norm as vector_norm
 from tensorplug.core.ops.rules import check_tensor
 
+from ...functional.pooling.pooling import avg_pool3d
+from ..convolution.unfold import pad_zeros
 from ._shared import wide
 
 if TYPE_CHECKING:
@@ -76,9 +78,6 @@ def local_response_norm(
 
     Krizhevsky et al. 2012, section 3.3, with the mean rather than the sum, as in torch.
     """
-    from ...functional.pooling.pooling import avg_pool3d
-    from ..convolution.unfold import pad_zeros
-
     if not input.numel():
         return input
     before = size // 2

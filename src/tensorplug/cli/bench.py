@@ -11,8 +11,9 @@ from typing import Any
 import tensorplug
 from tensorplug import Tensor
 from tensorplug.core.device.device import Device
-from tensorplug.core.dispatch.keys import canonical_device, find_runtime
+from tensorplug.core.dispatch.keys import canonical_device
 from tensorplug.core.errors import DeviceNotAvailableError, KernelNotFoundError
+from tensorplug.core.plugins.discovery import find_runtime
 
 from .output import complain, heading, positive, print_json, table
 

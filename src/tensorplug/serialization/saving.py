@@ -155,6 +155,6 @@ class _Pickler(pickle._Pickler):
 
 
 def _parameter_class() -> Any:
-    from tensorplug.nn.parameter import Parameter
+    from tensorplug.nn.parameter import Parameter  # on first use: saves import time
 
     return Parameter

@@ -105,7 +105,7 @@ def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any
 
 
 def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Any:
-    from tensorplug.nn.parameter import Parameter
+    from tensorplug.nn.parameter import Parameter  # on first use: saves import time
 
     if not isinstance(data, Tensor):
         raise ValueError("a parameter without a tensor")
