@@ -19,7 +19,7 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 _CHUNKS = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 # What runs sequences of one length, and one step of packed ones.
-_RUNS = {
+_RUNS: dict[str, tuple[Any, Any]] = {
     "LSTM": (ops.lstm, ops.lstm_step),
     "GRU": (ops.gru, ops.gru_step),
     "RNN_TANH": (ops.rnn_tanh, ops.tanh_step),
