@@ -262,3 +262,22 @@ def test_a_kernel_for_any_op_serves_training(stranger):
 
 #: The first samples of these ask for the one of all elements, which other ops serve: amax, amin, median_all.
 NOT_CALLED = ("max", "median", "min", "nanmedian")
+
+
+def test_kernels_that_each_ask_for_the_one_below(stranger):
+    calls = []
+
+    class Second(Stranger):
+        name = "second"
+
+        def kernel(self, name, dtype):
+            def lower(*raw):
+                calls.append(name)
+                return kernel_below(name, "cpu", dtype, "second")(*raw)
+
+            return Kernel(name, "cpu", lower, {dtype}, priority=TOP - 1)
+
+    stranger(Second(["exp"], (FLOAT32,)))
+    top = stranger(Stranger(["exp"], (FLOAT32,)))
+    tp.testing.assert_close(tp.zeros(3).exp(), tp.ones(3))
+    assert (top.calls["exp"], calls) == (1, ["exp"])
