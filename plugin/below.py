@@ -12,7 +12,7 @@ from tensorplug.core.dispatch import resolution
 def kernel_below(
     op: str, device: str, dtype: DType, plugin: str, *, out: bool = False
 ) -> Callable[..., Any]:
-    """Return what would serve an op if one plugin's kernels were not there.
+    """Return what would serve an op if one plugin's kernels, and those that come before them, were not there.
 
     Ask for it at each call: the answer is remembered for as long as no plugin comes or goes.
 

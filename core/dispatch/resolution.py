@@ -72,16 +72,14 @@ class Choice:
 def choose(
     op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = (), without: str = ""
 ) -> Choice:
-    """Return how an op is served on a device type for a dtype, by other plugins than `without`."""
+    """Return how an op is served on a device type for a dtype; below the kernels of plugin `without`."""
     choice = Choice(op.name, device, dtype, "none")
     if device == "meta":
         choice.way = "meta"
         return choice
     candidates: list[Kernel] = []
     for kernel in kernels_for(op.name, device):
-        if kernel.plugin == without and without:
-            choice.losers.append((kernel, "is passed over"))
-        elif kernel.serves(dtype):
+        if kernel.serves(dtype):
             candidates.append(kernel)
         else:
             choice.losers.append((kernel, f"does not take {dtype.name}"))
@@ -93,6 +91,9 @@ def choose(
         return wanted, kernel.dtypes is not None, kernel.priority
 
     candidates.sort(key=rank, reverse=True)
+    own = [n for n, kernel in enumerate(candidates) if kernel.plugin == without]
+    if without and own:  # those above may ask for theirs below, too, which must end
+        candidates = [kernel for kernel in candidates[own[0] :] if kernel.plugin != without]
     if candidates:
         winner = candidates[0]
         choice.way, choice.kernel = "kernel", winner
@@ -229,7 +230,7 @@ _BELOW: dict[tuple[str, str, DType, str, bool], Callable[..., Any]] = {}
 def kernel_below(
     op: str, device: str, dtype: DType, plugin: str, out: bool = False
 ) -> Callable[..., Any]:
-    """Return what would run the op if `plugin` had no kernels; see ``plugin.kernel_below``."""
+    """Return what runs the op below the kernels of `plugin`; see ``plugin.kernel_below``."""
     key = op, device, dtype, plugin, out
     found = _BELOW.get(key)
     if found is None:

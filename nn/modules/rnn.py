@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.ops import cat, empty, stack, zeros
+from tensorplug.core.ops import empty, zeros
 
-from .. import functional as F, init
-from ..functional.rnn import gru_step, lstm_step, rnn_step
+from .. import init
 from ..module import Module
+from ..ops import rnn as ops
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 
@@ -19,6 +18,13 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
 _CHUNKS = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+# What runs sequences of one length, and one step of packed ones.
+_RUNS: dict[str, tuple[Any, Any]] = {
+    "LSTM": (ops.lstm, ops.lstm_step),
+    "GRU": (ops.gru, ops.gru_step),
+    "RNN_TANH": (ops.rnn_tanh, ops.tanh_step),
+    "RNN_RELU": (ops.rnn_relu, ops.relu_step),
+}
 
 State: TypeAlias = tuple[Tensor, ...]
 
@@ -137,33 +143,51 @@ class RNNBase(Module):
             sizes = [int(size) for size in input.batch_sizes.tolist()]
             self._check_input(input.data)
             states = self._first(input.data, sizes[0], states, input.sorted_indices, False)
-            output, last = self._run(input.data, sizes, states)
-            last = tuple([_permuted(state, input.unsorted_indices) for state in last])
+            output, *last = self._run_packed(input.data, sizes, states)
+            states = tuple([_permuted(state, input.unsorted_indices) for state in last])
             packed = PackedSequence(
                 output, input.batch_sizes, input.sorted_indices, input.unsorted_indices
             )
-            return packed, self._as_given(last)
+            return packed, self._as_given(states)
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
             )
         batched = input.ndim == 3
         x = input if batched else input.unsqueeze(1)
-        if self.batch_first and batched:
-            x = x.transpose(0, 1)
         self._check_input(x)
-        length, n = x.shape[:2]
-        if length == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        states = self._first(x, n, states, None, not batched)
-        rows = x.reshape(length * n, -1)
-        output, last = self._run(rows, [n] * length, states)
-        output = output.reshape(length, n, -1)
+        batch_first = self.batch_first and batched
+        states = self._first(x, x.shape[0 if batch_first else 1], states, None, not batched)
+        output, *last = _RUNS[self.mode][0](
+            x,
+            list(states) if len(states) == 2 else states[0],
+            self._params(),
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            batch_first,
+        )
         if not batched:
             return output.squeeze(1), self._as_given(tuple([s.squeeze(1) for s in last]))
-        if self.batch_first:
-            output = output.transpose(0, 1)
-        return output, self._as_given(last)
+        return output, self._as_given(tuple(last))
+
+    def _params(self) -> list[Parameter]:
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def _run_packed(self, rows: Any, sizes: list[int], states: State) -> Any:
+        return ops.run_layers(
+            _RUNS[self.mode][1],
+            rows,
+            sizes,
+            states,
+            self._params(),
+            self.bias,
+            self.num_layers,
+            self.dropout if self.training else 0.0,
+            self.bidirectional,
+        )
 
     def _as_tuple(self, hx: Any) -> State | None:
         if hx is None:
@@ -210,81 +234,6 @@ class RNNBase(Module):
                 )
             given.append(_permuted(whole, order))
         return tuple(given)
-
-    def _run(self, rows: Any, sizes: list[int], states: State) -> tuple[Any, State]:
-        """Run all layers over packed rows, `sizes` of them per step."""
-        step = self._step()
-        last: list[list[Any]] = [[] for _ in states]
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction, suffix in enumerate(self._suffixes(layer)):
-                index = len(last[0])
-                first = tuple([state[index] for state in states])
-                output, final = self._scan(rows, sizes, first, suffix, bool(direction), step)
-                outputs.append(output)
-                for collected, state in zip(last, final, strict=True):
-                    collected.append(state)
-            rows = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                rows = F.dropout(rows, self.dropout, True)
-        return rows, tuple([stack(collected) for collected in last])
-
-    def _step(self) -> Callable[..., State]:
-        if self.mode == "LSTM":
-            return lstm_step
-        if self.mode == "GRU":
-            return gru_step
-        relu = self.mode == "RNN_RELU"
-
-        def simple(gates: Any, hidden: Any, state: State, bias: Any) -> State:
-            return rnn_step(gates, hidden, state, bias, relu)
-
-        return simple
-
-    def _scan(
-        self,
-        rows: Any,
-        sizes: list[int],
-        first: State,
-        suffix: str,
-        reverse: bool,
-        step: Callable[..., State],
-    ) -> tuple[Any, State]:
-        """Run one layer in one direction."""
-        weight_hh = getattr(self, f"weight_hh{suffix}")
-        bias_ih = getattr(self, f"bias_ih{suffix}") if self.bias else None
-        bias_hh = getattr(self, f"bias_hh{suffix}") if self.bias else None
-        project = getattr(self, f"weight_hr{suffix}") if self.proj_size else None
-        # The input's part of the gates, for all steps at once.
-        gates = F.linear(rows, getattr(self, f"weight_ih{suffix}"), bias_ih)
-        starts = [0]
-        for size in sizes:
-            starts.append(starts[-1] + size)
-        state = first
-        finished: list[State] = []  # forwards: states of the sequences that have ended
-        outputs: list[Any] = [None] * len(sizes)
-        for t in reversed(range(len(sizes))) if reverse else range(len(sizes)):
-            size = sizes[t]
-            here = state[0].shape[0]
-            if reverse:
-                before = sizes[t + 1] if t + 1 < len(sizes) else 0
-                if before == 0:
-                    state = tuple([s[:size] for s in first])
-                elif size > before:  # sequences that end here begin here
-                    state = tuple(
-                        [cat([s, f[before:size]]) for s, f in zip(state, first, strict=True)]
-                    )
-            elif size < here:
-                finished.append(tuple([s[size:] for s in state]))
-                state = tuple([s[:size] for s in state])
-            state = step(gates[starts[t] : starts[t + 1]], weight_hh, state, bias_hh)
-            if project is not None:
-                state = (F.linear(state[0], project), *state[1:])
-            outputs[t] = state[0]
-        if finished:
-            parts = [state, *reversed(finished)]
-            state = tuple([cat([part[i] for part in parts]) for i in range(len(state))])
-        return cat(outputs), state
 
     def extra_repr(self) -> str:
         """Return the options that differ from their defaults."""

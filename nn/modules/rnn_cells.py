@@ -10,8 +10,8 @@ from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty, zeros
 
 from .. import functional as F, init
-from ..functional.rnn import gru_step, lstm_step, rnn_step
 from ..module import Module
+from ..ops.rnn import gru_step, lstm_step, relu_step, tanh_step
 from ..parameter import Parameter
 from .rnn import State
 
@@ -126,11 +126,7 @@ class RNNCell(RNNCellBase):
         """Return the next state."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        relu = self.nonlinearity == "relu"
-
-        def step(gates: Any, weight: Any, state: State, bias: Any) -> State:
-            return rnn_step(gates, weight, state, bias, relu)
-
+        step = relu_step if self.nonlinearity == "relu" else tanh_step
         return self._advance(input, None if hx is None else (hx,), step)[0]
 
 

@@ -95,6 +95,7 @@ LAZY_FUNCTIONS = {
         ),
         "nn.functional",
     ),
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "nn.ops.rnn"),
 }
 
 tensor_types = creation.legacy_types("cpu")

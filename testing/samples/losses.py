@@ -205,6 +205,7 @@ def _vectors_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     signs = make(4, exclude_zero=True).sign()
     yield Sample(make(4, 3), make(4, 3), signs, 0.1, reduction="none")
     yield Sample(make(3), make(3), make(exclude_zero=True).sign())
+    yield Sample(make(0, 3), make(0, 3), make(0), reduction="none")
 
 
 def _cosine(a: Any, b: Any) -> Any:
@@ -218,6 +219,7 @@ def _cosine_embedding(a: Any, b: Any, target: Any, margin: float = 0) -> Any:
 def _triplet_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3), make(4, 3), make(4, 3), reduction="none")
     yield Sample(make(3), make(3), make(3))
+    yield Sample(make(0, 3), make(0, 3), make(0, 3), reduction="none")
 
 
 def _triplet(a: Any, near: Any, far: Any, margin: float = 1.0) -> Any:
@@ -233,6 +235,7 @@ def _multi_margin_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3), _classes(make, 4))
     yield Sample(make(4, 3), _classes(make, 4), 2, 0.5, make(3, low=0.5, high=2), reduction="none")
     yield Sample(make(3), _classes(make))
+    yield Sample(make(0, 3), _classes(make, 0), reduction="none")
 
 
 def _multi_margin(a: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None) -> Any:
@@ -248,6 +251,7 @@ def _multi_margin(a: Any, target: Any, p: int = 1, margin: float = 1.0, weight: 
 def _multilabel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), _classes(make, 2, 3, high=1) - 1, reduction="none")
     yield Sample(make(3), _classes(make, 3, high=1))
+    yield Sample(make(0, 3), _classes(make, 0, 3), reduction="none")
 
 
 def _multilabel(a: Any, target: Any) -> Any:
@@ -269,6 +273,7 @@ def _soft_multilabel(a: Any, target: Any) -> Any:
 def _soft_multilabel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(4, 3), make(4, 3, low=0, high=1), reduction="none")
     yield Sample(make(3), make(3, low=0, high=1))
+    yield Sample(make(0, 3), make(0, 3), reduction="none")
 
 
 def _similarity_samples(make: Any, dtype: DType) -> Iterator[Sample]:
@@ -294,6 +299,7 @@ def _distance(a: Any, b: Any, p: float = 2, eps: float = 1e-6, keepdim: bool = F
 def _linear_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(5, 2), make(3, 2), _classes(make, 5))
     yield Sample(make(5, 2), make(3, 2), _classes(make, 5), linear_bias=make(3), reduction="none")
+    yield Sample(make(0, 2), make(3, 2), _classes(make, 0), reduction="none")
 
 
 def _linear(a: Any, w: Any, target: Any, linear_bias: Any = 0, reduction: str = "mean") -> Any:
@@ -305,6 +311,7 @@ def _ctc_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     logs = make(4, 2, 3).log_softmax(2)
     yield Sample(logs, _classes(make, 2, 2, high=1) + 1, [4, 3], [1, 2], reduction="none")
     yield Sample(make(3, 3).log_softmax(1), _classes(make, 1, high=1) + 1, [3], [1])
+    yield Sample(make(4, 2, 3).log_softmax(2), _classes(make, 2, 0), [4, 3], [0, 0])
 
 
 def _ctc(a: Any, target: Any, steps: Any, sizes: Any, reduction: str = "mean") -> Any:

@@ -95,6 +95,7 @@ def _dim_errors(make: Any) -> Iterator[ErrorSample]:
 def _gumbel_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4))
     yield Sample(make(3, 4), 0.5, True, 1e-10, 0)
+    yield Sample(make(0, 4))
 
 
 def _sums_to_one(result: Any, sample: Sample) -> None:

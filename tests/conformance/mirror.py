@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorplug as tp
 import tensorplug_cpu_numpy
-from tensorplug.plugin import ALL_DTYPES, get_op, hookimpl
+from tensorplug.plugin import ALL_DTYPES, DeferredKernels, get_op, hookimpl
 
 DEVICE = "mirror"
 Numpy = type(tensorplug_cpu_numpy.plugin.tensorplug_devices()[0])
@@ -146,14 +146,21 @@ class Mirror:
 
     @hookimpl
     def tensorplug_kernels(self):
-        for kernel in tensorplug_cpu_numpy.plugin.tensorplug_kernels():
-            if "bare" in PLANTED and get_op(kernel.op).kind == "composite":
-                continue
-            fault = FAULTS.get(kernel.op)
-            planted = fault is not None and fault.__name__ in PLANTED
-            function = fault(kernel.function) if planted else kernel.function
-            out = kernel.out and (not planted or fault is ignores_out)
-            yield replace(kernel, device=DEVICE, function=function, out=out)
+        return mirrored(tensorplug_cpu_numpy.plugin.tensorplug_kernels())
+
+
+def mirrored(kernels):
+    for kernel in kernels:
+        if isinstance(kernel, DeferredKernels):
+            yield replace(kernel, build=lambda build=kernel.build: mirrored(build()))
+            continue
+        if "bare" in PLANTED and get_op(kernel.op).kind == "composite":
+            continue
+        fault = FAULTS.get(kernel.op)
+        planted = fault is not None and fault.__name__ in PLANTED
+        function = fault(kernel.function) if planted else kernel.function
+        out = kernel.out and (not planted or fault is ignores_out)
+        yield replace(kernel, device=DEVICE, function=function, out=out)
 
 
 def pytest_configure(config):

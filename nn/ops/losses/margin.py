@@ -151,7 +151,7 @@ def _check_multi_margin(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.ndim > 2 or not input.numel():
+    if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(
             f"multi_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
             f"but got: {list(input.shape)}"

@@ -129,6 +129,7 @@ def _group_backward(g: Any, a: Any, groups: int, weight: Any, eps: float) -> Any
 def _instance_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3, 5), weight=make(3), bias=make(3), eps=1e-2)
     yield Sample(make(2, 3, 4, 2), eps=1e-2)
+    yield Sample(make(0, 3, 5), eps=1e-2)
 
 
 def _instance_norm(a: Any, weight: Any = None, bias: Any = None, eps: float = 1) -> Any:
@@ -223,6 +224,7 @@ def _batch_samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(make(*shape), None, None, *weights, True, eps=1e-2)
         yield Sample(make(*shape), make(c), make(c, low=0.5, high=2.0), *weights, eps=1e-2)
         yield Sample(make(*shape), make(c), make(c, low=0.5, high=2.0), weights[0], eps=1e-2)
+    yield Sample(make(0, 3, 5), make(3), make(3, low=0.5, high=2.0), make(3), eps=1e-2)
 
 
 def _batch_norm(
@@ -267,6 +269,7 @@ def _normalize_backward(g: Any, a: Any, dim: int, eps: float) -> Any:
 def _response_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 5, 3), 3, 0.5)
     yield Sample(make(1, 4, 2, 2), 2, 0.5, 0.5, 2.0)
+    yield Sample(make(0, 5, 3), 3, 0.5)
 
 
 def _response(a: Any, size: int, alpha: float, beta: float = 0.75, k: float = 1.0) -> Any:

@@ -20,6 +20,3 @@ def cross_entropy_gradient(
     logs: bool,
     fallback: Callable[..., Any],
 ) -> Any: ...
-def likelihood(
-    input: Any, target: Any, weight: Any, ignored: int, fallback: Callable[..., Any]
-) -> Any: ...

@@ -2,7 +2,7 @@
 
 cimport numpy as np
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from . import pointwise
 
@@ -23,7 +23,7 @@ cdef extern from "c/losses.h":
         int (*forward[2])(const tp_classes *, void *, double *, int) noexcept nogil
         void (*backward[2])(const tp_classes *, const void *, Py_ssize_t, double, void *, int) noexcept nogil
         double (*total[2])(const tp_classes *) noexcept nogil
-        int (*likelihood[2])(const tp_classes *, void *, void *, double *, int) noexcept nogil
+        int (*likelihood[2])(const tp_classes *, void *, double *, int) noexcept nogil
         void (*likelihood_backward[2])(
             const tp_classes *, const void *, Py_ssize_t, double, void *, int
         ) noexcept nogil
@@ -97,7 +97,7 @@ def cross_entropy(input, target, weight, ignored, str reduction, bint logs, fall
         raise MemoryError()
     with nogil:
         if logs:
-            fits = kernels.likelihood[wide](&c, losses, NULL, sums, threads)
+            fits = kernels.likelihood[wide](&c, losses, sums, threads)
         else:
             fits = kernels.forward[wide](&c, losses, sums, threads)
         for i in range(blocks):
@@ -147,32 +147,3 @@ def cross_entropy_gradient(g, input, target, weight, ignored, str reduction, bin
         else:
             kernels.backward[wide](&c, np.PyArray_DATA(gradient), step, scale, to, threads)
     return result if type_of(given) == number else pointwise.cast(result, descriptors[type_of(given)])
-
-
-def likelihood(input, target, weight, ignored, fallback):
-    """Return what each sample loses, and what it weighs."""
-    cdef np.ndarray given = plain_array(input), x, classes, weights = None, losses, weighed
-    cdef tp_classes c
-    cdef int number = computed_in(given), fits
-    cdef double *sums
-    x = contiguous(given, number)
-    classes = contiguous(target, TP_I64)
-    if weight is not None:
-        weights = contiguous(weight, number)
-    if not describe(&c, x, classes, weights, ignored):
-        return fallback(input, target, weight, ignored)
-    losses = new_like(classes, number)
-    weighed = new_like(classes, number)
-    sums = <double *> malloc(2 * tp_loss_blocks(&c) * sizeof(double))
-    if sums == NULL:
-        raise MemoryError()
-    with nogil:
-        fits = kernels.likelihood[number == TP_F64](
-            &c, np.PyArray_DATA(losses), np.PyArray_DATA(weighed), sums, threads_for(c.before * c.after, GRAIN)
-        )
-    free(sums)
-    if not fits:
-        return fallback(input, target, weight, ignored)
-    if type_of(given) == number:
-        return losses, weighed
-    return tuple([pointwise.cast(array, descriptors[type_of(given)]) for array in (losses, weighed)])

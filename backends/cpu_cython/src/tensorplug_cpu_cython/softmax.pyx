@@ -1,4 +1,4 @@
-"""Softmax and its kin, and standardisation, of floating-point arrays."""
+"""Softmax and its kin, of floating-point arrays."""
 
 import numpy
 
@@ -15,19 +15,12 @@ np.import_array()
 cdef extern from "c/softmax.h":
     ctypedef void (*tp_softmax)(
         const void *, const void *, void *, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
-    ctypedef void (*tp_standardize)(
-        const void *, void *, void *, void *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
-    ctypedef void (*tp_standardize_backward)(
-        const void *, const void *, const void *, const void *, const void *, void *, Py_ssize_t, Py_ssize_t,
-        Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_softmax_kernels:
         tp_softmax softmax[2]
         tp_softmax log_softmax[2]
         tp_softmax softmax_gradient[2]
         tp_softmax log_softmax_gradient[2]
         tp_softmax logsumexp[2]
-        tp_standardize standardize[2]
-        tp_standardize_backward standardize_backward[2]
 
 cdef extern from *:
     """
@@ -53,12 +46,9 @@ cdef bint is_half(np.ndarray array) noexcept:
 
 def through_float32(function, arrays, *rest):
     """Return what a kernel makes of half-precision arrays, computed in float32."""
-    half = arrays[0].dtype
     wide = descriptors[TP_F32]
-    results = function(*[pointwise.cast(array, wide) for array in arrays], *rest)
-    if isinstance(results, tuple):
-        return tuple([pointwise.cast(result, half) for result in results])
-    return pointwise.cast(results, half)
+    result = function(*[pointwise.cast(array, wide) for array in arrays], *rest)
+    return pointwise.cast(result, arrays[0].dtype)
 
 
 cdef np.ndarray along_rows(const tp_softmax *functions, np.ndarray a, np.ndarray b, int dim):
@@ -160,75 +150,4 @@ def logsumexp(input, dim, bint keepdim):
                 np.PyArray_DATA(array), NULL, np.PyArray_DATA(result), before, n, after,
                 threads_for(before * n * after, GRAIN),
             )
-    return result
-
-
-cdef bint split(np.ndarray array, tuple dim, Py_ssize_t *sizes) except -1:
-    """Write (before, kept, after) of a reduction over `dim`; return False if it has another form."""
-    cdef int state = 0, i
-    cdef bint reduced
-    sizes[0] = sizes[1] = sizes[2] = 1
-    if not np.PyArray_SIZE(array):
-        return False
-    for i in range(np.PyArray_NDIM(array)):
-        if np.PyArray_DIM(array, i) == 1:
-            continue
-        reduced = i in dim
-        # Reduced dimensions, then kept ones, then reduced ones again.
-        if not reduced:
-            if state == 2:
-                return False
-            state = 1
-        elif state == 1:
-            state = 2
-        sizes[state] *= np.PyArray_DIM(array, i)
-    return True
-
-
-def standardize(input, tuple dim, double eps, fallback):
-    """Return the input with mean 0 and variance 1 over `dim`, the means, and one over the deviations."""
-    cdef np.ndarray array = plain_array(input), output, mean, rstd
-    cdef Py_ssize_t sizes[3]
-    cdef np.npy_intp shape[64]
-    cdef int i
-    cdef tp_standardize function
-    if not split(array, dim, sizes):
-        return fallback(input, dim, eps)
-    if is_half(array):
-        return through_float32(lambda wide: standardize(wide, dim, eps, fallback), (array,))
-    array = contiguous(array)
-    for i in range(np.PyArray_NDIM(array)):
-        shape[i] = 1 if i in dim else np.PyArray_DIM(array, i)
-    output = new_like(array, type_of(array))
-    mean = new_array(<np.dtype> descriptors[type_of(array)], np.PyArray_NDIM(array), shape, NULL)
-    rstd = new_array(<np.dtype> descriptors[type_of(array)], np.PyArray_NDIM(array), shape, NULL)
-    function = kernels.standardize[0 if type_of(array) == TP_F32 else 1]
-    with nogil:
-        function(
-            np.PyArray_DATA(array), np.PyArray_DATA(output), np.PyArray_DATA(mean), np.PyArray_DATA(rstd), eps,
-            sizes[0], sizes[1], sizes[2], threads_for(sizes[0] * sizes[1] * sizes[2], GRAIN),
-        )
-    return output, mean, rstd
-
-
-def standardize_backward(g_output, g_mean, g_rstd, output, rstd, tuple dim, fallback):
-    """Return the gradient of :func:`standardize`."""
-    cdef np.ndarray y = plain_array(output), g, m, r, s, result
-    cdef Py_ssize_t sizes[3]
-    cdef tp_standardize_backward function
-    if not split(y, dim, sizes):
-        return fallback(g_output, g_mean, g_rstd, output, rstd, dim)
-    if is_half(y):
-        return through_float32(
-            lambda *wide: standardize_backward(*wide, dim, fallback), (g_output, g_mean, g_rstd, y, rstd)
-        )
-    y, g, m, r, s = contiguous(y), contiguous(g_output), contiguous(g_mean), contiguous(g_rstd), contiguous(rstd)
-    result = new_like(y, type_of(y))
-    function = kernels.standardize_backward[0 if type_of(y) == TP_F32 else 1]
-    with nogil:
-        function(
-            np.PyArray_DATA(g), np.PyArray_DATA(m), np.PyArray_DATA(r), np.PyArray_DATA(y), np.PyArray_DATA(s),
-            np.PyArray_DATA(result), sizes[0], sizes[1], sizes[2],
-            threads_for(sizes[0] * sizes[1] * sizes[2], GRAIN),
-        )
     return result

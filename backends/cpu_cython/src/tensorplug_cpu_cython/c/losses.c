@@ -215,9 +215,9 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
             if (COUNTS(c->target[i])) total += weight[c->target[i]];                                   \
         return total;                                                                                  \
     }                                                                                                  \
-    static int likelihood_##S(const tp_classes *c, void *losses_, void *weights_, double *sums, int threads) {\
+    static int likelihood_##S(const tp_classes *c, void *losses_, double *sums, int threads) {          \
         const T *x = c->x, *weight = c->weight;                                                        \
-        T *losses = losses_, *weights = weights_;                                                      \
+        T *losses = losses_;                                                                           \
         const ptrdiff_t samples = c->before * c->after;                                                \
         int wrong = 0;                                                                                 \
         TP_PARALLEL((samples + BLOCK - 1) / BLOCK, threads, begin, end, {                              \
@@ -239,7 +239,6 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
                         loss = -x[(row * c->n + t) * c->after + (i - row * c->after)] * w;             \
                     }                                                                                  \
                     if (losses) losses[i] = loss;                                                      \
-                    if (weights) weights[i] = w;                                                       \
                     lost += loss;                                                                      \
                     weighed += w;                                                                      \
                 }                                                                                      \

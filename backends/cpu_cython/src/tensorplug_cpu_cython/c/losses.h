@@ -21,9 +21,8 @@ typedef struct {
     void (*backward[2])(const tp_classes *c, const void *g, ptrdiff_t step, double scale, void *out, int threads);
     /* The weights of all samples, added up. */
     double (*total[2])(const tp_classes *c);
-    /* As `forward`, of log probabilities: -x[target] * weight and the weight of each sample, written unless
-       NULL, and their sums. */
-    int (*likelihood[2])(const tp_classes *c, void *losses, void *weights, double *sums, int threads);
+    /* As `forward`, of log probabilities. */
+    int (*likelihood[2])(const tp_classes *c, void *losses, double *sums, int threads);
     void (*likelihood_backward[2])(const tp_classes *c, const void *g, ptrdiff_t step, double scale, void *out,
                                    int threads);
 } tp_losses;

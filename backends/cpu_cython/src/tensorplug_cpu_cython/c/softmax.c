@@ -131,119 +131,6 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
         for (ptrdiff_t j = 0; j < width; j++) o[j] = m_log_##S(total[j]) + shift[j];                   \
     }
 
-#define NORMS(S, T)                                                                                    \
-    static void standardize_##S(const void *x_, void *o_, void *mean_, void *rstd_, double eps,        \
-                                ptrdiff_t before, ptrdiff_t kept, ptrdiff_t after, int threads) {      \
-        const T *x = x_;                                                                               \
-        T *o = o_, *mean = mean_, *rstd = rstd_;                                                       \
-        const double count = (double)(before * after);                                                 \
-        if (after > 1 || before == 1) {                                                                \
-            TP_PARALLEL(kept, threads, begin, end, {                                                   \
-                for (ptrdiff_t k = begin; k < end; k++) {                                              \
-                    double sum = 0;                                                                    \
-                    double squares = 0;                                                                \
-                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
-                        const T *row = x + (b * kept + k) * after;                                     \
-                        SUM_ROW(T, after, total, row[i])                                               \
-                        sum += total;                                                                  \
-                    }                                                                                  \
-                    const T middle = (T)(sum / count);                                                 \
-                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
-                        const T *row = x + (b * kept + k) * after;                                     \
-                        SUM_ROW(T, after, total, (row[i] - middle) * (row[i] - middle))                \
-                        squares += total;                                                              \
-                    }                                                                                  \
-                    const T scale = (T)(1 / sqrt(squares / count + eps));                              \
-                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
-                        const ptrdiff_t at = (b * kept + k) * after;                                   \
-                        INDEPENDENT for (ptrdiff_t i = 0; i < after; i++) o[at + i] = (x[at + i] - middle) * scale; \
-                    }                                                                                  \
-                    mean[k] = middle;                                                                  \
-                    rstd[k] = scale;                                                                   \
-                }                                                                                      \
-            });                                                                                        \
-            return;                                                                                    \
-        }                                                                                              \
-        TP_PARALLEL((kept + WIDTH - 1) / WIDTH, threads, begin, end, {                                 \
-            for (ptrdiff_t block = begin; block < end; block++) {                                      \
-                const ptrdiff_t k = block * WIDTH;                                                     \
-                const ptrdiff_t width = kept - k < WIDTH ? kept - k : WIDTH;                           \
-                double sum[WIDTH] = {0};                                                               \
-                double squares[WIDTH] = {0};                                                           \
-                for (ptrdiff_t b = 0; b < before; b++)                                                 \
-                    for (ptrdiff_t j = 0; j < width; j++) sum[j] += x[b * kept + k + j];               \
-                for (ptrdiff_t j = 0; j < width; j++) mean[k + j] = (T)(sum[j] / count);               \
-                for (ptrdiff_t b = 0; b < before; b++)                                                 \
-                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
-                        const T d = x[b * kept + k + j] - mean[k + j];                                 \
-                        squares[j] += d * d;                                                           \
-                    }                                                                                  \
-                for (ptrdiff_t j = 0; j < width; j++) rstd[k + j] = (T)(1 / sqrt(squares[j] / count + eps)); \
-                for (ptrdiff_t b = 0; b < before; b++)                                                 \
-                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
-                        o[b * kept + k + j] = (x[b * kept + k + j] - mean[k + j]) * rstd[k + j];       \
-            }                                                                                          \
-        });                                                                                            \
-    }                                                                                                  \
-    static void standardize_backward_##S(const void *g_, const void *g_mean_, const void *g_rstd_,     \
-                                         const void *y_, const void *rstd_, void *o_, ptrdiff_t before, \
-                                         ptrdiff_t kept, ptrdiff_t after, int threads) {               \
-        const T *g = g_, *g_mean = g_mean_, *g_rstd = g_rstd_, *y = y_, *rstd = rstd_;                 \
-        T *o = o_;                                                                                     \
-        const double count = (double)(before * after);                                                 \
-        if (after > 1 || before == 1) {                                                                \
-            TP_PARALLEL(kept, threads, begin, end, {                                                   \
-                for (ptrdiff_t k = begin; k < end; k++) {                                              \
-                    double sum = 0;                                                                    \
-                    double products = 0;                                                               \
-                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
-                        const T *p = g + (b * kept + k) * after;                                       \
-                        const T *q = y + (b * kept + k) * after;                                       \
-                        SUM_ROW(T, after, total, p[i])                                                 \
-                        SUM_ROW(T, after, product, p[i] * q[i])                                        \
-                        sum += total;                                                                  \
-                        products += product;                                                           \
-                    }                                                                                  \
-                    const double r = rstd[k];                                                          \
-                    const T along = (T)((products * r + g_rstd[k] * r * r) / count);                   \
-                    const T constant = (T)((sum * r - g_mean[k]) / count);                             \
-                    const T scale = rstd[k];                                                           \
-                    for (ptrdiff_t b = 0; b < before; b++) {                                           \
-                        const ptrdiff_t at = (b * kept + k) * after;                                   \
-                        INDEPENDENT for (ptrdiff_t i = 0; i < after; i++)                              \
-                            o[at + i] = g[at + i] * scale - y[at + i] * along - constant;              \
-                    }                                                                                  \
-                }                                                                                      \
-            });                                                                                        \
-            return;                                                                                    \
-        }                                                                                              \
-        TP_PARALLEL((kept + WIDTH - 1) / WIDTH, threads, begin, end, {                                 \
-            for (ptrdiff_t block = begin; block < end; block++) {                                      \
-                const ptrdiff_t k = block * WIDTH;                                                     \
-                const ptrdiff_t width = kept - k < WIDTH ? kept - k : WIDTH;                           \
-                double sum[WIDTH] = {0};                                                               \
-                double products[WIDTH] = {0};                                                          \
-                T along[WIDTH];                                                                        \
-                T constant[WIDTH];                                                                     \
-                for (ptrdiff_t b = 0; b < before; b++)                                                 \
-                    for (ptrdiff_t j = 0; j < width; j++) {                                            \
-                        const T p = g[b * kept + k + j];                                               \
-                        sum[j] += p;                                                                   \
-                        products[j] += p * y[b * kept + k + j];                                        \
-                    }                                                                                  \
-                for (ptrdiff_t j = 0; j < width; j++) {                                                \
-                    const double r = rstd[k + j];                                                      \
-                    along[j] = (T)((products[j] * r + g_rstd[k + j] * r * r) / count);                 \
-                    constant[j] = (T)((sum[j] * r - g_mean[k + j]) / count);                           \
-                }                                                                                      \
-                for (ptrdiff_t b = 0; b < before; b++)                                                 \
-                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
-                        o[b * kept + k + j] = g[b * kept + k + j] * rstd[k + j] -                      \
-                                              y[b * kept + k + j] * along[j] - constant[j];            \
-            }                                                                                          \
-        });                                                                                            \
-    }
-
 #define FAMILY(S, T)                                                                                   \
     ROWS(S, T)                                                                                         \
     DRIVER(softmax, S, T, softmax_row_##S(a + at, o + at, n),                                          \
@@ -256,14 +143,12 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
            gradient_columns_##S(a + at, b + at, o + at, n, after, width, 1))                           \
     LOGSUMEXP(S, T)                                                                                    \
     DRIVER(logsumexp, S, T, o[to] = logsumexp_row_##S(a + at, n),                                      \
-           logsumexp_columns_##S(a + at, o + to, n, after, width))                                     \
-    NORMS(S, T)
+           logsumexp_columns_##S(a + at, o + to, n, after, width))
 FAMILY(F32, float)
 FAMILY(F64, double)
 
 #define BOTH(name) {name##_F32, name##_F64}
 const tp_softmax_kernels LEVEL(tp_softmax_table) = {
     .softmax = BOTH(softmax), .log_softmax = BOTH(log_softmax), .softmax_gradient = BOTH(softmax_gradient),
-    .log_softmax_gradient = BOTH(log_softmax_gradient), .logsumexp = BOTH(logsumexp), .standardize = BOTH(standardize),
-    .standardize_backward = BOTH(standardize_backward),
+    .log_softmax_gradient = BOTH(log_softmax_gradient), .logsumexp = BOTH(logsumexp),
 };

@@ -25,7 +25,7 @@ NAMES = frozenset(
         *_WITH_NUMBERS,
         "gelu",
         "gelu_tanh",
-        *[name for name in pointwise.names("binary") if name.endswith("_backward")],
+        *[name for name in pointwise.names("binary") if name.endswith(("_gradient", "_backward"))],
     ]
 )
 
@@ -49,7 +49,7 @@ def build(table: KernelTable) -> None:
         loop = f"{_LOOPS.get(name, name)}_gradient"
         table.add(f"{name}_backward", pointwise.Binary(loop).call, dtypes=FLOATS)
     for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
-        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_backward"), dtypes=FLOATS)
+        table.add(f"{name}_backward", _slope_with_numbers(f"{name}_gradient"), dtypes=FLOATS)
 
     for name in ("softshrink", "hardshrink"):
         table.add(name, _shrinking(name), dtypes=FLOATS)

@@ -40,20 +40,15 @@ def _of(logs: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
 # For what the compiled ones decline: no samples, no classes, and classes that do not exist.
 
 
-def _no_losses(input: Any, target: Any, _: Any, ignore_index: int) -> tuple[Any, Any]:
+def _reduced(input: Any, target: Any, _: Any, ignore_index: int, reduction: str) -> Any:
     classes = input.shape[1]
     wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
     if wrong.any():
         raise IndexError(
             f"Target {target[wrong].reshape(-1)[0]} is out of bounds: there are {classes} classes"
         )
-    return np.zeros(target.shape, input.dtype), np.zeros(target.shape, input.dtype)
-
-
-def _reduced(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
-    losses, _ = _no_losses(input, target, weight, ignore_index)
     if reduction == "none":
-        return losses
+        return np.zeros(target.shape, input.dtype)
     return np.array(np.nan if reduction == "mean" else 0, input.dtype)
 
 

@@ -12,4 +12,4 @@ def build(table: KernelTable) -> None:
     dtypes = [dtype_named("float32"), dtype_named("float64")]
     for name in ("lstm_cell", "gru_cell"):
         table.add(name, getattr(rnn, name), dtypes=dtypes)
-        table.add(f"{name}_backward", getattr(rnn, f"{name}_backward"), dtypes=dtypes)
+        table.add(f"{name}_backward", getattr(rnn, f"{name}_gradient"), dtypes=dtypes)

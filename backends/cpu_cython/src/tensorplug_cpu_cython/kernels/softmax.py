@@ -13,4 +13,4 @@ def build(table: KernelTable) -> None:
     for op in ("softmax", "log_softmax", "logsumexp"):
         table.add(op, getattr(softmax, op), dtypes=FLOATS)
     for op in ("softmax", "log_softmax"):
-        table.add(f"{op}_backward", getattr(softmax, f"{op}_backward"), dtypes=FLOATS)
+        table.add(f"{op}_backward", getattr(softmax, f"{op}_gradient"), dtypes=FLOATS)

@@ -1,0 +1,283 @@
+"""What a stranger's package registers under a public name is what runs, in training too."""
+
+import pytest
+
+import tensorplug as tp
+import tensorplug.nn.functional as F
+from tensorplug.core import plugins
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.plugins import discovery
+from tensorplug.plugin import FLOATS, Kernel, hookimpl, kernel_below
+from tensorplug.testing import cases, making
+from tensorplug.testing.records import all_records
+
+TOP = 1_000
+FLOAT32 = tp.float32
+NAME = "stranger"
+
+
+class Stranger:
+    """A plugin of somebody else's, with a kernel for each of some ops that counts its calls."""
+
+    name = NAME
+
+    def __init__(self, names, dtypes=FLOATS):
+        self.names = names
+        self.dtypes = dtypes
+        self.calls = dict.fromkeys(names, 0)
+
+    @hookimpl
+    def tensorplug_kernels(self):
+        return [self.kernel(name, dtype) for name in self.names for dtype in self.dtypes]
+
+    def kernel(self, name, dtype):
+        below = None
+
+        def counting(*raw):
+            nonlocal below
+            self.calls[name] += 1
+            below = below or kernel_below(name, "cpu", dtype, NAME)
+            return below(*raw)
+
+        return Kernel(name, "cpu", counting, {dtype}, priority=TOP)
+
+
+@pytest.fixture
+def stranger():
+    """Register plugins, and take them back."""
+    names = []
+
+    def register(plugin):
+        plugins.register(plugin)
+        names.append(plugin.name)
+        return plugin
+
+    yield register
+    for name in names:
+        plugins.unregister(name)
+
+
+def made(*shape):
+    tp.manual_seed(0)
+    return (tp.rand(*shape) + 0.5).requires_grad_()
+
+
+def index(*values):
+    return tp.tensor(values)
+
+
+def _lstm(x):
+    tp.manual_seed(0)
+    return tp.nn.LSTM(4, 3)(x)[0]
+
+
+SPD = tp.tensor([[4.0, 1, 0], [1, 3, 1], [0, 1, 2]])
+
+# A training step's call of each, of a tensor that requires grad.
+CALLS = {
+    "add": lambda: made(3) + made(3),
+    "mul": lambda: made(3) * made(3),
+    "div": lambda: tp.div(made(3), made(3)),
+    "pow": lambda: made(3) ** 2.5,
+    "exp": lambda: made(3).exp(),
+    "tanh": lambda: made(3).tanh(),
+    "where": lambda: tp.where(made(3) > 1, made(3), made(3) * 2),
+    "clamp": lambda: made(3).clamp(0.6, 1.2),
+    "lerp": lambda: tp.lerp(made(3), made(3), 0.3),
+    "addcmul": lambda: tp.addcmul(made(3), made(3), made(3)),
+    "sum": lambda: made(2, 3).sum(1),
+    "mean": lambda: made(2, 3).mean(1),
+    "var": lambda: made(2, 3).var(1),
+    "std": lambda: made(2, 3).std(1),
+    "max": lambda: made(2, 3).max(1).values,
+    "median": lambda: made(2, 3).median(1).values,
+    "sort": lambda: made(2, 3).sort(1).values,
+    "topk": lambda: made(2, 3).topk(2).values,
+    "cumsum": lambda: made(2, 3).cumsum(1),
+    "cummax": lambda: made(2, 3).cummax(1).values,
+    "logsumexp": lambda: made(2, 3).logsumexp(1),
+    "softmax": lambda: made(2, 3).softmax(1),
+    "log_softmax": lambda: F.log_softmax(made(2, 3), 1),
+    "cat": lambda: tp.cat([made(2), made(3)]),
+    "stack": lambda: tp.stack([made(2), made(2)]),
+    "roll": lambda: made(3).roll(1),
+    "tril": lambda: made(3, 3).tril(),
+    "gather": lambda: made(2, 3).gather(1, index([0], [1])),
+    "index_select": lambda: made(2, 3).index_select(1, index(0, 2)),
+    "index_add": lambda: made(2, 3).index_add(1, index(0, 2), made(2, 2)),
+    "scatter_add": lambda: made(2, 3).scatter_add(1, index([0], [1]), made(2, 1)),
+    "masked_fill": lambda: made(3).masked_fill(tp.tensor([True, False, True]), 1.0),
+    "matmul": lambda: made(2, 3) @ made(3, 2),
+    "bmm": lambda: tp.bmm(made(2, 2, 3), made(2, 3, 2)),
+    "addmm": lambda: tp.addmm(made(2, 2), made(2, 3), made(3, 2)),
+    "einsum": lambda: tp.einsum("ij,jk->ik", made(2, 3), made(3, 2)),
+    "norm": lambda: made(2, 3).norm(dim=1),
+    "cdist": lambda: tp.cdist(made(2, 3), made(4, 3)),
+    "linalg.svd": lambda: tp.linalg.svd(made(3, 2), full_matrices=False)[1],
+    "linalg.qr": lambda: tp.linalg.qr(made(3, 2))[1],
+    "linalg.cholesky": lambda: tp.linalg.cholesky(SPD.clone().requires_grad_()),
+    "linalg.solve": lambda: tp.linalg.solve(SPD.clone().requires_grad_(), made(3, 1)),
+    "linalg.inv": lambda: tp.linalg.inv(SPD.clone().requires_grad_()),
+    "linalg.det": lambda: tp.linalg.det(SPD.clone().requires_grad_()),
+    "linalg.eigh": lambda: tp.linalg.eigh(SPD.clone().requires_grad_())[0],
+    "relu": lambda: F.relu(made(3)),
+    "gelu": lambda: F.gelu(made(3)),
+    "silu": lambda: F.silu(made(3)),
+    "glu": lambda: F.glu(made(2, 4)),
+    "leaky_relu": lambda: F.leaky_relu(made(3)),
+    "linear": lambda: F.linear(made(2, 3), made(4, 3), made(4)),
+    "bilinear": lambda: F.bilinear(made(2, 3), made(2, 4), made(5, 3, 4)),
+    "embedding": lambda: F.embedding(index(0, 2), made(3, 4)),
+    "conv1d": lambda: F.conv1d(made(2, 3, 8), made(4, 3, 3)),
+    "conv2d": lambda: F.conv2d(made(2, 3, 6, 6), made(4, 3, 3, 3), made(4), padding=1),
+    "conv_transpose2d": lambda: F.conv_transpose2d(made(2, 3, 4, 4), made(3, 4, 3, 3)),
+    "max_pool2d": lambda: F.max_pool2d(made(1, 2, 4, 4), 2),
+    "avg_pool2d": lambda: F.avg_pool2d(made(1, 2, 4, 4), 2),
+    "adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(made(1, 2, 4, 4), 2),
+    "interpolate": lambda: F.interpolate(made(1, 2, 4, 4), scale_factor=2),
+    "pad": lambda: F.pad(made(2, 3), (1, 1)),
+    "grid_sample": lambda: F.grid_sample(made(1, 2, 4, 4), made(1, 3, 3, 2)),
+    "layer_norm": lambda: F.layer_norm(made(2, 3), (3,), made(3), made(3)),
+    "rms_norm": lambda: F.rms_norm(made(2, 3), (3,), made(3)),
+    "group_norm": lambda: F.group_norm(made(2, 4, 3), 2, made(4), made(4)),
+    "batch_norm": lambda: F.batch_norm(
+        made(4, 3), tp.zeros(3), tp.ones(3), made(3), made(3), training=True
+    ),
+    "cross_entropy": lambda: F.cross_entropy(made(2, 3), index(0, 2)),
+    "nll_loss": lambda: F.nll_loss(made(2, 3), index(0, 2)),
+    "mse_loss": lambda: F.mse_loss(made(3), made(3) * 2),
+    "binary_cross_entropy_with_logits": lambda: F.binary_cross_entropy_with_logits(
+        made(3), tp.tensor([0.0, 1, 1])
+    ),
+    "scaled_dot_product_attention": lambda: F.scaled_dot_product_attention(
+        made(1, 2, 4, 8), made(1, 2, 4, 8), made(1, 2, 4, 8)
+    ),
+    "lstm": lambda: _lstm(made(5, 2, 4)),
+}
+
+
+def trained(call):
+    """Return a call's result, and the gradients of all leaves that it was made from."""
+    leaves = []
+    original = tp.Tensor.requires_grad_
+
+    def noted(self, *args):
+        leaves.append(self)
+        return original(self, *args)
+
+    tp.Tensor.requires_grad_ = noted
+    try:
+        result = call()
+    finally:
+        tp.Tensor.requires_grad_ = original
+    assert result.requires_grad
+    (result * tp.arange(1.0, result.numel() + 1).reshape(result.shape)).sum().backward()
+    return result.detach(), [leaf.grad for leaf in leaves]
+
+
+def same(ours, theirs):
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            tp.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_kernel_for_a_public_name_serves_training(stranger, name):
+    expected, gradients = trained(CALLS[name])
+    plugin = stranger(Stranger([name]))
+    result, found = trained(CALLS[name])
+    assert plugin.calls[name] >= 1, f"the kernel registered for {name!r} was not called"
+    tp.testing.assert_close(result, expected)
+    same(found, gradients)
+    chosen = tp.explain(name)
+    assert chosen.kernel.plugin == NAME
+    assert NAME in str(chosen)
+
+
+# --- every op -----------------------------------------------------------------------------------
+
+
+def _first_call(record):
+    """Return arguments for a call of an op with a float32 tensor that requires grad, or None."""
+    making.seed(f"{record.op} stranger")
+    maker = cases.Maker("cpu", FLOAT32, requires_grad=record.gradient)
+    for sample in record.samples(maker, FLOAT32):
+        tensors = list(cases.tensors_in((sample.args, sample.kwargs)))
+        if tensors and all(t.numel() for t in tensors) and tensors[0].dtype is FLOAT32:
+            return cases.map_tensors((sample.args, sample.kwargs), _leaf)
+    return None
+
+
+def _leaf(tensor):
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _run(op, args, kwargs):
+    """Return the results of a call, and the gradients of its leaves."""
+    leaves = [t for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
+    for leaf in leaves:
+        leaf.grad = None
+    results = list(cases.tensors_in(op.call(*args, **kwargs)))
+    tracked = [result for result in results if result.requires_grad]
+    if tracked:
+        tp.autograd.backward(tracked, [tp.ones_like(result) for result in tracked])
+    return [r.detach() for r in results], [leaf.grad for leaf in leaves]
+
+
+def _callable_ops():
+    discovery.load_device(discovery.EXTENSION)
+    for record in all_records():
+        op = op_registry.get_op(record.op)
+        # A view's kernel must return a view, and random ops draw others each time.
+        empty = "empty" in op.name  # whose contents are any
+        if FLOAT32 in record.dtypes and not (op.view or op.random or op.writes or empty):
+            call = _first_call(record)
+            if call is not None:
+                yield op, call
+
+
+def test_a_kernel_for_any_op_serves_training(stranger):
+    """Of all ops with samples, but views and random ones; with all others replaced at the same time."""
+    expected = {}
+    for op, call in _callable_ops():
+        expected[op.name] = (op, call, *_run(op, *call))
+    plugin = stranger(Stranger(list(expected), (FLOAT32,)))
+    silent, wrong = [], []
+    for name, (op, call, results, gradients) in expected.items():
+        before = plugin.calls[name]
+        found, slopes = _run(op, *call)
+        if plugin.calls[name] == before:
+            silent.append(name)
+        try:
+            same(found, results)
+            same(slopes, gradients)
+        except AssertionError:
+            wrong.append(name)
+    assert not wrong, f"other values or gradients: {wrong}"
+    assert len(expected) > 400
+    assert sorted(silent) == sorted(NOT_CALLED), "kernels that were not called"
+
+
+#: The first samples of these ask for the one of all elements, which other ops serve: amax, amin, median_all.
+NOT_CALLED = ("max", "median", "min", "nanmedian")
+
+
+def test_kernels_that_each_ask_for_the_one_below(stranger):
+    calls = []
+
+    class Second(Stranger):
+        name = "second"
+
+        def kernel(self, name, dtype):
+            def lower(*raw):
+                calls.append(name)
+                return kernel_below(name, "cpu", dtype, "second")(*raw)
+
+            return Kernel(name, "cpu", lower, {dtype}, priority=TOP - 1)
+
+    stranger(Second(["exp"], (FLOAT32,)))
+    top = stranger(Stranger(["exp"], (FLOAT32,)))
+    tp.testing.assert_close(tp.zeros(3).exp(), tp.ones(3))
+    assert (top.calls["exp"], calls) == (1, ["exp"])
