@@ -84,7 +84,7 @@ recorder.TensorBase = engine.TensorBase = Tensor  # type: ignore[attr-defined]
 
 
 class _AutogradPlugin:
-    """Registers what is known of core's ops as any plugin registers its own."""
+    """Registers the derivatives, tangents and vmap rules of core's ops, as any plugin does."""
 
     name = "autograd"
 
