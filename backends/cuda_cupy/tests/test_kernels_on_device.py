@@ -161,7 +161,7 @@ def group_norm(shape, groups):
 def soft(shape, dim):
     def all_four(x, g, result):
         gradients = [
-            getattr(ops, f"_{n}_backward")(g, result, dim) for n in ("softmax", "log_softmax")
+            getattr(ops, f"{n}_backward")(g, result, dim) for n in ("softmax", "log_softmax")
         ]
         return x.softmax(dim), x.log_softmax(dim), *gradients
 
