@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _AutogradPlugin:
-    """Registers what is known of core's ops as any plugin registers its own."""
+    """Registers the derivatives, tangents and vmap rules of core's ops, as any plugin does."""
 
     name = "autograd"
 

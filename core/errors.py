@@ -47,7 +47,7 @@ class DerivativeNotFoundError(TensorplugError, NotImplementedError):
 
 
 class DerivativeContractError(TensorplugError, RuntimeError):
-    """A plugin's formula returned a gradient or tangent of another shape or kind of dtype than it has to."""
+    """A plugin's formula returned a gradient or tangent of a wrong shape or kind of dtype."""
 
 
 class FallbackWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""What a kernel does with calls that it does not serve: hand them to the kernel below it."""
+"""The kernel below: what would run without a plugin's own kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def kernel_below(
 ) -> Callable[..., Any]:
     """Return what would serve an op if one plugin's kernels, and those that come before them, were not there.
 
-    Ask for it at each call: the answer is remembered for as long as no plugin comes or goes.
+    Ask for it at each call: the answer is cached until a plugin comes or goes.
 
     Parameters
     ----------

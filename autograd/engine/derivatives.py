@@ -94,7 +94,7 @@ def not_differentiable(*ops: str) -> list[Derivative]:
 
 
 def on_tensors(function: FormulaFunction) -> FormulaFunction:
-    """Mark a formula that is to run as it is each time, rather than be noted down as a program.
+    """Mark a formula that is to run as it is each time, rather than be traced to a program.
 
     That suits formulas whose plain values change from call to call, such as the position in a loop.
     """
@@ -103,14 +103,14 @@ def on_tensors(function: FormulaFunction) -> FormulaFunction:
 
 
 class Formula:
-    """One formula of a rule: the gradient of one argument.
+    """One formula of a derivative: the gradient of one argument.
 
     Attributes
     ----------
     position : int
-        The argument's place among the op's arguments; of several, the first one's.
+        The argument's index among the op's arguments; of several, the first one's.
     positions : tuple of int
-        The places of all arguments that it is for.
+        The indices of all arguments that it is for.
     function : callable
         What the plugin wrote.
     slots : tuple of int
@@ -177,7 +177,7 @@ class Plan:
             self.only = BOTH
         indices = {slot: index for index, (slot, _, _) in enumerate(self.saves)}
         self.formulas = formulas
-        # For each formula: per parameter, the place in ``node.saved``, or -1 - output for a gradient,
+        # For each formula: per parameter, the index in ``node.saved``, or -1 - output for a gradient,
         # or a bool that is the value itself, or None for the list of all gradients.
         self.gradients: tuple[tuple[Any, ...], ...] = tuple(
             [

@@ -216,7 +216,7 @@ def _on_tensors(
         if result is None or not isinstance(result, TensorBase):
             return result, False  # what is no tensor is refused when the plan is checked
         return result._array, False
-    # A new tensor that nobody has a view of, and that stands in the list once, belongs to its argument alone.
+    # A new tensor without views that is in the list once belongs to its argument alone.
     known = {id(tensor) for tensor in (*tensors, *_flat(arguments))}
     counts = Counter([id(item) for item in result])
     fresh = [

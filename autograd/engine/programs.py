@@ -1,8 +1,8 @@
-"""Formulas at the speed of bare kernels.
+"""Programs: formulas traced to kernel calls on raw arrays.
 
 In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
-a layer notes the ops it calls; the note, a :class:`Program`, is replayed with raw arrays through the
-kernel tables from then on. A formula that cannot be noted down (it looks at data, or writes in place) runs
+a layer traces the ops it calls; the trace, a :class:`Program`, is replayed with raw arrays through the
+kernel tables from then on. A formula that cannot be traced (it looks at data, or writes in place) runs
 as it is, on tensors (:mod:`.evaluation`).
 """
 
@@ -27,20 +27,20 @@ NUMBERS = (bool, int, float, complex)
 
 
 class Untraceable(Exception):
-    """A formula does what cannot be noted down."""
+    """A formula does what cannot be traced."""
 
 
 class Program:
-    """A straight line of kernel calls.
+    """A sequence of kernel calls.
 
     Attributes
     ----------
     steps : list of (key, op index, operands)
-        The operands are places in the list of values, or nested lists of places.
+        The operands are indices into the list of values, or nested lists of indices.
     constants : list
         Plain values that follow the inputs in the list of values.
     result : int
-        The place of the result, or a list of places.
+        The index of the result, or a list of indices.
     fresh : bool or list of bool
         Whether the result's memory belongs to nobody else; of a list of results, each one's.
     shape_free : bool
@@ -102,7 +102,7 @@ def _gather(values: list[Any], indices: Any) -> Any:
 
 
 class _Output:
-    """The place of one output of a step that has several."""
+    """The index of one output of a step that has several."""
 
     __slots__ = ("number", "place")
 
@@ -112,7 +112,7 @@ class _Output:
 
 
 class _Tracer(Layer):
-    """Notes the ops that a formula calls on meta tensors."""
+    """Traces the ops that a formula calls on meta tensors."""
 
     name = "formula tracer"
     order = 1000
@@ -124,7 +124,7 @@ class _Tracer(Layer):
         self.places: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.count = 0
-        # The places whose memory is new, and nobody else's.
+        # The indices of values whose memory is new, and nobody else's.
         self.fresh: set[int] = set()
 
     def __call__(
@@ -234,7 +234,7 @@ def _of_one_dtype(values: Any, dtype: DType) -> bool:
 
 
 def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
-    """Note down what a formula does with arguments like these.
+    """Trace a formula on arguments like these.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     Raises
     ------
     Untraceable
-        If it cannot be noted down.
+        If it cannot be traced.
     """
     tracer = _Tracer(device)
     tensors = [a for a in arguments if isinstance(a, TensorBase)]
@@ -265,7 +265,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
             raise Untraceable(f"returns {type(item).__name__}")
     program.result = indices if isinstance(result, list) else indices[0]
     if isinstance(result, list):
-        # A result that stands in the list twice belongs to two arguments.
+        # A result that is in the list twice belongs to two arguments.
         program.fresh = [
             indices.count(index) == 1
             and (index.place if isinstance(index, _Output) else index) in tracer.fresh
@@ -278,7 +278,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
 
 
 def _settle(program: Program, inputs: int) -> None:
-    """Move the steps' places behind the constants, and constants behind the inputs."""
+    """Move the steps' results behind the constants, and constants behind the inputs."""
     constants = len(program.constants)
 
     def final(position: Any) -> Any:

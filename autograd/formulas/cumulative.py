@@ -38,7 +38,7 @@ def _cumprod(g: Any, input: Any, input_shape: Shape, dim: int) -> Any:
 
 
 def _shifted(rows: Any, step: int) -> Any:
-    """Return `rows` moved `step` places along the last dimension, with zeros moving in."""
+    """Return `rows` shifted by `step` along the last dimension, with zeros moving in."""
     size = rows.shape[-1]
     zeros = fill_new((*rows.shape[:-1], min(step, size)), 0, rows.dtype, rows.device)
     return zeros if size <= step else _CAT.call([zeros, rows.narrow(-1, 0, size - step)], -1)

@@ -60,7 +60,7 @@ def _unfold(g: Any, input_shape: tuple[int, ...], dimension: int, size: int, ste
     windows = g.shape[dimension]
     starts = _ARANGE.call(windows, device=g.device) * step
     indices = starts.reshape(windows, 1) + _ARANGE.call(size, device=g.device)
-    # Windows and the places in them, side by side in the dimension that they were taken from.
+    # Windows and the indices in them, side by side in the dimension that they were taken from.
     merged = g.movedim(-1, dimension + 1).flatten(dimension, dimension + 1)
     return zeros(g, input_shape).index_add(dimension, indices.flatten(), merged)
 

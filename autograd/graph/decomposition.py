@@ -88,7 +88,7 @@ class DecompositionNode(MultiNode):
         return None if value is None else value.detach().clone()
 
     def _target(self, tensor: Any, raw: bool, targets: list[Any]) -> Any:
-        """Return what takes a saved tensor's place, if its edge is one that a gradient goes to."""
+        """Return what replaces a saved tensor whose gradient is asked for."""
         edge = self.edges[len(targets)]
         if edge is None:
             targets.append(None)

@@ -96,7 +96,7 @@ def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[No
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> RemovableHandle:
-    """Call `fn` once the gradients of all of `tensors` are known, or with the first (``mode="any"``).
+    """Call `fn` once the gradients of all of `tensors` are computed, or with the first (``mode="any"``).
 
     Parameters
     ----------

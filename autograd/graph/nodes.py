@@ -101,7 +101,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever users want to note."""
+        """A dictionary for users."""
         return node_extra(self).metadata
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -167,7 +167,7 @@ class AccumulateGrad:
 
 
 class OpNode(Node):
-    """A recorded op: its rule's formulas over what they saved."""
+    """A recorded op: its derivative's formulas over what they saved."""
 
     __slots__ = ("plan", "saved", "sizes", "versions")
 
@@ -378,7 +378,7 @@ class SavedByHook:
     def __init__(self, packed: Any, unpack_hook: Callable[[Any], Any], edge: Any = None) -> None:
         self.packed = packed
         self.unpack_hook = unpack_hook
-        # Where the gradient of the tensor that was packed goes; what is unpacked takes its place.
+        # Where the gradient of the packed tensor goes; the unpacked one replaces it.
         self.edge = edge
 
     def unpack(self) -> Any:

@@ -218,7 +218,7 @@ class Recorder(GradientLayer):
             mark_inference(output)
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
-        """Note a view, and record it if its source requires grad."""
+        """Make a view, and record it if its source requires grad."""
         source = values[0]
         enabled = True
         if dispatch_state.grad_disabled:

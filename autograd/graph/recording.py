@@ -35,7 +35,7 @@ from .views import edge_of, requires_grad
 
 
 class Recording:
-    """How a primitive is recorded whose call is like one before, for one choice of what requires grad.
+    """How a cached call is recorded, for one choice of arguments that require grad.
 
     Attributes
     ----------

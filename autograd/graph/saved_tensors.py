@@ -1,4 +1,4 @@
-"""What may happen as a node is recorded: packing by hooks, a trace for anomaly mode, its queue."""
+"""Saved tensors: their hooks, and what else a node may store (its forward call, ranges, queue)."""
 
 from __future__ import annotations
 
@@ -120,14 +120,14 @@ def watch(node: Any) -> None:
 
 
 def set_anomaly(mode: bool) -> None:
-    """Note the forward call with each node, or stop doing so."""
+    """Store the forward call with each node, or stop doing so."""
     global anomaly
     anomaly = mode
     _update_watched()
 
 
 def set_profiled(mode: bool) -> None:
-    """Note the open ranges with each node, or stop doing so."""
+    """Store the open ranges with each node, or stop doing so."""
     global profiled
     profiled = mode
     _update_watched()

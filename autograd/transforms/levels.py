@@ -1,4 +1,4 @@
-"""Levels: the functional transforms that are at work in a thread, and the layer through which ops reach them.
+"""Levels: the functional transforms active in a thread, and the layer through which ops reach them.
 
 Two kinds. A batch level (``vmap``) sees :class:`~.vmap.BatchedTensor`, which hides a dimension of an
 ordinary tensor; its rules call ops on the tensors behind. A forward level (``jvp``, ``dual_level``) sees
@@ -37,7 +37,7 @@ class Level:
         self.known: dict[int, weakref.ref[Any]] = {}
 
     def note(self, tensor: Any) -> None:
-        """Remember a tensor, for :meth:`end`."""
+        """Keep a weak reference to a tensor, for :meth:`end`."""
         key = id(tensor)
         known = self.known
 
@@ -47,7 +47,7 @@ class Level:
         known[key] = weakref.ref(tensor, forget)
 
     def live(self) -> list[Any]:
-        """Return the tensors that were noted and still exist."""
+        """Return the tensors of the level that still exist."""
         found = [reference() for reference in list(self.known.values())]
         return [tensor for tensor in found if tensor is not None]
 

@@ -178,7 +178,7 @@ def picked_arguments(args: tuple[Any, ...], argnums: Any) -> tuple[tuple[int, ..
 def replaced_arguments(
     args: tuple[Any, ...], argnums: Any, chosen: tuple[int, ...], new: Any
 ) -> list[Any]:
-    """Return the arguments with other ones in the chosen places."""
+    """Return the arguments with other ones at the chosen indices."""
     result = list(args)
     for number, value in zip(chosen, (new,) if isinstance(argnums, int) else new, strict=True):
         result[number] = value

@@ -1,4 +1,4 @@
-"""Batching: tensors with a hidden dimension, and the rules by which ops treat them: what ``vmap`` does."""
+"""Batching: tensors with a hidden dimension, and the rules of ops for them: ``vmap``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors with a hidden dimension."""
+"""Batched tensors: tensors of which ``vmap`` hides a dimension."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BatchLevel(Level):
 
 
 class _Ended:
-    """Stands where the array of a tensor was that outlived its vmap."""
+    """The array of a tensor that outlived its vmap."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Rules: what ops do with tensors of which one dimension is hidden.
+"""Batching rules: what ops do with tensors of which one dimension is hidden.
 
 A rule gets the op, the canonical arguments of the call on one sample, and the values with each batched
 tensor as a :class:`LogicalTensor`, whose first dimension is the hidden one. It returns the result for all

@@ -14,7 +14,7 @@ __all__ = ["VmapInfo", "VmapRule", "first_dim_is_batch", "vmap_rule"]
 
 
 class VmapInfo(NamedTuple):
-    """What a rule learns of the ``vmap`` around the call."""
+    """What a rule is told of the ``vmap`` around the call."""
 
     batch_size: int
     randomness: str

@@ -1,7 +1,7 @@
 """The queues of devices on which ops run, streams as users know them, where a backend has several.
 
 A backend whose runtime returns queues tells :func:`queues_differ` when a thread leaves the usual one, and
-when it comes back. Meanwhile the gradient layer notes with each op where it ran, as its derivative runs
+when it comes back. Meanwhile the gradient layer records with each op where it ran, as its derivative runs
 there, too.
 """
 
@@ -24,7 +24,7 @@ def on_change(listener: Callable[[], None]) -> None:
 
 
 def queues_differ(by: int) -> None:
-    """Note that a thread has left its device's usual queue (1), or that it is back there (-1)."""
+    """Count that a thread has left its device's usual queue (1), or that it is back there (-1)."""
     global elsewhere, ever
     with _lock:
         elsewhere += by

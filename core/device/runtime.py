@@ -215,7 +215,7 @@ class DeviceRuntime:
     # --- time and memory ---
 
     def record_stream(self, array: Any, stream: Any) -> None:
-        """Note that a stream, of the runtime's own class, uses `array`, whose memory is to outlast that."""
+        """Keep the memory of `array` until a stream, of the runtime's own class, is done with it."""
 
     def current_queue(self, index: int) -> Any:
         """Return the queue of a device on which this thread's ops go; None where there is only one.
@@ -278,7 +278,7 @@ class RuntimeExtension:
 
 
 class RefusingRuntime(DeviceRuntime):
-    """Stands in for a runtime where tensors cannot be computed with; all it does is say so.
+    """The runtime of tensors that cannot be computed with; every use raises.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class RefusingRuntime(DeviceRuntime):
 
 
 class RemovedRuntime(RefusingRuntime):
-    """Stands in for the runtime of a device whose plugin was unregistered.
+    """The runtime of a device whose plugin was unregistered.
 
     Parameters
     ----------

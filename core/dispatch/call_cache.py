@@ -28,7 +28,7 @@ class CachedCall:
     result, shape : DispatchKey or None, tuple of int or None
         Of a single output whose shape is known.
     native : bool
-        Of a composite: whether a kernel stands in for its body.
+        Of a composite: whether a kernel runs instead of its decomposition.
     recordings : dict
         The gradient layer's own: how such a call is recorded, by which tensors require grad.
     """
@@ -102,7 +102,7 @@ def clear_call_caches() -> None:
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the key of a call in its cache: what a rule sees of the arguments."""
+    """Return the cache key of a call: dispatch keys, shapes and plain values of its arguments."""
     parts: list[Any] = []
     for arg in args:
         if isinstance(arg, TensorBase):

@@ -125,7 +125,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
-    seeded = "seed" in parameters  # a seed differs from call to call: nothing is to be remembered
+    seeded = "seed" in parameters  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
 

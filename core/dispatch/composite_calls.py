@@ -1,4 +1,4 @@
-"""Composites with a kernel or a derivative of their own, which stand in for the body."""
+"""Calls of composites that have a kernel or a derivative of their own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
 
 
 def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
-    """Return the tensors of what a kernel with several outputs returned in a call like one before."""
+    """Return the tensors of what a kernel with several outputs returned in a cached call."""
     keys: Any = cached.outputs
     if not keys:  # the first call like this
         outputs = _wrapped(op, cached.key, arrays)
@@ -89,7 +89,7 @@ def _call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     parts: list[Any] = []
     tensors: list[Any] = args[0]
-    shaped = op.canonical is not None  # what a rule comes to depends on shapes, too
+    shaped = op.canonical is not None  # what a rule returns depends on shapes, too
     for tensor in tensors:
         if not isinstance(tensor, TensorBase) or (
             recorded
@@ -192,7 +192,7 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a composite by its decomposition; of calls like one before, what the rule returned is known."""
+    """Call a composite by its decomposition; what its rule returns is cached."""
     if op.random:
         return run_decomposition(op, args, kwargs)
     key = call_key(args, kwargs)

@@ -47,7 +47,7 @@ def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContra
 
 
 def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[Any]) -> None:
-    """Note in an error whose kernel raised it, and for what call; once, and not in errors of ours."""
+    """Add a note to an error, once and not to ours: whose kernel raised it, and for what call."""
     from .resolution import describe_kernel  # on first use: it needs this module
 
     if isinstance(error, (Warning, TensorplugError)) or any(

@@ -116,7 +116,7 @@ def call_kernel(op: Op, key: DispatchKey, raw: list[Any]) -> Any:
 
 
 def run_cached(op: Op, cached: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Return what the kernel makes of a call like one that is known."""
+    """Return what the kernel returns in a cached call."""
     raw = cached.raw.copy()
     if cached.listed:
         raw[0] = [tensor._array for tensor in args[0]]
@@ -135,7 +135,7 @@ def run_cached(op: Op, cached: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def note_kernel(error: Exception, op: Op, key: DispatchKey, raw: Any) -> None:
-    """Note in an error whose kernel raised it."""
+    """Add a note to an error: whose kernel raised it."""
     contracts.note_kernel(error, op, key, raw)
 
 

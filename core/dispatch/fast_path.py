@@ -167,7 +167,7 @@ class NeedsRule(Exception):
 
 
 def _retry(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
-    """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is muted."""
+    """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is suppressed."""
     spec = op.function(*args)
     if isinstance(error, NeedsRule):
         return execute(op, spec)

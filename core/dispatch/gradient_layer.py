@@ -10,7 +10,7 @@ from .op import Op
 
 
 class GradientLayer:
-    """Stands in while no autograd package is loaded: nothing is recorded.
+    """The interface of autograd, and what serves until it is loaded: nothing is recorded.
 
     A package that records derives its own layer from this one and hands it to
     :meth:`.state.DispatchState.set_gradient`.
@@ -53,7 +53,7 @@ class GradientLayer:
         """Mark what was made in inference mode; called while some thread does not record."""
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
-        """Note that `output` is a view of ``values[0]``, whether or not that requires grad."""
+        """Make `output` a view of ``values[0]``, whether or not that requires grad."""
 
     def before_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...]

@@ -189,7 +189,7 @@ def _mark_overridden(name: str) -> None:
 
 
 def refresh_overridden(op: Op) -> None:
-    """Note whether anything may stand in for a composite's body."""
+    """Set whether a composite has a kernel or a derivative of its own."""
     if op.kind == "composite":
         op.overridden = op.derivative is not None or (
             not op.view

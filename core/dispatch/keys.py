@@ -1,7 +1,7 @@
 """Dispatch keys: the (device, dtype) pair of a tensor, interned, with its table of kernels.
 
 Dispatch is one list look-up: ``key.kernels[op.index]``. A slot that nobody has used yet holds a
-resolver stub that finds the kernel, puts it in its own place and calls it, so a call has no miss check
+resolver stub that finds the kernel, puts it into the slot and calls it, so a call has no miss check
 and a late registration just puts stubs back.
 """
 

@@ -1,4 +1,4 @@
-"""Layers: what interposes on calls of ops.
+"""Layers: what intercepts calls of ops.
 
 A layer sees every call made while it is active in the calling thread, and passes it on with
 ``proceed``. Autograd is reached by a shorter way (:mod:`.dispatcher`); autocast, tracing, profiling and
@@ -58,7 +58,7 @@ class Layer:
 
     @contextmanager
     def active(self) -> Generator[Layer]:
-        """Interpose on this thread's calls within a ``with`` block."""
+        """Intercept this thread's calls within a ``with`` block."""
         previous = _local.stack
         # A layer entered again, or of equal order, goes above what is there already.
         _local.stack = tuple(sorted((*previous, self), key=lambda layer: layer.order))
@@ -128,7 +128,7 @@ def isolated() -> Generator[None]:
 
 
 class _GradientOff:
-    """Forbids recording in this thread; what ``no_grad`` and fused derivatives build on."""
+    """Disables recording in this thread; ``no_grad`` and fused derivatives use it."""
 
     __slots__ = ("previous",)
 

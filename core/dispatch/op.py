@@ -77,7 +77,7 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
 
 
 class Delegated(Spec):
-    """What a rule returns for a form of the call that is another op's: the result, of that op's call."""
+    """What a rule returns where another op serves this form of the call: that op's result."""
 
     __slots__ = ("result",)
 
@@ -107,7 +107,7 @@ class Unregistered:
         )
 
 
-#: How an op comes to its result.
+#: Whether an op is computed by kernels alone, or has a decomposition.
 OpKind = Literal["primitive", "composite"]
 
 
@@ -131,9 +131,9 @@ class Op:
     names : tuple of str
         The names of the declared function's parameters.
     pointwise : bool
-        Whether each output element depends on the broadcast inputs' elements of its own place only.
+        Whether each output element depends on the broadcast inputs' elements at its index only.
     masks : tuple of int
-        The places of a pointwise op's arguments that are of bool, whatever the others are.
+        The indices of a pointwise op's arguments that are of bool, whatever the others are.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
@@ -158,11 +158,11 @@ class Op:
     mixed : bool
         Whether a composite's kernel takes floating-point tensors of several dtypes.
     writes : tuple of int
-        The places of the arguments that a call changes; such an op has no outputs.
+        The indices of the arguments that a call changes; such an op has no outputs.
     updates : tuple of int
-        The places of the arguments that a call writes besides returning results.
+        The indices of the arguments that a call writes besides returning results.
     cacheable : bool
-        Of a composite: whether a call like one before may go to the kernel at once.
+        Of a composite: whether its calls are cached.
     owner : str
         The plugin that registered the op.
     """
@@ -237,7 +237,7 @@ class Op:
         self.random = False
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
-        # The places of the arguments that a call writes into; such an op returns nothing.
+        # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()
         self.cacheable = True

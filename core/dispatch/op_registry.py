@@ -229,7 +229,7 @@ def composite(
     `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
     ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
 
-    With ``elementwise=True`` each element of the result depends on those of its own place only, the dtype is
+    With ``elementwise=True`` each element of the result depends on those at its index only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
 
     With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody

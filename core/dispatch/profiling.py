@@ -90,7 +90,7 @@ class Recording:
         key: DispatchKey | None = None,
         raw: tuple[Any, ...] = (),
     ) -> None:
-        """Note that something ran in this thread from `begin` till now."""
+        """Record that something ran in this thread from `begin` till now."""
         if self.synchronize and key is not None:
             key.runtime.synchronize(key.device.index or 0)
         end = perf_counter_ns()

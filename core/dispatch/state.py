@@ -1,4 +1,4 @@
-"""What every call of an op looks at, in one object: the compiled modules read its attributes directly.
+"""The dispatch state: what every call of an op reads, in one object that compiled modules read directly.
 
 It also holds the functions that a module calls although their own module, which needs the first, is imported
 later. Each is put here once, at the end of the module that defines it. Names that one module sets in another
@@ -117,7 +117,7 @@ class DispatchState:
         self.grad_disabled += change
 
     def count_layers(self, change: int) -> None:
-        """Count a context that interposes on calls in (1) or out (-1)."""
+        """Count a context that intercepts calls in (1) or out (-1)."""
         self.layers_active += change
 
     def count_preferences(self, change: int) -> None:

@@ -216,7 +216,7 @@ def _load(found: Found) -> list[Quarantined]:
         name = manager.name_of(plugin, found.name)
         known = manager.record_of(name)
         if known is not None and known.plugin is plugin:
-            # Importing its package registered it already; now it is known where it came from.
+            # Importing its package registered it already; now its package is known.
             known.package, known.version, known.entry_point = (
                 found.package, found.version, found.name,
             )  # fmt: skip

@@ -142,7 +142,7 @@ def activate(record: PluginRecord, records: Mapping[str, PluginRecord]) -> list[
 
 
 def forget(record: PluginRecord) -> None:
-    """Forget what is known of a plugin that goes away."""
+    """Drop the entries of a plugin that goes away."""
     brought = {op.name for op in record.ops} | {record.name}
     _quarantine[:] = [
         entry for entry in _quarantine if entry.plugin != record.name and entry.op not in brought

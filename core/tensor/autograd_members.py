@@ -109,7 +109,7 @@ class Differentiation(Conversions):
         return self._extra is not None and self._extra.retains_grad
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call `hook(grad)` when the gradient is known; what it returns replaces the gradient."""
+        """Call `hook(grad)` when the gradient is computed; what it returns replaces the gradient."""
         return dispatch_state.gradient.register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:

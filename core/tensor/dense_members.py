@@ -77,9 +77,9 @@ class TensorFacts(TensorMethods):
         return pin(self, device)
 
     def record_stream(self, stream: Any) -> None:
-        """Note that a stream uses the tensor, so that its memory serves nothing else before that is done.
+        """Keep the tensor's memory until a stream that uses it is done.
 
-        A device whose work is not queued on streams has nothing to note.
+        A device whose work is not queued on streams does nothing.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ def set_item(input: Any, key: Any, value: Any) -> None:
     IndexError, TypeError, ValueError
         As :func:`get_item` for the key.
     RuntimeError
-        If the value does not broadcast to the place, or its dtype differs where index tensors are used.
+        If the value does not broadcast to what is indexed, or its dtype differs where index tensors are used.
     """
     if not isinstance(value, (TensorBase, bool, int, float, complex)):
         value = _number(value, input)
@@ -333,7 +333,7 @@ def _scalar(value: Any, like: Any) -> Any:
 
 
 def _strip(value: Any, ndim: int) -> Any:
-    """Return a value without the leading dimensions of size 1 that the place it goes to lacks."""
+    """Return a value without the leading dimensions of size 1 that the indexed part lacks."""
     shape = value._shape
     extra = len(shape) - ndim
     if extra <= 0 or any([size != 1 for size in shape[:extra]]):
@@ -342,7 +342,7 @@ def _strip(value: Any, ndim: int) -> Any:
 
 
 def _fit(value: Any, indices: list[Any], target: Any) -> Any:
-    """Return a value without leading dimensions of size 1 beyond those of the indexed place."""
+    """Return a value without leading dimensions of size 1 beyond those of the indexed part."""
     shape = value._shape
     if not shape or shape[0] != 1:
         return value

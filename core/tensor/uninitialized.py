@@ -1,4 +1,4 @@
-"""Tensors that there is nothing to compute with yet: whatever an op asks of them raises.
+"""Uninitialized parameters: tensors without a shape yet, with which every op raises.
 
 No op looks whether it got one. Such a tensor has a key whose kernels raise, and in place of shape and array
 an object that raises whatever is done with it; so a call fails in its rule or at its kernel, before it

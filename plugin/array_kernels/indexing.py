@@ -86,7 +86,7 @@ def _add_gather_kernels(namespace: ArrayNamespace, table: KernelTable) -> None:
         return input, index
 
     def key(index: Any, dim: int) -> tuple[Any, ...]:
-        """Return the library's key of the places that `index` tells along `dim`."""
+        """Return the library's key of the elements that `index` names along `dim`."""
         ndim = index.ndim
         return tuple(
             [

@@ -31,7 +31,7 @@ _ARANGE = op_registry.handle("arange")
 _I0 = op_registry.handle("i0")
 _ONES = op_registry.handle("ones")
 
-Shape = Callable[[Any, int], Any]  # from the places 0 to n - 1, and n
+Shape = Callable[[Any, int], Any]  # from the indices 0 to n - 1, and n
 
 
 def window(
@@ -89,7 +89,7 @@ def triangle(places: Any, count: int) -> Any:
 
 def kaiser(beta: float) -> Shape:
     def shape(indices: Any, count: int) -> Any:
-        # The places as -1 to 1, squared; rounding must not take it above 1.
+        # The indices as -1 to 1, squared; rounding must not take it above 1.
         across = (indices * (2 / (count - 1)) - 1).square().clamp(max=1)
         top = _I0.call((1 - across).sqrt() * beta)
         return top / _I0.call(indices.new_full((), beta))

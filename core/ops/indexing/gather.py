@@ -235,7 +235,7 @@ def scatter_reduce(
     reduce : {"sum", "prod", "mean", "amax", "amin"}
         How all values that go to one place are combined.
     include_self : bool
-        Whether the element of `input` at the place takes part.
+        Whether the element of `input` at the index takes part.
 
     Examples
     --------

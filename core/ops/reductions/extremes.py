@@ -1,4 +1,4 @@
-"""The largest and smallest elements with their places, and the three forms of max and min."""
+"""The largest and smallest elements with their indices, and the three forms of max and min."""
 
 from __future__ import annotations
 

@@ -92,11 +92,11 @@ def _along_last(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: s
     ordered = sort(rows, -1)[0]
     numbers = sum(rows == rows, -1, True)
     if ignore_nan:
-        # Without a number the place is the first one, where NaN stands.
+        # Without a number the index is the first one, where NaN stands.
         last = (numbers - 1).clamp(min=0)
         indices = levels * cast(last, rows.dtype)
     else:
-        # A NaN stands last: the place of a row that has one is there.
+        # A NaN stands last: the index of a row that has one is there.
         last = numbers * 0 + (size - 1)
         indices = levels * cast(last, rows.dtype)
         indices = indices.masked_fill(numbers < size, float(size - 1))
@@ -104,7 +104,7 @@ def _along_last(rows: Tensor, levels: Tensor, ignore_nan: bool, interpolation: s
 
 
 def _interpolated(ordered: Tensor, indices: Tensor, interpolation: str, dtype: DType) -> Tensor:
-    """Return the elements at fractional places along the last dimension."""
+    """Return the elements at fractional indices along the last dimension."""
     indices = indices.detach() if interpolation in ("lower", "higher", "nearest") else indices
     if interpolation == "nearest":
         return ordered.gather(-1, cast(indices.round(), int64))
