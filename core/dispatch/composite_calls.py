@@ -299,7 +299,10 @@ def _wrapped(op: Op, key: DispatchKey, results: Any) -> Any:
 def _own(key: DispatchKey, array: Any) -> Any:
     if type(array) is not key.array_type:
         array = key.as_array(array)
-    return wrap(array, key.with_dtype(key.runtime.dtype(array)))
+    output = wrap(array, key.with_dtype(key.runtime.dtype(array)))
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
 
 
 def _verify_composite(op: Op, key: DispatchKey, results: Any, values: tuple[Any, ...]) -> None:
