@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import int64
+from tensorplug.core.device.dtypes import bfloat16, float16, float32, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
@@ -50,6 +50,10 @@ def ctc_loss(
     ------
     RuntimeError
         If lengths or labels do not fit.
+
+    Notes
+    -----
+    Half precision is computed in float32.
     """
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     batched = log_probs.ndim == 3
@@ -68,15 +72,18 @@ def ctc_loss(
             f"Expected input_lengths to have value at most {steps}, but got value {max(inputs)}"
         )
     labels = _padded_labels(targets, outputs, blank, lp.device)
+    dtype = lp.dtype
+    if dtype is float16 or dtype is bfloat16:
+        lp = lp.to(float32)
     losses = _negative_log_likelihood(lp, labels, inputs, outputs, blank)
     impossible = losses.detach() > -_NEVER / 2
     losses = where(impossible, 0.0 if zero_infinity else float("inf"), losses)
     if reduction == "mean":
         sizes = make_tensor([max(s, 1) for s in outputs], dtype=lp.dtype, device=lp.device)
-        return (losses / sizes).mean()
+        return (losses / sizes).mean().to(dtype)
     if not batched and reduction == "none":
-        return losses.reshape(())
-    return reduced(losses, reduction, "ctc_loss")
+        return losses.reshape(()).to(dtype)
+    return reduced(losses, reduction, "ctc_loss").to(dtype)
 
 
 def _lengths(lengths: Any, n: int, name: str) -> list[int]:
