@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import tensorplug as tp
+from tensorplug.core.dispatch import contracts
 
 INDEX = tp.tensor([1, 0, 2])
 CALLS = {
@@ -33,6 +34,15 @@ def frames(call, x):
     finally:
         sys.setprofile(before)
     return found
+
+
+@pytest.fixture(autouse=True)
+def unchecked():
+    """Leave the results of kernels unchecked, as users do; other tests in the process may not."""
+    before = contracts.every_call
+    contracts.check_every_call(False)
+    yield
+    contracts.check_every_call(before)
 
 
 @pytest.mark.parametrize("recorded", [False, True])
