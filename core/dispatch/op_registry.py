@@ -36,6 +36,7 @@ __all__ = [
     "Spec",
     "all_ops",
     "composite",
+    "composite_like",
     "defined_by",
     "find_op",
     "first_tensor",
@@ -80,6 +81,7 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    checked: bool = False,
     elementwise: bool = False,
     masks: str = "",
     view: bool = False,
@@ -99,7 +101,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
+    pointwise, checked, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
@@ -123,6 +125,7 @@ def primitive(
             inplace,
             method,
             aliases,
+            checked=checked,
         )
         op: Op = made.op
         op.elementwise = elementwise
@@ -281,6 +284,62 @@ def composite(
     return declare
 
 
+def composite_like(
+    function: Callable[P, R],
+    *,
+    rule: Callable[..., Any] | None = None,
+    outputs: str | type[Any] = "result",
+    method: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[P, R]]:
+    """Declare a composite with the parameters of another one.
+
+    The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
+    `method` are :func:`composite`'s.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @composite_like(tp.softmax, method=False)
+    ... def softmax_of_negative(*args):
+    ...     input, *rest = args
+    ...     return tp.softmax(-input, *rest)
+    >>> import inspect
+    >>> list(inspect.signature(softmax_of_negative).parameters)
+    ['input', 'dim', 'dtype']
+    """
+    template: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(body: Callable[..., Any]) -> Callable[P, R]:
+        made: Any = _declare(
+            body,
+            "composite",
+            ", ".join(template.parameters) if rule else None,
+            None,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            (),
+            rule=rule,
+            declaration=template.declaration,
+        )
+        op: Op = made.op
+        op.leading = op.arity
+        if rule is None:  # kernels then get the call's arguments
+            op.function = functools.wraps(body)(
+                lambda *args, **kwargs: body(*op.bind(args, kwargs))
+            )
+        op.random = template.random
+        made.__signature__ = template.signature
+        made.__annotations__ = template.declaration.__annotations__
+        if not isinstance(outputs, str):
+            op.named = outputs
+        return made
+
+    return declare
+
+
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
     if isinstance(outputs, str):
         return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
@@ -333,16 +392,19 @@ def _declare(
     method: bool,
     aliases: tuple[str, ...],
     rule: Callable[..., Any] | None = None,
+    declaration: Callable[..., Any] | None = None,
+    checked: bool = False,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
     op.kind = kind
     op.function = function
+    op.declaration = declaration = declaration or function
     op.canonical = rule
-    names, plain = _parameters(function)
+    names, plain = _parameters(declaration)
     op.names = names
     if plain:
-        given = function.__defaults__ or ()
+        given = declaration.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
         op.optional = len(given)
     if kernel is None:
@@ -359,6 +421,7 @@ def _declare(
         ):
             op.leading += 1
     op.pointwise = pointwise
+    op.checked = checked
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher
