@@ -39,7 +39,7 @@ class _Mode:
         given: object = function
         if not callable(given):
             raise TypeError(f"{type(self).__name__} decorates functions, got {function!r}")
-        if inspect.isclass(given):
+        if isinstance(given, type):
             warnings.warn(
                 "Decorating classes is deprecated: only what makes an instance runs in the mode. Decorate "
                 "__init__, or the methods that are meant.",

@@ -74,11 +74,10 @@ class LegacyReader:
         file.seek(start)
         data = bytearray(size)
         whole = memoryview(data)
-        got = file.readinto(whole) if hasattr(file, "readinto") else None
-        if got != size:
+        readinto = getattr(file, "readinto", None)
+        if readinto is None or readinto(whole) != size:
             file.seek(start)
-            data[:] = file.read()
-            whole = memoryview(data)
+            whole[:] = file.read()
         try:
             self._parse(_Stream(data), whole)
         except (EOFError, IndexError, KeyError, struct.error, TypeError, ValueError) as error:

@@ -96,7 +96,9 @@ def load(
 class _Memories:
     """The memories of one archive, each made into a storage when the pickle first refers to it."""
 
-    def __init__(self, reader: Reader | LegacyReader, map_location: MapLocation, label: str) -> None:
+    def __init__(
+        self, reader: Reader | LegacyReader, map_location: MapLocation, label: str
+    ) -> None:
         self._reader = reader
         self._map_location = map_location
         self._label = label

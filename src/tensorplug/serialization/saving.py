@@ -55,7 +55,8 @@ def save(
     pickle_module, pickle_protocol
         Accepted for compatibility.
     _use_new_zipfile_serialization : bool
-        False writes the format of torch before 1.6, of which a file object may hold several, one after another.
+        False writes the format of torch before 1.6, of which a file object may hold several objects,
+        one after another.
 
     Notes
     -----
