@@ -14,6 +14,7 @@ from ..transforms.levels import ActiveLevels, map_tensors, run_spec, state, tens
 from . import composite_rules, plugin_rules, primitive_rules
 from .batched_tensor import BatchedTensor, BatchLevel, front, moved, wrap
 from .vmap_rules import VMAP_RULES, VmapInfo, VmapRule
+from .whole_composites import call_whole
 
 COPY = op_registry.handle("copy")
 
@@ -39,7 +40,9 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op.inplace_of is not None:
             return _inplace(op.inplace_of, op.name, args, kwargs)
         ranked = VMAP_RULES.ranked(op.name)
-        level = innermost((args, tuple(kwargs.values()))) if ranked else None
+        level = None
+        if ranked or op.derivative is not None:
+            level = innermost((args, tuple(kwargs.values())))
         if level is not None:
             values = op.arguments(args, kwargs)
             if type(values) is Delegated:
@@ -48,7 +51,9 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 result = _apply(rule, op, None, values, level)
                 if result is not NotImplemented:
                     return result
-            return op.decompose(values)
+            level = innermost(values)
+            result = NotImplemented if level is None else call_whole(op, values, level)
+            return op.decompose(values) if result is NotImplemented else _wrapped(result, level)
         return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
 
