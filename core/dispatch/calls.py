@@ -67,8 +67,8 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
 
 def _flags(op: Op) -> dict[int, str]:
     """Return the positions and names of the parameters that are True or False by default."""
-    given = op.function.__defaults__ or ()
-    start = op.function.__code__.co_argcount - len(given)
+    given = op.declaration.__defaults__ or ()
+    start = op.declaration.__code__.co_argcount - len(given)
     return {
         position: op.names[position]
         for position, value in enumerate(given, start)

@@ -8,7 +8,7 @@ cdef class Spec:
 
 cdef class Op:
     cdef public str name, owner, kind
-    cdef public object index, function, call, canonical, derivative, inplace_body, inplace, method, defaults
+    cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
     cdef public object named, scaled, inplace_of, _signature
     cdef public bint cacheable, declared, elementwise, mixed, pointwise, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument

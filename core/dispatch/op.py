@@ -122,6 +122,8 @@ class Op:
         Whether a backend must supply a kernel or may.
     function : callable
         The declared Python function: of a primitive its rule, of a composite its decomposition.
+    declaration : callable
+        What has the op's parameters: `function`, or that of the op that this one is declared like.
     canonical : callable or None
         Of a composite: its rule, which turns a call's arguments into canonical ones.
     call : callable
@@ -174,6 +176,7 @@ class Op:
         "cacheable",
         "call",
         "canonical",
+        "declaration",
         "declared",
         "defaults",
         "derivative",
@@ -214,6 +217,7 @@ class Op:
         self.declared = False
         self.kind: OpKind = "primitive"
         self.function: Callable[..., Any] = _undeclared
+        self.declaration: Callable[..., Any] = _undeclared
         self.canonical: Callable[..., Any] | None = None
         # How many canonical arguments the decomposition takes by position; the rest goes by name.
         self.leading = 0
@@ -267,9 +271,9 @@ class Op:
 
     @property
     def signature(self) -> inspect.Signature:
-        """The declared function's signature."""
+        """The declared signature."""
         if self._signature is None:
-            self._signature = inspect.signature(self.function)
+            self._signature = inspect.signature(self.declaration)
         return self._signature
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -36,6 +36,7 @@ __all__ = [
     "Spec",
     "all_ops",
     "composite",
+    "composite_like",
     "defined_by",
     "find_op",
     "first_tensor",
@@ -281,6 +282,62 @@ def composite(
     return declare
 
 
+def composite_like(
+    function: Callable[P, R],
+    *,
+    rule: Callable[..., Any] | None = None,
+    outputs: str | type[Any] = "result",
+    method: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[P, R]]:
+    """Declare a composite with the parameters of another one.
+
+    The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
+    `method` are :func:`composite`'s.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @composite_like(tp.softmax, method=False)
+    ... def softmax_of_negative(*args):
+    ...     input, *rest = args
+    ...     return tp.softmax(-input, *rest)
+    >>> import inspect
+    >>> list(inspect.signature(softmax_of_negative).parameters)
+    ['input', 'dim', 'dtype']
+    """
+    template: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(body: Callable[..., Any]) -> Callable[P, R]:
+        made: Any = _declare(
+            body,
+            "composite",
+            ", ".join(template.parameters) if rule else None,
+            None,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            (),
+            rule=rule,
+            declaration=template.declaration,
+        )
+        op: Op = made.op
+        op.leading = op.arity
+        if rule is None:  # kernels then get the call's arguments
+            op.function = functools.wraps(body)(
+                lambda *args, **kwargs: body(*op.bind(args, kwargs))
+            )
+        op.random = template.random
+        made.__signature__ = template.signature
+        made.__annotations__ = template.declaration.__annotations__
+        if not isinstance(outputs, str):
+            op.named = outputs
+        return made
+
+    return declare
+
+
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:
     if isinstance(outputs, str):
         return tuple([part.strip() for part in outputs.split(",")]) if outputs else ()
@@ -333,16 +390,18 @@ def _declare(
     method: bool,
     aliases: tuple[str, ...],
     rule: Callable[..., Any] | None = None,
+    declaration: Callable[..., Any] | None = None,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
     op.kind = kind
     op.function = function
+    op.declaration = declaration = declaration or function
     op.canonical = rule
-    names, plain = _parameters(function)
+    names, plain = _parameters(declaration)
     op.names = names
     if plain:
-        given = function.__defaults__ or ()
+        given = declaration.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
         op.optional = len(given)
     if kernel is None:
