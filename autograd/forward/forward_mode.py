@@ -367,7 +367,9 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if source.layout:
         return _relayout(source, op.name, args, kwargs)
     if source.inplace_body is not None:
-        return source.inplace_body(*args, **kwargs)
+        written = source.inplace_body(*args, **kwargs)
+        if written is not NotImplemented:
+            return written
     result = source.call(*args, **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(

@@ -127,7 +127,9 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         _relayout(target, op.call(*args, **kwargs))
         return target
     if op.inplace_body is not None:
-        return op.inplace_body(*args, **kwargs)
+        written = op.inplace_body(*args, **kwargs)
+        if written is not NotImplemented:
+            return written
     result = op.call(*args, **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(
