@@ -150,7 +150,7 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if (
         not kwargs
-        and (op.pointwise or (op.elementwise and op.canonical is None))
+        and ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None))
         and _inplace_plain(op, target, args)
     ):
         return target
