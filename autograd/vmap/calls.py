@@ -51,9 +51,12 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 result = _apply(rule, op, None, values, level)
                 if result is not NotImplemented:
                     return result
-            level = innermost(values)
-            result = NotImplemented if level is None else call_whole(op, values, level)
-            return op.decompose(values) if result is NotImplemented else _wrapped(result, level)
+            inner = innermost(values)
+            if inner is not None:
+                result = call_whole(op, values, inner)
+                if result is not NotImplemented:
+                    return _wrapped(result, inner)
+            return op.decompose(values)
         return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
 
