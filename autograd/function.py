@@ -88,8 +88,9 @@ class FunctionNode(MultiNode):
         return f"{self.function.__name__}Backward"
 
     def release(self) -> None:
-        """Drop what was saved."""
-        self.saved = None
+        """Drop what was saved, if anything was."""
+        if self.saved:
+            self.saved = None
 
     def unpack(self) -> Any:  # type: ignore[override]
         """Return the saved tensors, checked."""

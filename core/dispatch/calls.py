@@ -101,6 +101,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         return call_unary
 
+    if op.checked:
+
+        def call_checked(*args: Any, **options: Any) -> Any:
+            if options or len(args) != 2 or (type(args[1]) is int and args[1] < 0):
+                return general(op, args, options)
+            return binary(args[0], args[1], op)
+
+        return call_checked
+
     if op.pointwise and op.arity == 2:
 
         def call_binary(input: Any, other: Any, **options: Any) -> Any:

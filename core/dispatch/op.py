@@ -136,6 +136,8 @@ class Op:
         Whether each output element depends on the broadcast inputs' elements at its index only.
     masks : tuple of int
         The indices of a pointwise op's arguments that are of bool, whatever the others are.
+    checked : bool
+        Of a pointwise op of two arguments: whether its rule has to see negative integers as the second.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
@@ -178,6 +180,7 @@ class Op:
         "cacheable",
         "call",
         "canonical",
+        "checked",
         "declaration",
         "declared",
         "defaults",
@@ -234,6 +237,7 @@ class Op:
         self.arity = 0
         self.pointwise = False
         self.masks: tuple[int, ...] = ()
+        self.checked = False
         self.elementwise = False
         self.fills = False
         self.view = False

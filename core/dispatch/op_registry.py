@@ -81,6 +81,7 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    checked: bool = False,
     elementwise: bool = False,
     masks: str = "",
     view: bool = False,
@@ -100,7 +101,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
+    pointwise, checked, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
@@ -124,6 +125,7 @@ def primitive(
             inplace,
             method,
             aliases,
+            checked=checked,
         )
         op: Op = made.op
         op.elementwise = elementwise
@@ -391,6 +393,7 @@ def _declare(
     aliases: tuple[str, ...],
     rule: Callable[..., Any] | None = None,
     declaration: Callable[..., Any] | None = None,
+    checked: bool = False,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
@@ -418,6 +421,7 @@ def _declare(
         ):
             op.leading += 1
     op.pointwise = pointwise
+    op.checked = checked
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher

@@ -168,7 +168,7 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if (
         not kwargs
-        and (op.pointwise or (op.elementwise and op.canonical is None))
+        and ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None))
         and _inplace_plain(op, target, args)
     ):
         return target
@@ -308,10 +308,8 @@ def _inplace_composite(
 ) -> Any:
     """Compute the composite aside, then copy it in, which records as an in-place copy."""
     operand = target
-    if (
-        target._state
-        and dispatch_state.gradient.requires_grad(target)
-        and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled())
+    if (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()) and any_tracked(
+        (target, *args, *kwargs.values())
     ):
         # What the ops inside save has to outlast the write.
         operand = dispatcher.run(CLONE, (target,), {})

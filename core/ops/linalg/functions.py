@@ -14,7 +14,17 @@ from ..matmul.products import matmul
 from ..rules import check_tensor
 from . import results
 from .lu import linalg_lu_factor_ex
-from .rules import arange, check_matrix, column, concatenate, conjugate, identity_like, row, where
+from .rules import (
+    arange,
+    check_matrix,
+    column,
+    concatenate,
+    conjugate,
+    constant_of,
+    identity_like,
+    row,
+    where,
+)
 from .solvers import linalg_inv
 
 if TYPE_CHECKING:
@@ -188,7 +198,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         check_matrix(name, input, square=True)
     base: Any = input
     if n == 0:
-        return identity_like(base).clone()
+        return constant_of(base, identity_like(base))
     if n < 0:
         base = linalg_inv(base)
         n = -n

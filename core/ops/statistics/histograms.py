@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
 from ...dispatch.op_registry import composite, handle
 from ...tensor.base import TensorBase
+from ...tensor.predicates import all_samples
 from .. import results
 from ..reductions.reductions import aminmax, sum
 from ..rules import cast, check_tensor
@@ -75,7 +76,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     bins = minlength
     if input._shape[0]:
-        least, greatest = aminmax(input)
+        least, greatest = aminmax(all_samples(input))
         if least.item() < 0:
             raise RuntimeError(
                 f"bincount(): only supports 1-d non-negative integral inputs, got {least.item()}"
