@@ -141,6 +141,8 @@ class Op:
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
+    fills : bool
+        Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -184,6 +186,7 @@ class Op:
         "defaults",
         "derivative",
         "elementwise",
+        "fills",
         "function",
         "index",
         "inplace",
@@ -236,6 +239,7 @@ class Op:
         self.masks: tuple[int, ...] = ()
         self.checked = False
         self.elementwise = False
+        self.fills = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
