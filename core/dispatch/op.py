@@ -141,6 +141,8 @@ class Op:
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
+    fills : bool
+        Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -187,6 +189,7 @@ class Op:
         "delegates",
         "derivative",
         "elementwise",
+        "fills",
         "function",
         "index",
         "inplace",
@@ -239,6 +242,7 @@ class Op:
         self.masks: tuple[int, ...] = ()
         self.checked = False
         self.elementwise = False
+        self.fills = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
