@@ -7,7 +7,7 @@ cdef class Spec:
 
 
 cdef class Op:
-    cdef public str name, owner, kind
+    cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
     cdef public object named, scaled, inplace_of, _signature
     cdef public bint cacheable, checked, declared, elementwise, fills, mixed, pointwise, random, view, overridden

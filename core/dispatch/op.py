@@ -159,6 +159,8 @@ class Op:
         Whether it draws random numbers.
     inplace_of : Op or None
         Of an in-place variant, as layers see it: the op of which it is one.
+    delegates : str
+        Which other ops serve which forms of a call, for ``explain``.
     scaled_sign : int
         The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
@@ -184,6 +186,7 @@ class Op:
         "declaration",
         "declared",
         "defaults",
+        "delegates",
         "derivative",
         "elementwise",
         "fills",
@@ -247,6 +250,7 @@ class Op:
         self.reads_layout = False
         self.returns_argument = False
         self.random = False
+        self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The indices of the arguments that a call writes into; such an op returns nothing.
