@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core.device.dtypes import float32
-from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.op import Delegated
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops.rules import check_tensor
 
 from ._shared import HALVES, all_but_channels, along_channels, nothing, wide
@@ -45,7 +46,7 @@ def _canonical_batch_norm(
                 "Expected running_mean and running_var to be defined when training=False"
             )
     elif not math.prod(sizes):
-        return Delegated(_of_nothing(input, weight, bias))
+        return Delegated(of_nothing(input, weight, bias))
     elif math.prod(sizes) == channels:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
@@ -53,8 +54,8 @@ def _canonical_batch_norm(
     return input, running_mean, running_var, weight, bias, bool(training), momentum, eps
 
 
-def _of_nothing(input: Any, weight: Any, bias: Any) -> Any:
-    """Return what there is of an empty batch; its statistics are none, and change no others."""
+def of_nothing(input: Any, weight: Any, bias: Any) -> Any:
+    """Return what has no elements, standardised: only what is differentiated has to be told."""
     shape = along_channels(input)
     output = input.clone()
     if weight is not None:
