@@ -673,7 +673,7 @@ class Tensor(TensorMethods):
         return complex(self._number())
 
     def __index__(self) -> int:
-        if self.dtype.category > 1 or self._shape:
+        if self.dtype.category > 1 or math.prod(self._shape) != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index, got "
                 f"{self.dtype} of shape {list(self._shape)}"
