@@ -141,6 +141,8 @@ class Op:
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
+    fills : bool
+        Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -157,6 +159,8 @@ class Op:
         Whether it draws random numbers.
     inplace_of : Op or None
         Of an in-place variant, as layers see it: the op of which it is one.
+    delegates : str
+        Which other ops serve which forms of a call, for ``explain``.
     scaled_sign : int
         The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
@@ -182,8 +186,10 @@ class Op:
         "declaration",
         "declared",
         "defaults",
+        "delegates",
         "derivative",
         "elementwise",
+        "fills",
         "function",
         "index",
         "inplace",
@@ -236,6 +242,7 @@ class Op:
         self.masks: tuple[int, ...] = ()
         self.checked = False
         self.elementwise = False
+        self.fills = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
@@ -243,6 +250,7 @@ class Op:
         self.reads_layout = False
         self.returns_argument = False
         self.random = False
+        self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The indices of the arguments that a call writes into; such an op returns nothing.

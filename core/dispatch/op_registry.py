@@ -89,6 +89,7 @@ def primitive(
     reads_layout: bool = False,
     returns_argument: bool = False,
     random: bool = False,
+    delegates: str = "",
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -105,6 +106,8 @@ def primitive(
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
+    delegates : str
+        Where the rule returns :class:`Delegated`: which other ops serve which forms, for ``explain``.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -133,6 +136,7 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        op.delegates = delegates
         if masks:
             op.masks = _positions(op, masks)
         return made
@@ -206,6 +210,7 @@ def composite(
     inplace: bool = False,
     mixed: bool = False,
     random: bool = False,
+    delegates: str = "",
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -227,7 +232,8 @@ def composite(
         def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
 
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
-    another op serves a form of the call, it returns ``Delegated(result)``.
+    another op serves a form of the call, it returns ``Delegated(result)``, and `delegates` says so for
+    ``explain``.
 
     `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
     ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
@@ -270,6 +276,7 @@ def composite(
         op.mixed = mixed
         op.layout = layout
         op.reads_layout = reads_layout
+        op.delegates = delegates
         op.random = random or "generator" in op.names
         if not isinstance(outputs, str):
             op.named = outputs

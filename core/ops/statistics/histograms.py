@@ -148,7 +148,7 @@ def _check_values(name: str, input: Tensor) -> None:
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
     """Return how many elements fall into each of `bins` equal intervals between `min` and `max`.
 
-    Elements outside, and NaN, are not counted. If both bounds are zero, those of the data count.
+    Elements outside, and NaN, are not counted. If both bounds are the same, those of the data count.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     _check_bins("histc", bins)
     wide = input if input.dtype in (float32, float64) else cast(input, float32)
     flat = wide.detach().reshape(-1)
-    from_data = min == max == 0
+    from_data = min == max
     low, high = _finite_range(
         "histc", flat, None if from_data else min, None if from_data else max, 1.0
     )

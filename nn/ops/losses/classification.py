@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
@@ -319,11 +320,11 @@ def _of_probabilities(
             f"classes but got weight tensor of shape: {list(weight.shape)}"
         )
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = target * (1 - smoothing) + smoothing / max(classes, 1)
     logs = _weighted(log_softmax(input, class_dim), weight, class_dim)
     losses = -(logs * target).sum(class_dim)
     if reduction == "mean":
-        return losses.sum() / (input.numel() / classes)
+        return losses.sum() / (input.numel() / classes if classes else math.nan)
     return reduced(losses, reduction, "cross_entropy")
 
 
