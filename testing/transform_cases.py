@@ -88,27 +88,26 @@ def draw(record: OpRecord, dtype: DType, seed: int) -> tuple[Case, Function, lis
     if op.random or not record.gradient:
         return None
     source = random.Random(f"{record.op} {dtype.name} {seed}")
-    samples = list(enumerate(samples_of(record, "cpu", dtype)))
-    source.shuffle(samples)
-    for number, sample in samples:
-        points = _points(sample)
-        if points and sum(point.numel() for point in points) <= LARGEST:
-            break
-    else:
+    fitting = [
+        (number, sample)
+        for number, sample in enumerate(samples_of(record, "cpu", dtype))
+        if _points(sample) and sum(point.numel() for point in _points(sample)) <= LARGEST
+    ]
+    if not fitting:
         return None
+    chosen, sample = source.choice(fitting)
+    points = _points(sample)
     values = _values(op, dtype, points, source)
     making.seed(f"{record.op} {dtype.name} {seed}")
     dims: list[int | None] = [
-        source.choice([None, *range(point.ndim + 1)])
-        if number
-        else source.randrange(point.ndim + 1)
-        for number, point in enumerate(points)
+        source.choice([None, *range(point.ndim + 1)]) if n else source.randrange(point.ndim + 1)
+        for n, point in enumerate(points)
     ]
     source.shuffle(dims)
     if op.reads_layout or op.name.startswith("view_as"):  # of the samples by themselves
         dims = [None if d is None else 0 for d in dims]
     dims = [None if d is None else min(d, p.ndim) for d, p in zip(dims, points, strict=True)]
-    case = Case(record, dtype, number, values, source.choice(TRANSFORMS), tuple(dims))
+    case = Case(record, dtype, chosen, values, source.choice(TRANSFORMS), tuple(dims))
     leaves = [
         [_changed(point, values, source) for _ in range(1 if dim is None else SAMPLES)]
         for point, dim in zip(points, dims, strict=True)

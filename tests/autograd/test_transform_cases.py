@@ -110,10 +110,10 @@ def _masked(value, y, x):
 @pytest.mark.parametrize("planted", FAULTS.values(), indirect=True, ids=FAULTS)
 def test_planted_faults_are_found(planted):
     records = [record for record in RECORDS if record.op == planted]
-    assert faults(records, (float64,), range(40))[0]
+    assert faults(records, (float64,), range(90))[0]
 
 
 @pytest.mark.parametrize("op", sorted({fault[0] for fault in FAULTS.values()}))
 def test_without_the_fault_there_is_none(op):
     records = [record for record in RECORDS if record.op == op]
-    assert faults(records, (float64,), range(40))[0] == []
+    assert faults(records, (float64,), range(90))[0] == []
