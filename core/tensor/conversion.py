@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..device.device import Device
-from ..device.dtypes import DType, as_dtype
+from ..device.dtypes import DType, as_dtype, uint8
 from ..dispatch import op_registry
 from ..dispatch.keys import canonical_device
 from ..dispatch.state import dispatch_state
 from .autograd_members import Differentiation
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, storage_of
 from .creation import type_name, type_named
-from .host import to_array, to_dlpack, to_numpy
+from .host import from_array, to_array, to_dlpack, to_numpy
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -92,6 +92,12 @@ class Exchange(Differentiation):
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         return to_array(self, dtype, copy)
+
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
+        """Return what a function of NumPy computed of a tensor as one; truth values become uint8."""
+        return from_array(array, flags=uint8)
 
     def __dlpack__(
         self: Any,

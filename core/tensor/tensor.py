@@ -17,6 +17,7 @@ from ..dispatch import execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
+from .array_operands import beside_array
 from .base import TensorBase
 from .conversion import Exchange
 from .creation import legacy_tensor
@@ -56,7 +57,6 @@ class Tensor(Exchange):
     _tangents: Any = None
 
     __array_priority__ = 1000  # NumPy arrays leave binary operators to us
-    __array_ufunc__: Any = None
 
     if TYPE_CHECKING:  # see Operators
 
@@ -359,4 +359,5 @@ fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
 dispatch_state.add_method = _add_method
+dispatch_state.beside_array = beside_array
 dispatch_state.remove_method = _remove_method

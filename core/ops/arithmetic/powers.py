@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...device.dtypes import BOOL, FLOATING, Number, complex128, float64, int64, result_dtype
+from ...device.dtypes import (
+    BOOL,
+    FLOATING,
+    INTEGER,
+    Number,
+    complex128,
+    float64,
+    int64,
+    result_dtype,
+)
+from ...dispatch.arguments import plain
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
@@ -30,7 +40,10 @@ def power(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
     >>> tp.power(tp.tensor([2, 1, -1]), tp.tensor([-1, -1, -1]))
     tensor([ 0,  1, -1])
     """
-    return elementwise("pow", input, exponent)
+    compute = result_dtype((input, plain(exponent)))
+    limited = compute.category == INTEGER or compute.itemsize == 2
+    exact = limited and isinstance(input, TensorBase)
+    return elementwise("pow", input, exponent, compute=compute, exact=exact)
 
 
 @composite(inplace=True)
@@ -97,6 +110,7 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     >>> tp.float_power(tp.tensor([2, 3]), 2).dtype
     tensorplug.float64
     """
+    exponent = plain(exponent)
     compute = complex128 if result_dtype((input, exponent)).is_complex else float64
     if isinstance(input, TensorBase):
         input = cast(input, compute)
