@@ -39,10 +39,8 @@ def test_operators_with_arrays_are_those_of_numpy(name: str, dtype: Any) -> None
 
 def test_operators_of_torch_with_arrays() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
-    functions: list[Callable[[Any, Any], Any]] = [
-        getattr(operator, n)
-        for n in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "matmul"]
-    ]
+    names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "matmul"]
+    functions: list[Callable[[Any, Any], Any]] = [getattr(operator, name) for name in names]
     for function in functions:
         for array in (ARRAY, ARRAY.astype("f4"), ARRAY + 0.5):
             if function is operator.matmul and array.dtype == "f8":
