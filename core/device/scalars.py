@@ -22,7 +22,7 @@ from .dtypes import (
 __all__ = ["coefficient", "fitting", "loosely", "wrapped"]
 
 
-def fitting(value: Number, dtype: DType) -> Number:
+def fitting(value: Number, dtype: DType) -> Any:
     """Return `value` as a number that `dtype` holds, converted as C does.
 
     Raises
@@ -62,12 +62,12 @@ def fitting(value: Number, dtype: DType) -> Number:
     return real
 
 
-def coefficient(value: Number, dtype: DType) -> Number:
+def coefficient(value: Number, dtype: DType) -> Any:
     """Return a factor of elements, in the dtype that they are computed in: half precision in float32."""
     return fitting(value, float32 if _is_half(dtype) else dtype)
 
 
-def loosely(value: Number, dtype: DType) -> Number:
+def loosely(value: Number, dtype: DType) -> Any:
     """Return a number to be converted by way of float32: beyond half precision it is infinite."""
     return wrapped(value, dtype) if _is_half(dtype) else value
 
@@ -76,7 +76,7 @@ def _is_half(dtype: DType) -> bool:
     return dtype.category == FLOATING and dtype.itemsize == 2
 
 
-def wrapped(value: Number, dtype: DType) -> Number:
+def wrapped(value: Number, dtype: DType) -> Any:
     """Return an operand of arithmetic, which wraps around in integers and is infinite beyond floats.
 
     Raises

@@ -37,6 +37,7 @@ def test_operators_with_arrays_are_those_of_numpy(name: str, dtype: Any) -> None
         assert got.tolist() == wanted.tolist()
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_operators_of_torch_with_arrays() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
     names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "matmul"]
