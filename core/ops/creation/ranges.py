@@ -164,6 +164,8 @@ def range(
         bounds = (0, *bounds)
     first, last, by = _bounds(bounds, start, end, step, "range")
     chosen, where = options(dtype, device)
+    if chosen.category in (BOOL, COMPLEX):
+        raise NotImplementedError(f"range(): not implemented for {chosen.name}")
     count = math.floor(_steps(first, last, by, "range")) + 1
     return made(arange_new(first, by, count, chosen, where), requires_grad)
 
@@ -221,7 +223,7 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
     if count < 0:
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
     if dtype.category == BOOL:
-        raise NotImplementedError(f"{name}() is not implemented for dtype bool")
+        raise NotImplementedError(f"{name}(): not implemented for bool")
     start, end = fitting(start, dtype), fitting(end, dtype)
     if count <= 1:
         return fill_new((count,), start, dtype, device)
@@ -258,7 +260,7 @@ def logspace(
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     if chosen.category == BOOL:
-        raise NotImplementedError("logspace() is not implemented for dtype bool")
+        raise NotImplementedError("logspace(): not implemented for bool")
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
     for bound in (first, last):
         fitting(bound, chosen)
@@ -301,3 +303,7 @@ def eye(
     rows = arange_new(0, 1, n, int64, where)
     same = _EQ.call(rows.view((n, 1)), arange_new(0, 1, columns, int64, where))
     return made(_CAST.call(same, chosen), requires_grad)
+
+
+for _name in ("arange", "linspace", "logspace", "range"):
+    op_registry.handle(_name).fills = True
