@@ -20,6 +20,11 @@ from tensorplug.core.dispatch.keys import known_keys
 from tensorplug.core.dispatch.op_registry import all_ops, get_op
 from tensorplug.testing import cases
 
+SKIPPED = {
+    "empty": "whatever the memory held",
+    "new_empty": "whatever the memory held",
+    "place": "takes the sizes of a view that is there",
+}
 COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "120"))
 
 
@@ -61,10 +66,10 @@ def with_gradient(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @pytest.mark.parametrize("share", range(4))
 def test_cached_calls(share: int) -> None:
     rng = np.random.default_rng(share)
-    for record, dtype, sample, slot in drawn(rng, COUNT // 4, lambda r: True):
+    for record, dtype, sample, slot in drawn(rng, COUNT // 4, lambda record: True):
         op = get_op(record.op)
-        if record.op.startswith(("empty", "new_empty")):
-            continue  # whatever the memory held
+        if record.op in SKIPPED:
+            continue
         values = near(slot.value)
         picked = rng.permutation(len(values))[:7]
         calls = [slot.filled(sample, values[place]) for place in picked]
