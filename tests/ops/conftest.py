@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tensorplug as tp
 from tensorplug.testing import assert_close
-
-sys.path.append(str(Path(__file__).parent))  # the generators share their cases
 
 
 def _ours(value: Any) -> Any:
