@@ -26,6 +26,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "optim",
