@@ -123,7 +123,7 @@ def prod(
     result: Any = _filled(input, mask, "prod", lambda: 1)
     for d in sorted(_dims(input, dim, "prod"), reverse=True):
         result = ops.prod(result, d, keepdim, dtype=dtype)
-    return result if dtype is None else result.to(dtype)  # type: ignore[no-any-return]
+    return result if dtype is None else result.to(dtype)
 
 
 def amax(
@@ -206,7 +206,7 @@ def mean(
             f"dtype. Got: {found}"
         )
     total = sum(input, dim, keepdim=keepdim, dtype=found, mask=mask)
-    return total / _count(input, dim, keepdim, mask)  # type: ignore[no-any-return]
+    return total / _count(input, dim, keepdim, mask)
 
 
 def median(
@@ -230,12 +230,12 @@ def median(
     numbers = _filled(numbers, mask, "median", lambda: math.nan)
     found: Any = ops.nanmedian(numbers, normalize_dim(dim, input.ndim, "masked.median"), keepdim)
     if floating:
-        return found.values  # type: ignore[no-any-return]
+        return found.values
     if ops.isnan(found.values).any():
         raise ValueError(
             "masked.median(): masked median expects no fully masked out rows if dtype is not floating point"
         )
-    return found.values.to(dtype or input.dtype)  # type: ignore[no-any-return]
+    return found.values.to(dtype or input.dtype)
 
 
 def norm(
@@ -264,7 +264,7 @@ def normalize(
 ) -> Tensor:
     """Return the elements divided by their norm, at least `eps`; 0 where the mask is False."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _filled(input, mask, "normalize", lambda: 0) / size.clamp(min=eps)  # type: ignore[no-any-return]
+    return _filled(input, mask, "normalize", lambda: 0) / size.clamp(min=eps)
 
 
 def logsumexp(
@@ -278,7 +278,7 @@ def logsumexp(
     """Return the logarithm of the sum of ``exp`` of the elements where the mask is True."""
     filled = _filled(input, mask, "logsumexp", lambda: _lowest(input, "logsumexp"))
     found: Any = ops.logsumexp(filled, _dims(input, dim, "logsumexp"), keepdim)
-    return found.to(dtype or input.dtype)  # type: ignore[no-any-return]
+    return found.to(dtype or input.dtype)
 
 
 def logaddexp(
@@ -332,7 +332,7 @@ def var(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the variance of the elements where the mask is True, by default with Bessel's correction."""
-    return _std_var("var", input, dim, unbiased, correction, keepdim, dtype, mask)  # type: ignore[no-any-return]
+    return _std_var("var", input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
 def std(
@@ -346,7 +346,7 @@ def std(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the standard deviation of the elements where the mask is True; see :func:`var`."""
-    return _std_var("std", input, dim, unbiased, correction, keepdim, dtype, mask)  # type: ignore[no-any-return]
+    return _std_var("std", input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
 def cumsum(
