@@ -262,3 +262,18 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
             return bwd(ctx, *grads)
 
     return backward
+
+
+def saved_autocast() -> Callable[[], ExitStack]:
+    """Return what opens contexts that set autocast, for each device type, as it is now."""
+    enabled, dtypes, cache = dict(state.enabled), dict(state.dtypes), state.cache_enabled
+
+    def restored() -> ExitStack:
+        with ExitStack() as stack:
+            for device in state.enabled.keys() | enabled.keys():
+                on = enabled.get(device, False)
+                dtype = dtypes.get(device) if on else None
+                stack.enter_context(autocast(device, dtype, on, cache))
+            return stack.pop_all()
+
+    return restored

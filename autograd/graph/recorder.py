@@ -221,10 +221,10 @@ class Recorder(GradientLayer):
         source = values[0]
         enabled = True
         if dispatch_state.grad_disabled:
-            if recording.inference:
+            if recording.inference and source._extra is not None and source._extra.inference:
                 mark_inference(output)
                 return
-            enabled = recording.enabled
+            enabled = recording.on()
         note_view(op, source, values, output, enabled)
         if not output._key.is_differentiable:
             return

@@ -112,7 +112,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     if op.pointwise and op.arity == 2:
 
-        def call_binary(input: Any, other: Any, **options: Any) -> Any:
+        def call_binary(input: Any, other: Any, _third: Any = None, **options: Any) -> Any:
+            if _third is not None:  # a deprecated call
+                return general(op, (input, other, _third), options)
             if options:
                 if op.scaled is not None:
                     factor = factor_of(op, input, other, options)

@@ -59,6 +59,10 @@ LAZY_FUNCTIONS = {
         "amp.autocast_mode",
     ),
     "vmap": "func",
+    "GradScaler": "amp",
+    **dict.fromkeys(
+        ("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"), "autograd"
+    ),
     # what torch has at its top level and in nn.functional
     **dict.fromkeys(
         (

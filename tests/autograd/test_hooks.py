@@ -297,3 +297,44 @@ def test_gradcheck_of_forward_mode() -> None:
     with pytest.raises(GradcheckError, match="forward mode mismatch for output 0"):
         gradcheck(WrongForward.apply, (x,), check_forward_ad=True)
     assert not gradcheck(WrongForward.apply, (x,), check_forward_ad=True, raise_exception=False)
+
+
+def test_hooks_of_the_step_that_accumulates() -> None:
+    x = tp.ones(2, requires_grad=True)
+    seen: list[Any] = []
+    x.register_hook(lambda g: seen.append("tensor"))
+    step = x.view_as(x).grad_fn.next_functions[0][0]
+    kept = step.register_prehook(lambda g: (g[0] * 3,))
+    step.register_prehook(lambda g: seen.append(("before", g[0].tolist(), x.grad is None)))
+    step.register_hook(lambda inputs, g: seen.append(("after", inputs, g[0].tolist())))
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
+    (x * 2).sum().backward()
+    assert seen == [
+        "tensor",
+        ("before", [6, 6], True),
+        "accumulated",
+        ("after", (), [6, 6]),
+    ]
+    kept.remove()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [8, 8]
+    assert tp.autograd.grad((x * 2).sum(), x)[0].tolist() == [2, 2]
+    assert len(seen) == 9  # nothing was accumulated the last time
+
+
+def test_a_hook_of_a_node_that_returns_what_is_no_gradient() -> None:
+    y = tp.ones(2, requires_grad=True) * 2
+    y.grad_fn.register_prehook(lambda g: 5)
+    with pytest.raises(TypeError, match="tuple of Tensors"):
+        y.sum().backward()
+
+
+def test_anomaly_mode_may_leave_nan_alone() -> None:
+    x = tp.tensor([0.0], requires_grad=True)
+    with tp.autograd.detect_anomaly(check_nan=False):
+        assert tp.is_anomaly_enabled()
+        assert not tp.is_anomaly_check_nan_enabled()
+        (x * float("nan")).sum().backward()
+    assert x.grad.isnan().all()
+    assert not tp.is_anomaly_enabled()
+    assert tp.is_anomaly_check_nan_enabled()

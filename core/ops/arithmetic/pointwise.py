@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
-from ..rules import cast, check_tensor, elementwise
+from ..rules import cast, check_tensor, elementwise, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -31,7 +31,12 @@ __all__ = [
 ]
 
 
+def _factor_first(input: Any, alpha: Any, other: Any) -> Any:
+    return (input, other), {"alpha": alpha}
+
+
 @primitive("input, other", pointwise=True, inplace=True)
+@with_former_order(_factor_first)
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input + alpha * other``.
 
@@ -48,10 +53,11 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
     tensor([2., 3.])
     """
-    return elementwise("add", input, _scaled("add", input, other, alpha))
+    return elementwise("add", input, _scaled("add", input, other, alpha), numbers=True)
 
 
 @primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
+@with_former_order(_factor_first)
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input - alpha * other``.
 
@@ -67,12 +73,13 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        if isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL:
+        is_bool = isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL
+        if is_bool or (isinstance(input, bool) and not isinstance(other, TensorBase)):
             raise RuntimeError(
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
             )
-    return elementwise("sub", input, _scaled("sub", input, other, alpha))
+    return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
 
 
 @composite(method=False, elementwise=True)
@@ -129,7 +136,7 @@ def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return elementwise("mul", input, other)
+    return elementwise("mul", input, other, numbers=True)
 
 
 @primitive("input", pointwise=True, inplace=True, aliases=("negative",))
