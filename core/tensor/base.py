@@ -33,8 +33,8 @@ class Extra:
     """Attributes of a tensor that most tensors never have."""
 
     __slots__ = (
-        "accumulation_hooks", "backward_hooks", "grad", "inference", "name", "output_nr", "post_accumulate_hooks",
-        "retains_grad", "view",
+        "accumulation_hooks", "backward_hooks", "grad", "inference", "name", "output_nr",
+        "post_accumulate_hooks", "retains_grad", "view",
     )  # fmt: skip
 
     grad: Any

@@ -331,9 +331,13 @@ def test_calls_with_numbers_before_tensors(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = FORMER[name](torch, lambda x: torch.tensor([x]))
-    for _ in range(2):  # then by what is remembered
-        with pytest.warns(UserWarning, match="deprecated"):
+        for _ in range(2):  # then by what is remembered
             assert FORMER[name](tp, lambda x: tp.tensor([x])).tolist() == expected.tolist()
+
+
+def test_numbers_before_tensors_are_deprecated():
+    with pytest.warns(UserWarning, match="deprecated"):
+        tp.ones(2).add_(2, tp.ones(2))
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "floor_divide", "true_divide", "eq"])
