@@ -338,3 +338,33 @@ def test_anomaly_mode_may_leave_nan_alone() -> None:
     assert x.grad.isnan().all()
     assert not tp.is_anomaly_enabled()
     assert tp.is_anomaly_check_nan_enabled()
+
+
+def test_places_in_the_graph_stand_for_tensors() -> None:
+    edge_of = tp.autograd.graph.get_gradient_edge
+    x = tp.arange(4.0, requires_grad=True)
+    y = x * 3
+    first, second = y.split(2)
+    places = [edge_of(x), edge_of(y), edge_of(second)]
+    total = (first * 2).sum() + (second * 5).sum()
+    assert [place.output_nr for place in places] == [0, 0, 1]
+    found = tp.autograd.grad(total, places, retain_graph=True)
+    assert [g.tolist() for g in found] == [[6, 6, 15, 15], [2, 2, 5, 5], [5, 5]]
+    end = edge_of(total)
+    del total, y, first, second
+    tp.autograd.backward(end, inputs=places[0])
+    assert x.grad is not None
+    assert x.grad.tolist() == [6, 6, 15, 15]
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        edge_of(tp.ones(1))
+
+
+def test_saved_tensors_may_be_written_to() -> None:
+    x = tp.full((2,), 2.0, requires_grad=True)
+    with tp.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        z = y * y * y
+        y.mul_(10)
+        (z.sum() + y.sum()).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [22, 22]
