@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tensorplug.core import Tensor
 
@@ -35,9 +34,9 @@ def _of_input(count: int) -> Callable[..., Tensor]:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> Tensor:
-        options: list[Any] = [_each(value, count) for value in (stride, padding, dilation)]
         size = tuple(input_size)[2:]
-        return convolution_input(grad_output, weight, size, *options, groups)
+        steps, around, apart = (_each(value, count) for value in (stride, padding, dilation))
+        return convolution_input(grad_output, weight, size, steps, around, apart, groups)
 
     gradient.__name__ = gradient.__qualname__ = f"conv{count}d_input"
     gradient.__doc__ = f"""Return the gradient of :func:`conv{count}d` with respect to its input.
@@ -66,8 +65,9 @@ def _of_weight(count: int) -> Callable[..., Tensor]:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> Tensor:
-        options: list[Any] = [_each(value, count) for value in (stride, padding, dilation)]
-        return convolution_weight(input, grad_output, tuple(weight_size)[2:], *options, groups)
+        size = tuple(weight_size)[2:]
+        steps, around, apart = (_each(value, count) for value in (stride, padding, dilation))
+        return convolution_weight(input, grad_output, size, steps, around, apart, groups)
 
     gradient.__name__ = gradient.__qualname__ = f"conv{count}d_weight"
     gradient.__doc__ = f"""Return the gradient of :func:`conv{count}d` with respect to its weight.

@@ -15,13 +15,34 @@ _UNARY = (
     "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
     "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
-_BINARY = ("add", "clamp_max", "clamp_min", "div", "lerp", "maximum", "minimum", "mul", "pow", "sub")
+_BINARY = (
+    "add",
+    "clamp_max",
+    "clamp_min",
+    "div",
+    "lerp",
+    "maximum",
+    "minimum",
+    "mul",
+    "pow",
+    "sub",
+)
 _TERNARY = ("addcdiv", "addcmul")
 _IN_PLACE = (*_UNARY, *_BINARY, *_TERNARY)
 
 #: The names, without the prefix.
 NAMES = frozenset(
-    {*_IN_PLACE, *[f"{name}_" for name in _IN_PLACE], "clone", "copy_", "max", "mm", "norm", "powsum", "zero_"}
+    {
+        *_IN_PLACE,
+        *[f"{name}_" for name in _IN_PLACE],
+        "clone",
+        "copy_",
+        "max",
+        "mm",
+        "norm",
+        "powsum",
+        "zero_",
+    }
 )
 
 
