@@ -30,7 +30,8 @@ SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOL
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
-	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with;'
+	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'

@@ -174,6 +174,16 @@ DISTRIBUTIONS = [ROOT, *[path.parent for path in sorted(ROOT.glob("backends/*/py
 DISTRIBUTIONS += [path.parent for path in sorted(ROOT.glob("examples/plugins/*/pyproject.toml"))]
 
 
+def test_the_backends_have_the_version_of_the_root():
+    for folder in ROOT.glob("backends/*/pyproject.toml"):
+        project = tomllib.loads(folder.read_text("utf-8"))["project"]
+        assert project["version"] == PROJECT["version"]
+        assert f"tensorplug>={PROJECT['version']}" in project["dependencies"][0]
+    assert f">={PROJECT['version']}," in (ROOT / "setup.py").read_text("utf-8")
+    workflow = (ROOT / ".github/workflows/wheels.yml").read_text("utf-8")
+    assert set(re.findall(r"-(\d[\w.]*)\.tar\.gz", workflow)) == {PROJECT["version"]}
+
+
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda folder: folder.name)
 def test_a_backend_is_one_plugin(folder):
     """Its kernels for the ops of extensions wait until they are loaded, and need no plugin of their own."""
