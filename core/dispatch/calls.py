@@ -67,8 +67,8 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
 
 def _flags(op: Op) -> dict[int, str]:
     """Return the positions and names of the parameters that are True or False by default."""
-    given = op.function.__defaults__ or ()
-    start = op.function.__code__.co_argcount - len(given)
+    given = op.declaration.__defaults__ or ()
+    start = op.declaration.__code__.co_argcount - len(given)
     return {
         position: op.names[position]
         for position, value in enumerate(given, start)
@@ -100,6 +100,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return unary(input, op)
 
         return call_unary
+
+    if op.checked:
+
+        def call_checked(*args: Any, **options: Any) -> Any:
+            if options or len(args) != 2 or (type(args[1]) is int and args[1] < 0):
+                return general(op, args, options)
+            return binary(args[0], args[1], op)
+
+        return call_checked
 
     if op.pointwise and op.arity == 2:
 

@@ -122,6 +122,8 @@ class Op:
         Whether a backend must supply a kernel or may.
     function : callable
         The declared Python function: of a primitive its rule, of a composite its decomposition.
+    declaration : callable
+        What has the op's parameters: `function`, or that of the op that this one is declared like.
     canonical : callable or None
         Of a composite: its rule, which turns a call's arguments into canonical ones.
     call : callable
@@ -134,9 +136,13 @@ class Op:
         Whether each output element depends on the broadcast inputs' elements at its index only.
     masks : tuple of int
         The indices of a pointwise op's arguments that are of bool, whatever the others are.
+    checked : bool
+        Of a pointwise op of two arguments: whether its rule has to see negative integers as the second.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
+    fills : bool
+        Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -153,6 +159,8 @@ class Op:
         Whether it draws random numbers.
     inplace_of : Op or None
         Of an in-place variant, as layers see it: the op of which it is one.
+    delegates : str
+        Which other ops serve which forms of a call, for ``explain``.
     scaled_sign : int
         The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
@@ -174,10 +182,14 @@ class Op:
         "cacheable",
         "call",
         "canonical",
+        "checked",
+        "declaration",
         "declared",
         "defaults",
+        "delegates",
         "derivative",
         "elementwise",
+        "fills",
         "function",
         "index",
         "inplace",
@@ -214,6 +226,7 @@ class Op:
         self.declared = False
         self.kind: OpKind = "primitive"
         self.function: Callable[..., Any] = _undeclared
+        self.declaration: Callable[..., Any] = _undeclared
         self.canonical: Callable[..., Any] | None = None
         # How many canonical arguments the decomposition takes by position; the rest goes by name.
         self.leading = 0
@@ -227,7 +240,9 @@ class Op:
         self.arity = 0
         self.pointwise = False
         self.masks: tuple[int, ...] = ()
+        self.checked = False
         self.elementwise = False
+        self.fills = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
@@ -235,6 +250,7 @@ class Op:
         self.reads_layout = False
         self.returns_argument = False
         self.random = False
+        self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The indices of the arguments that a call writes into; such an op returns nothing.
@@ -267,9 +283,9 @@ class Op:
 
     @property
     def signature(self) -> inspect.Signature:
-        """The declared function's signature."""
+        """The declared signature."""
         if self._signature is None:
-            self._signature = inspect.signature(self.function)
+            self._signature = inspect.signature(self.declaration)
         return self._signature
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -36,6 +36,7 @@ __all__ = [
     "Spec",
     "all_ops",
     "composite",
+    "composite_like",
     "defined_by",
     "find_op",
     "first_tensor",
@@ -80,6 +81,7 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    checked: bool = False,
     elementwise: bool = False,
     masks: str = "",
     view: bool = False,
@@ -87,6 +89,7 @@ def primitive(
     reads_layout: bool = False,
     returns_argument: bool = False,
     random: bool = False,
+    delegates: str = "",
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -99,10 +102,12 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
+    pointwise, checked, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
+    delegates : str
+        Where the rule returns :class:`Delegated`: which other ops serve which forms, for ``explain``.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -123,6 +128,7 @@ def primitive(
             inplace,
             method,
             aliases,
+            checked=checked,
         )
         op: Op = made.op
         op.elementwise = elementwise
@@ -130,6 +136,7 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        op.delegates = delegates
         if masks:
             op.masks = _positions(op, masks)
         return made
@@ -203,6 +210,7 @@ def composite(
     inplace: bool = False,
     mixed: bool = False,
     random: bool = False,
+    delegates: str = "",
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -224,7 +232,8 @@ def composite(
         def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
 
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
-    another op serves a form of the call, it returns ``Delegated(result)``.
+    another op serves a form of the call, it returns ``Delegated(result)``, and `delegates` says so for
+    ``explain``.
 
     `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
     ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
@@ -267,6 +276,7 @@ def composite(
         op.mixed = mixed
         op.layout = layout
         op.reads_layout = reads_layout
+        op.delegates = delegates
         op.random = random or "generator" in op.names
         if not isinstance(outputs, str):
             op.named = outputs
@@ -276,6 +286,62 @@ def composite(
         if updates:
             op.updates = _positions(op, updates)
         op.cacheable = outputs not in ("", "*") and not (writes or updates)
+        return made
+
+    return declare
+
+
+def composite_like(
+    function: Callable[P, R],
+    *,
+    rule: Callable[..., Any] | None = None,
+    outputs: str | type[Any] = "result",
+    method: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[P, R]]:
+    """Declare a composite with the parameters of another one.
+
+    The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
+    `method` are :func:`composite`'s.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @composite_like(tp.softmax, method=False)
+    ... def softmax_of_negative(*args):
+    ...     input, *rest = args
+    ...     return tp.softmax(-input, *rest)
+    >>> import inspect
+    >>> list(inspect.signature(softmax_of_negative).parameters)
+    ['input', 'dim', 'dtype']
+    """
+    template: Op = function.op  # type: ignore[attr-defined]
+
+    def declare(body: Callable[..., Any]) -> Callable[P, R]:
+        made: Any = _declare(
+            body,
+            "composite",
+            ", ".join(template.parameters) if rule else None,
+            None,
+            False,
+            False,
+            _output_names(outputs),
+            False,
+            method,
+            (),
+            rule=rule,
+            declaration=template.declaration,
+        )
+        op: Op = made.op
+        op.leading = op.arity
+        if rule is None:  # kernels then get the call's arguments
+            op.function = functools.wraps(body)(
+                lambda *args, **kwargs: body(*op.bind(args, kwargs))
+            )
+        op.random = template.random
+        made.__signature__ = template.signature
+        made.__annotations__ = template.declaration.__annotations__
+        if not isinstance(outputs, str):
+            op.named = outputs
         return made
 
     return declare
@@ -333,16 +399,19 @@ def _declare(
     method: bool,
     aliases: tuple[str, ...],
     rule: Callable[..., Any] | None = None,
+    declaration: Callable[..., Any] | None = None,
+    checked: bool = False,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
     op.kind = kind
     op.function = function
+    op.declaration = declaration = declaration or function
     op.canonical = rule
-    names, plain = _parameters(function)
+    names, plain = _parameters(declaration)
     op.names = names
     if plain:
-        given = function.__defaults__ or ()
+        given = declaration.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
         op.optional = len(given)
     if kernel is None:
@@ -359,6 +428,7 @@ def _declare(
         ):
             op.leading += 1
     op.pointwise = pointwise
+    op.checked = checked
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher

@@ -163,7 +163,9 @@ def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
         return input.narrow(dim, start, count)
 
     parts: list[Any] = []
-    if size > 2:
+    if size > 2 and not apart:
+        parts.append((at(2, size - 2) - at(0, size - 2)) / (2 * steps))
+    elif size > 2:
         left, right = step(0, size - 2), step(1, size - 2)
         total = left + right
         parts.append(

@@ -504,8 +504,7 @@ DERIVATIVES = [
     derivative("logsigmoid", input=lambda g, input: logsigmoid_backward(g, input)),
     derivative(
         "hardtanh",
-        # The result lies between the two where the input does, and is there after a write in place too.
-        input=lambda g, result, min_val, max_val: hardtanh_backward(g, result, min_val, max_val),
+        input=lambda g, input, min_val, max_val: hardtanh_backward(g, input, min_val, max_val),
     ),
     derivative("hardsigmoid", input=lambda g, input: hardsigmoid_backward(g, input)),
     derivative("glu", input=lambda g, input, dim: glu_backward(g, input, dim)),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.ops import cat, stack
 from tensorplug.core.ops.rules import check_tensor
 
@@ -234,7 +234,7 @@ def _scan(
 
 def _run(
     step: Step, input: Any, states: Sequence[Any], params: Any, has_biases: bool, num_layers: int,
-    dropout: float, bidirectional: bool, batch_first: bool,
+    dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> Any:  # fmt: skip
     """Run all layers over sequences of one length."""
     x = input.transpose(0, 1) if batch_first else input
@@ -247,7 +247,7 @@ def _run(
         params,
         has_biases,
         num_layers,
-        dropout,
+        dropout if train else 0.0,
         bidirectional,
     )
     output = output.reshape(length, n, output.shape[1])
@@ -280,13 +280,13 @@ def _canonical(
     params = list(params)
     if len(params) != wanted:
         raise RuntimeError(f"{name}(): expected {wanted} parameters, got {len(params)}")
-    options = bool(bidirectional), bool(batch_first)
+    options = bool(train), bool(bidirectional), bool(batch_first)
     if dropout and train and num_layers > 1:
         return Delegated(
             _run(step, input, states, params, has_biases, num_layers, dropout, *options)
         )
     given = states if name == "lstm" else hx
-    return input, given, params, bool(has_biases), num_layers, 0.0, bool(train), *options
+    return input, given, params, bool(has_biases), num_layers, 0.0, *options
 
 
 def _rule(name: str, step: Step) -> Callable[..., Any]:
@@ -361,7 +361,16 @@ def lstm(
     (Size([5, 2, 4]), Size([1, 2, 4]), Size([1, 2, 4]))
     """
     return _run(
-        lstm_step, input, hx, params, has_biases, num_layers, 0.0, bidirectional, batch_first
+        lstm_step,
+        input,
+        hx,
+        params,
+        has_biases,
+        num_layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
     )
 
 
@@ -392,70 +401,37 @@ def gru(
         The last layer's states of all steps, and the last states of all layers.
     """
     return _run(
-        gru_step, input, [hx], params, has_biases, num_layers, 0.0, bidirectional, batch_first
+        gru_step,
+        input,
+        [hx],
+        params,
+        has_biases,
+        num_layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
     )
 
 
-@composite(rule=_rule("rnn_tanh", tanh_step), outputs="output, hidden", method=False)
-def rnn_tanh(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor]:
+@composite_like(gru, rule=_rule("rnn_tanh", tanh_step), outputs="output, hidden", method=False)
+def rnn_tanh(*args: Any) -> Any:
     """Return the outputs and the last states of cells with tanh, see :class:`tensorplug.nn.RNN`.
 
-    Parameters
-    ----------
-    input, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-        As for :func:`lstm`.
-    hx : Tensor
-        The first states, (num_layers * directions, N, H).
-
-    Returns
-    -------
-    output, hidden : Tensor
-        The last layer's states of all steps, and the last states of all layers.
+    Parameters and results are those of :func:`gru`.
     """
-    return _run(
-        tanh_step, input, [hx], params, has_biases, num_layers, 0.0, bidirectional, batch_first
-    )
+    input, hx, *rest = args
+    return _run(tanh_step, input, [hx], *rest)
 
 
-@composite(rule=_rule("rnn_relu", relu_step), outputs="output, hidden", method=False)
-def rnn_relu(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor]:
+@composite_like(gru, rule=_rule("rnn_relu", relu_step), outputs="output, hidden", method=False)
+def rnn_relu(*args: Any) -> Any:
     """Return the outputs and the last states of cells with relu, see :class:`tensorplug.nn.RNN`.
 
-    Parameters
-    ----------
-    input, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-        As for :func:`lstm`.
-    hx : Tensor
-        The first states, (num_layers * directions, N, H).
-
-    Returns
-    -------
-    output, hidden : Tensor
-        The last layer's states of all steps, and the last states of all layers.
+    Parameters and results are those of :func:`gru`.
     """
-    return _run(
-        relu_step, input, [hx], params, has_biases, num_layers, 0.0, bidirectional, batch_first
-    )
+    input, hx, *rest = args
+    return _run(relu_step, input, [hx], *rest)
 
 
 def _lstm_cell(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> list[Any]:

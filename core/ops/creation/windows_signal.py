@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, float32, float64, get_default_dtype
-from ...dispatch.op_registry import composite
+from ...dispatch.op_registry import composite, composite_like
 from .windows import Shape, cosines, kaiser, triangle, window
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ __all__: list[str] = []
 
 def _signal(
     name: str,
+    shape: Shape,
     M: Any,
     sym: bool,
-    shape: Shape,
     dtype: DType | None,
+    layout: Any,
     device: Any,
     requires_grad: bool,
 ) -> Any:
@@ -71,25 +72,14 @@ def windows_bartlett(
     >>> windows_bartlett(3).shape
     Size([3])
     """
-    return _signal("bartlett", M, sym, triangle, dtype, device, requires_grad)
+    return _signal("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)
 
 
-@composite(name="windows_blackman", method=False)
-def windows_blackman(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@composite_like(windows_bartlett, method=False)
+def windows_blackman(*args: Any) -> Any:
     """Return the Blackman window.
 
-    Parameters
-    ----------
-    M, sym, dtype, layout, device, requires_grad
-        As for :func:`windows_bartlett`.
+    The parameters are those of :func:`windows_bartlett`.
 
     Examples
     --------
@@ -98,25 +88,14 @@ def windows_blackman(
     >>> windows_blackman(3).shape
     Size([3])
     """
-    return _signal("blackman", M, sym, cosines([0.42, 0.5, 0.08]), dtype, device, requires_grad)
+    return _signal("blackman", cosines([0.42, 0.5, 0.08]), *args)
 
 
-@composite(name="windows_cosine", method=False)
-def windows_cosine(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@composite_like(windows_bartlett, method=False)
+def windows_cosine(*args: Any) -> Any:
     """Return half a period of the sine, sampled between its zeros.
 
-    Parameters
-    ----------
-    M, sym, dtype, layout, device, requires_grad
-        As for :func:`windows_bartlett`.
+    The parameters are those of :func:`windows_bartlett`.
 
     Examples
     --------
@@ -125,7 +104,7 @@ def windows_cosine(
     >>> windows_cosine(3).shape
     Size([3])
     """
-    return _signal("cosine", M, sym, _sine, dtype, device, requires_grad)
+    return _signal("cosine", _sine, *args)
 
 
 @composite(name="windows_exponential", method=False)
@@ -171,7 +150,7 @@ def windows_exponential(
         middle = (count - 1) / 2 if center is None else center
         return ((indices - middle).abs() * (-1 / tau)).exp()
 
-    return _signal("exponential", M, sym, shape, dtype, device, requires_grad)
+    return _signal("exponential", shape, M, sym, dtype, layout, device, requires_grad)
 
 
 @composite(name="windows_gaussian", method=False)
@@ -211,7 +190,7 @@ def windows_gaussian(
     def shape(indices: Any, count: int) -> Any:
         return (((indices - (count - 1) / 2) / std).square() * -0.5).exp()
 
-    return _signal("gaussian", M, sym, shape, dtype, device, requires_grad)
+    return _signal("gaussian", shape, M, sym, dtype, layout, device, requires_grad)
 
 
 @composite(name="windows_general_cosine", method=False)
@@ -250,7 +229,8 @@ def windows_general_cosine(
     coefficients = list(a)
     if not coefficients:
         raise ValueError("Coefficients cannot be empty")
-    return _signal("general_cosine", M, sym, cosines(coefficients), dtype, device, requires_grad)
+    shape = cosines(coefficients)
+    return _signal("general_cosine", shape, M, sym, dtype, layout, device, requires_grad)
 
 
 @composite(name="windows_general_hamming", method=False)
@@ -284,27 +264,15 @@ def windows_general_hamming(
     >>> windows_general_hamming(3).shape
     Size([3])
     """
-    return _signal(
-        "general_hamming", M, sym, cosines([alpha, 1.0 - alpha]), dtype, device, requires_grad
-    )
+    shape = cosines([alpha, 1.0 - alpha])
+    return _signal("general_hamming", shape, M, sym, dtype, layout, device, requires_grad)
 
 
-@composite(name="windows_hamming", method=False)
-def windows_hamming(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@composite_like(windows_bartlett, method=False)
+def windows_hamming(*args: Any) -> Any:
     """Return the Hamming window.
 
-    Parameters
-    ----------
-    M, sym, dtype, layout, device, requires_grad
-        As for :func:`windows_bartlett`.
+    The parameters are those of :func:`windows_bartlett`.
 
     Examples
     --------
@@ -313,25 +281,14 @@ def windows_hamming(
     >>> windows_hamming(3).shape
     Size([3])
     """
-    return _signal("hamming", M, sym, cosines([0.54, 0.46]), dtype, device, requires_grad)
+    return _signal("hamming", cosines([0.54, 0.46]), *args)
 
 
-@composite(name="windows_hann", method=False)
-def windows_hann(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@composite_like(windows_bartlett, method=False)
+def windows_hann(*args: Any) -> Any:
     """Return the Hann window.
 
-    Parameters
-    ----------
-    M, sym, dtype, layout, device, requires_grad
-        As for :func:`windows_bartlett`.
+    The parameters are those of :func:`windows_bartlett`.
 
     Examples
     --------
@@ -340,7 +297,7 @@ def windows_hann(
     >>> windows_hann(3).shape
     Size([3])
     """
-    return _signal("hann", M, sym, cosines([0.5, 0.5]), dtype, device, requires_grad)
+    return _signal("hann", cosines([0.5, 0.5]), *args)
 
 
 @composite(name="windows_kaiser", method=False)
@@ -376,25 +333,14 @@ def windows_kaiser(
     """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _signal("kaiser", M, sym, kaiser(beta), dtype, device, requires_grad)
+    return _signal("kaiser", kaiser(beta), M, sym, dtype, layout, device, requires_grad)
 
 
-@composite(name="windows_nuttall", method=False)
-def windows_nuttall(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@composite_like(windows_bartlett, method=False)
+def windows_nuttall(*args: Any) -> Any:
     """Return the Nuttall window of four terms.
 
-    Parameters
-    ----------
-    M, sym, dtype, layout, device, requires_grad
-        As for :func:`windows_bartlett`.
+    The parameters are those of :func:`windows_bartlett`.
 
     Examples
     --------
@@ -403,12 +349,4 @@ def windows_nuttall(
     >>> windows_nuttall(3).shape
     Size([3])
     """
-    return _signal(
-        "nuttall",
-        M,
-        sym,
-        cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),
-        dtype,
-        device,
-        requires_grad,
-    )
+    return _signal("nuttall", cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]), *args)

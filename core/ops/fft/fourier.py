@@ -146,7 +146,7 @@ def _resized(input: Any, dims: tuple[int, ...], sizes: Sequence[int]) -> Any:
     return input
 
 
-def c2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def c2c_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
     input = _converted(name, input, to_complex=True)
     dims, sizes = _many_dims(name, input, s, dim)
     scale = _normalization(name, norm, forward)
@@ -155,7 +155,7 @@ def c2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward:
     return fft_c2c(_resized(input, dims, sizes), dims, scale, forward)
 
 
-def r2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def r2c_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
     input = _real(name, input)
     dims, sizes = _many_dims(name, input, s, dim)
     _check_some(name, dims)
@@ -163,7 +163,7 @@ def r2c_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward:
     return result if forward else conj(result)
 
 
-def c2r_over(name: str, input: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+def c2r_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
     input = _converted(name, input, to_complex=True)
     ndim = len(input._shape)
     given: Any = None if s is None else [s] if isinstance(s, int) else list(s)
@@ -225,7 +225,7 @@ def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None
     tensor([2.+0.j, 0.+0.j])
     """
     s, dims = _single("fft", input, n, dim)
-    return c2c_over("fft", input, s, dims, norm, True)
+    return c2c_over("fft", True, input, s, dims, norm)
 
 
 @composite(name="fft_ifft", method=False)
@@ -239,7 +239,7 @@ def fft_ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1.+0.j, 1.+0.j])
     """
     s, dims = _single("ifft", input, n, dim)
-    return c2c_over("ifft", input, s, dims, norm, False)
+    return c2c_over("ifft", False, input, s, dims, norm)
 
 
 @composite(name="fft_rfft", method=False)
@@ -253,7 +253,7 @@ def fft_rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     Size([3])
     """
     s, dims = _single("rfft", input, n, dim)
-    return r2c_over("rfft", input, s, dims, norm, True)
+    return r2c_over("rfft", True, input, s, dims, norm)
 
 
 @composite(name="fft_irfft", method=False)
@@ -269,7 +269,7 @@ def fft_irfft(
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("irfft", input, n, dim)
-    return c2r_over("irfft", input, s, dims, norm, False)
+    return c2r_over("irfft", False, input, s, dims, norm)
 
 
 @composite(name="fft_hfft", method=False)
@@ -283,7 +283,7 @@ def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     tensor([1., 1., 1., 1.])
     """
     s, dims = _single("hfft", input, n, dim)
-    return c2r_over("hfft", input, s, dims, norm, True)
+    return c2r_over("hfft", True, input, s, dims, norm)
 
 
 @composite(name="fft_ihfft", method=False)
@@ -299,7 +299,7 @@ def fft_ihfft(
     Size([3])
     """
     s, dims = _single("ihfft", input, n, dim)
-    return r2c_over("ihfft", input, s, dims, norm, False)
+    return r2c_over("ihfft", False, input, s, dims, norm)
 
 
 # --- frequencies and shifts -------------------------------------------------------------------

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...dispatch.op_registry import composite
+from ...dispatch.op_registry import composite, composite_like
 from .fourier import Dims, c2c_over, c2r_over, r2c_over
 
 if TYPE_CHECKING:
@@ -39,22 +39,14 @@ def fft_fft2(
     >>> tp.fft.fft2(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("fft2", input, s, dim, norm, True)
+    return c2c_over("fft2", True, input, s, dim, norm)
 
 
-@composite(name="fft_ifft2", method=False)
-def fft_ifft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fft2, method=False)
+def fft_ifft2(*args: Any) -> Any:
     """Return the inverse discrete Fourier transform over two dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fft2`.
+    The parameters are those of :func:`fft.fft2`.
 
     Examples
     --------
@@ -62,22 +54,14 @@ def fft_ifft2(
     >>> tp.fft.ifft2(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("ifft2", input, s, dim, norm, False)
+    return c2c_over("ifft2", False, *args)
 
 
-@composite(name="fft_rfft2", method=False)
-def fft_rfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fft2, method=False)
+def fft_rfft2(*args: Any) -> Any:
     """Return half the transform of a real tensor over two dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fft2`.
+    The parameters are those of :func:`fft.fft2`.
 
     Examples
     --------
@@ -85,7 +69,7 @@ def fft_rfft2(
     >>> tp.fft.rfft2(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("rfft2", input, s, dim, norm, True)
+    return r2c_over("rfft2", True, *args)
 
 
 @composite(name="fft_irfft2", method=False)
@@ -113,22 +97,14 @@ def fft_irfft2(
     >>> tp.fft.irfft2(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("irfft2", input, s, dim, norm, False)
+    return c2r_over("irfft2", False, input, s, dim, norm)
 
 
-@composite(name="fft_hfft2", method=False)
-def fft_hfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_irfft2, method=False)
+def fft_hfft2(*args: Any) -> Any:
     """Return the real transform of a tensor of which half is given, over two dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.irfft2`.
+    The parameters are those of :func:`fft.irfft2`.
 
     Examples
     --------
@@ -136,22 +112,14 @@ def fft_hfft2(
     >>> tp.fft.hfft2(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("hfft2", input, s, dim, norm, True)
+    return c2r_over("hfft2", True, *args)
 
 
-@composite(name="fft_ihfft2", method=False)
-def fft_ihfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fft2, method=False)
+def fft_ihfft2(*args: Any) -> Any:
     """Return the half of the tensor whose real transform this is, over two dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fft2`.
+    The parameters are those of :func:`fft.fft2`.
 
     Examples
     --------
@@ -159,7 +127,7 @@ def fft_ihfft2(
     >>> tp.fft.ihfft2(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("ihfft2", input, s, dim, norm, False)
+    return r2c_over("ihfft2", False, *args)
 
 
 @composite(name="fft_fftn", method=False)
@@ -187,22 +155,14 @@ def fft_fftn(
     >>> tp.fft.fftn(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("fftn", input, s, dim, norm, True)
+    return c2c_over("fftn", True, input, s, dim, norm)
 
 
-@composite(name="fft_ifftn", method=False)
-def fft_ifftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fftn, method=False)
+def fft_ifftn(*args: Any) -> Any:
     """Return the inverse discrete Fourier transform over several dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fftn`.
+    The parameters are those of :func:`fft.fftn`.
 
     Examples
     --------
@@ -210,22 +170,14 @@ def fft_ifftn(
     >>> tp.fft.ifftn(tp.ones(4, 4)).shape
     Size([4, 4])
     """
-    return c2c_over("ifftn", input, s, dim, norm, False)
+    return c2c_over("ifftn", False, *args)
 
 
-@composite(name="fft_rfftn", method=False)
-def fft_rfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fftn, method=False)
+def fft_rfftn(*args: Any) -> Any:
     """Return half the transform of a real tensor over several dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fftn`.
+    The parameters are those of :func:`fft.fftn`.
 
     Examples
     --------
@@ -233,7 +185,7 @@ def fft_rfftn(
     >>> tp.fft.rfftn(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("rfftn", input, s, dim, norm, True)
+    return r2c_over("rfftn", True, *args)
 
 
 @composite(name="fft_irfftn", method=False)
@@ -261,22 +213,14 @@ def fft_irfftn(
     >>> tp.fft.irfftn(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("irfftn", input, s, dim, norm, False)
+    return c2r_over("irfftn", False, input, s, dim, norm)
 
 
-@composite(name="fft_hfftn", method=False)
-def fft_hfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_irfftn, method=False)
+def fft_hfftn(*args: Any) -> Any:
     """Return the real transform of a tensor of which half is given, over several dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.irfftn`.
+    The parameters are those of :func:`fft.irfftn`.
 
     Examples
     --------
@@ -284,22 +228,14 @@ def fft_hfftn(
     >>> tp.fft.hfftn(tp.ones(4, 4)).shape
     Size([4, 6])
     """
-    return c2r_over("hfftn", input, s, dim, norm, True)
+    return c2r_over("hfftn", True, *args)
 
 
-@composite(name="fft_ihfftn", method=False)
-def fft_ihfftn(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Dims = None,
-    norm: str | None = None,
-) -> Tensor:
+@composite_like(fft_fftn, method=False)
+def fft_ihfftn(*args: Any) -> Any:
     """Return the half of the tensor whose real transform this is, over several dimensions.
 
-    Parameters
-    ----------
-    input, s, dim, norm
-        As for :func:`fft.fftn`.
+    The parameters are those of :func:`fft.fftn`.
 
     Examples
     --------
@@ -307,4 +243,4 @@ def fft_ihfftn(
     >>> tp.fft.ihfftn(tp.ones(4, 4)).shape
     Size([4, 3])
     """
-    return r2c_over("ihfftn", input, s, dim, norm, False)
+    return r2c_over("ihfftn", False, *args)

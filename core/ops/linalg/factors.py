@@ -14,6 +14,7 @@ from .rules import (
     check_same_dtype,
     column,
     conjugate,
+    constant_of,
     identity,
     linalg_check_errors,
 )
@@ -226,7 +227,10 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
         )
-    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))
+    unit = identity(m, A).narrow(-1, 0, n).expand(A._shape)
+    if not tau._shape[-1]:
+        return constant_of(A, unit)
+    return _reflect(_columns(A, tau), tau, unit)
 
 
 def _columns(A: Any, tau: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
-from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -153,13 +153,6 @@ def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
     return values, flat
 
 
-@composite(rule=_avg_rule(1), method=False)
-def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
-    """Return means over windows of one dimension; see :func:`adaptive_avg_pool2d`."""
-    means: Tensor = _adaptive_avg_pool(input, output_size)
-    return means
-
-
 @composite(rule=_avg_rule(2), method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows that divide the input as evenly as can be.
@@ -186,11 +179,16 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     return means
 
 
-@composite(rule=_avg_rule(3), method=False)
-def adaptive_avg_pool3d(input: Tensor, output_size: Sizes) -> Tensor:
+@composite_like(adaptive_avg_pool2d, rule=_avg_rule(1), method=False)
+def adaptive_avg_pool1d(*args: Any) -> Any:
+    """Return means over windows of one dimension; see :func:`adaptive_avg_pool2d`."""
+    return _adaptive_avg_pool(*args)
+
+
+@composite_like(adaptive_avg_pool2d, rule=_avg_rule(3), method=False)
+def adaptive_avg_pool3d(*args: Any) -> Any:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
-    means: Tensor = _adaptive_avg_pool(input, output_size)
-    return means
+    return _adaptive_avg_pool(*args)
 
 
 @overload
@@ -268,32 +266,26 @@ def adaptive_max_pool1d_with_indices(
     return both
 
 
-@composite(
-    "input, output_size",
+@composite_like(
+    adaptive_max_pool1d_with_indices,
     rule=_max_rule(2, both=True),
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Sizes, return_indices: bool = False
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool2d_with_indices(*args: Any) -> Any:
     """Return :func:`adaptive_max_pool2d` and the places."""
-    both: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size)
-    return both
+    return _adaptive_max_pool(*args)
 
 
-@composite(
-    "input, output_size",
+@composite_like(
+    adaptive_max_pool1d_with_indices,
     rule=_max_rule(3, both=True),
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Sizes, return_indices: bool = False
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool3d_with_indices(*args: Any) -> Any:
     """Return :func:`adaptive_max_pool3d` and the places."""
-    both: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size)
-    return both
+    return _adaptive_max_pool(*args)
 
 
 _AVG_POOLS: dict[int, Callable[..., Any]] = {

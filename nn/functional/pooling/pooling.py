@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast, overload
 
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
-from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
@@ -333,21 +333,10 @@ def avg_pool2d(
     return means
 
 
-@composite(rule=_avg_pool_rule(3), method=False)
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
+@composite_like(avg_pool2d, rule=_avg_pool_rule(3), method=False)
+def avg_pool3d(*args: Any) -> Any:
     """Return the mean of each window of three dimensions; see :func:`avg_pool2d`."""
-    means: Tensor = _avg_pool(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-    return means
+    return _avg_pool(*args)
 
 
 _AVG_POOLS: dict[int, Callable[..., Any]] = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}
@@ -381,19 +370,6 @@ def _lp_pool(input: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: 
     return (means.sign() * means.abs().relu() * math.prod(kernel)) ** (1.0 / norm_type)
 
 
-@composite(rule=_lp_pool_rule(1), method=False)
-def lp_pool1d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return the p-norm of each window of one dimension; see :func:`lp_pool2d`."""
-    pooled: Tensor = _lp_pool(input, norm_type, kernel_size, stride, ceil_mode)
-    return pooled
-
-
 @composite(rule=_lp_pool_rule(2), method=False)
 def lp_pool2d(
     input: Tensor,
@@ -414,17 +390,16 @@ def lp_pool2d(
     return pooled
 
 
-@composite(rule=_lp_pool_rule(3), method=False)
-def lp_pool3d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
+@composite_like(lp_pool2d, rule=_lp_pool_rule(1), method=False)
+def lp_pool1d(*args: Any) -> Any:
+    """Return the p-norm of each window of one dimension; see :func:`lp_pool2d`."""
+    return _lp_pool(*args)
+
+
+@composite_like(lp_pool2d, rule=_lp_pool_rule(3), method=False)
+def lp_pool3d(*args: Any) -> Any:
     """Return the p-norm of each window of three dimensions; see :func:`lp_pool2d`."""
-    pooled: Tensor = _lp_pool(input, norm_type, kernel_size, stride, ceil_mode)
-    return pooled
+    return _lp_pool(*args)
 
 
 _LP_POOLS: dict[int, Callable[..., Any]] = {1: lp_pool1d, 2: lp_pool2d, 3: lp_pool3d}
@@ -470,7 +445,9 @@ def _max_unpool_rule(count: int) -> Callable[..., Any]:
     return canonical
 
 
-def _max_unpool(input: Any, indices: Any, size: Any) -> Any:
+def _max_unpool(
+    input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, size: Any
+) -> Any:
     n, c = input._shape[:2]
     flat = input.new_zeros((n, c, math.prod(size)))
     flat = flat.scatter(2, indices.flatten(2), input.flatten(2))
@@ -499,20 +476,6 @@ def _unpooled_size(
     return size
 
 
-@composite(rule=_max_unpool_rule(1), method=False)
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """Return a partial inverse of :func:`max_pool1d`; see :func:`max_unpool2d`."""
-    unpooled: Tensor = _max_unpool(input, indices, output_size)
-    return unpooled
-
-
 @composite(rule=_max_unpool_rule(2), method=False)
 def max_unpool2d(
     input: Tensor,
@@ -538,22 +501,20 @@ def max_unpool2d(
     ValueError
         If `output_size` is further than a stride from the size that follows from the others.
     """
-    unpooled: Tensor = _max_unpool(input, indices, output_size)
+    unpooled: Tensor = _max_unpool(input, indices, kernel_size, stride, padding, output_size)
     return unpooled
 
 
-@composite(rule=_max_unpool_rule(3), method=False)
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
+@composite_like(max_unpool2d, rule=_max_unpool_rule(1), method=False)
+def max_unpool1d(*args: Any) -> Any:
+    """Return a partial inverse of :func:`max_pool1d`; see :func:`max_unpool2d`."""
+    return _max_unpool(*args)
+
+
+@composite_like(max_unpool2d, rule=_max_unpool_rule(3), method=False)
+def max_unpool3d(*args: Any) -> Any:
     """Return a partial inverse of :func:`max_pool3d`; see :func:`max_unpool2d`."""
-    unpooled: Tensor = _max_unpool(input, indices, output_size)
-    return unpooled
+    return _max_unpool(*args)
 
 
 _MAX_UNPOOLS: dict[int, Callable[..., Any]] = {1: max_unpool1d, 2: max_unpool2d, 3: max_unpool3d}
