@@ -66,6 +66,16 @@ def test_plain_values_go_both_ways(obj):
     assert tp.load(saved(obj, torch)) == obj
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (2, 0, 1)])
+def test_shared_memory_stays_in_any_order_of_dimensions(order):
+    base = tp.arange(24.0).reshape(2, 3, 4).permute(order) * 1
+    ours = tp.load(saved([base, base[1]]))
+    assert ours[0].stride() == base.stride()
+    ours[1].fill_(-1)
+    assert (ours[0][1] == -1).all()
+    assert (ours[0][0] == base[0]).all()
+
+
 def test_shared_memory_and_strides_stay():
     base = tp.arange(12.0).reshape(3, 4)
     obj = {"base": base, "view": base.t()[1:], "again": base}

@@ -235,8 +235,9 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
 
 def _columns(A: Any, tau: Any) -> list[Any]:
     """Return the reflectors' vectors as columns."""
-    unit = A.tril(-1) + identity(A._shape[-2], A).narrow(-1, 0, A._shape[-1])
-    return [unit.narrow(-1, i, 1) for i in range(tau._shape[-1])]
+    count = tau._shape[-1]
+    unit = A.narrow(-1, 0, count).tril(-1) + identity(A._shape[-2], A).narrow(-1, 0, count)
+    return [unit.narrow(-1, i, 1) for i in range(count)]
 
 
 def _reflect(
@@ -274,7 +275,7 @@ def ormqr(
     Parameters
     ----------
     input, tau : Tensor
-        ``(*, m, k)`` and ``(*, k)``, as ``geqrf`` returns them.
+        ``(*, m, k)`` and ``(*, min(m, k))``, as ``geqrf`` returns them.
     other : Tensor
         ``(*, m, n)``, or ``(*, n, m)`` with ``left=False``.
     left : bool
@@ -297,6 +298,11 @@ def ormqr(
         raise RuntimeError(
             f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got "
             f"{other._shape[-2 if left else -1]} and {m}"
+        )
+    if tau._shape[-1:] != (min(m, input._shape[-1]),):
+        raise RuntimeError(
+            "ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), got "
+            f"tau of {list(tau._shape)} for input of {list(input._shape)}"
         )
     columns = _columns(input, tau)
     if left:

@@ -338,7 +338,7 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        ``(*, n)``.
+        ``(*, n)``; a number is a vector of one.
     N : int, optional
         By default n.
 
@@ -351,15 +351,15 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
             [1, 3, 9]])
     """
     check_tensor(x, "linalg.vander", "x")
-    if not x._shape:
-        raise RuntimeError("linalg.vander: expected a tensor of at least 1 dimension, got 0")
     if x.dtype.category == BOOL:
         raise RuntimeError(
             "linalg.vander: supports floating point, complex, and integer tensors, but got bool"
         )
     own: Any = x.to(int64) if x.dtype.category == INTEGER else x
+    if not x._shape:
+        own = own.reshape(1)
     if N is None:
-        N = x._shape[-1]
+        N = own._shape[-1]
     if N < 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
     if N == 1:
