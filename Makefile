@@ -15,6 +15,7 @@ PLUGINS := .venv-plugins
 OLDEST := .venv-oldest
 CUDA := .venv-cuda
 CYTHON := .venv-cython
+SITE := .venv-site
 WHEELS := .venv-wheels
 DIST := dist
 ONEDNN := onednn-cpu-gomp==2023.2.0
@@ -26,7 +27,7 @@ FOLDERS := src core autograd profiler nn array_api optim amp data distributions 
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs clean distclean
+.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -51,6 +52,7 @@ help:
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
 	@echo 'make wheels             build source distributions and wheels of every package into dist/'
 	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
+	@echo 'make site               build the documentation as a site, in build/site'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
@@ -167,13 +169,21 @@ wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
 
+# Warnings are errors. The tutorials run, one thread each; no network is needed beside the environment's.
+site: export OMP_NUM_THREADS = 1
+site: $(SITE)/.site
+	$(SITE)/bin/python -m tensorplug coverage --write docs
+	$(SITE)/bin/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/site-doctrees docs build/site
+	@echo 'the site: build/site/index.html'
+
 clean:
+	rm -rf docs/generated docs/coverage.md docs/primitives.md docs/sg_execution_times.rst
 	rm -rf build dist out *.egg-info backends/*/build backends/*/dist backends/*/src/*.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(WHEELS) $(WHEELS)-*
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(WHEELS) $(WHEELS)-* $(SITE)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -191,6 +201,10 @@ $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --editable '.[dev,demo]'
+	@touch $@
+
+$(SITE)/.site: pyproject.toml | $(SITE)/.made
+	TENSORPLUG_PURE=1 $(SITE)/bin/python $(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
 
 $(BENCH)/.bench: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(BENCH)/.made
