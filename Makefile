@@ -27,11 +27,12 @@ FOLDERS := src core autograd profiler nn array_api optim amp data distributions 
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
-	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with;'
+	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
+	@echo '                        (make test-all: all of them; TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
@@ -59,9 +60,13 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/digits/train.py --device $(DEVICE)
 
 # One thread per worker: the workers take the cores.
-test doctest: export OMP_NUM_THREADS = 1
+test test-all doctest: export OMP_NUM_THREADS = 1
+TESTS := tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
 test: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
+	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
+
+test-all: doctest
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS)
 
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
@@ -194,9 +199,13 @@ distclean: clean
 	    { $(PYTHON) -m venv --clear --without-pip $* && $(PYTHON) -m pip --python $*/bin/python install pip; }
 	@touch $@
 
-# A stale `build` would be packed along. Where the sources themselves are installed, nothing is to be done.
+# Where the sources themselves are installed, nothing is to be done. Compiling would take longer than all the rest:
+# the demo runs the sources as they are.
 $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
-	test -e $(VENV)/.dev || { rm -rf build && $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; }
+	@test -e $(VENV)/.dev || { \
+	    echo 'installing tensorplug, uncompiled, with NumPy, SciPy, scikit-learn and matplotlib ...'; \
+	    rm -rf build && TENSORPLUG_PURE=1 $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; \
+	}
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
