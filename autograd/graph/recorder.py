@@ -352,7 +352,7 @@ class Recorder(GradientLayer):
                 "tensor that doesn't require differentiation"
             )
         else:
-            tensor._state = 0
+            tensor._state = VIEW if tensor._is_view() else 0
 
     def grad_fn(self, tensor: Any) -> Any:
         """Return the node that made the tensor."""
