@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
+from tensorplug.core.contexts import Context
 from tensorplug.core.device.device import CPU
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
-from . import saved_tensors
 from .handles import RemovableHandle
 from .nodes import Node
 from .saved_tensors import saved_tensors_hooks
@@ -26,8 +26,7 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
+class disable_saved_tensors_hooks(Context, contextlib.ContextDecorator):
     """Have :class:`saved_tensors_hooks` raise within a ``with`` block of this thread.
 
     Parameters
@@ -35,12 +34,12 @@ def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
     error_message : str
         What the RuntimeError says.
     """
-    previous = saved_tensors.local.disabled
-    saved_tensors.local.disabled = error_message
-    try:
-        yield
-    finally:
-        saved_tensors.local.disabled = previous
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+
+    def _changes(self) -> dict[str, Any]:
+        return {"saved_hooks_disabled": self._message}
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

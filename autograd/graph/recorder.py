@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.contexts import settle
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.call_cache import CachedCall
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
@@ -216,6 +217,8 @@ class Recorder(GradientLayer):
         """Mark what was made in inference mode."""
         if recording.inference:
             mark_inference(output)
+        elif recording.counted.counts:
+            settle()
 
     def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
         """Make a view, and record it if its source requires grad."""
@@ -225,7 +228,7 @@ class Recorder(GradientLayer):
             if recording.inference:
                 mark_inference(output)
                 return
-            enabled = recording.enabled
+            enabled = recording.on()
         note_view(op, source, values, output, enabled)
         if not output._key.is_differentiable:
             return

@@ -19,11 +19,11 @@ from typing import Any
 
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
 from tensorplug.autograd.engine.engine import running
-from tensorplug.autograd.graph import saved_tensors
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.layers import recording
 
@@ -221,9 +221,9 @@ def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
-    if not saved_tensors.local.stack:
+    if not thread.saved_hooks:
         return _giving((args, kwargs))
-    pack, unpack = saved_tensors.local.stack[-1]
+    pack, unpack = thread.saved_hooks[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
         (pack(leaf.detach()), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
