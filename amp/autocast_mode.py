@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
 from tensorplug.core import Tensor
-from tensorplug.core.contexts import Context, count, thread
+from tensorplug.core.contexts import Context, thread
 from tensorplug.core.device.dtypes import DType, bfloat16, float16
+from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import with_layer
-from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 
@@ -108,7 +108,7 @@ class autocast(Context):
         if not self._enabled:
             return {"autocast": settings}
         settings = replace(settings, dtypes=known.dtypes | {self.device: self.fast_dtype})
-        count(dispatch_state.count_layers)
+        count_layers()
         return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
 
     def __enter__(self) -> Self:

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
-from tensorplug.core.contexts import Context, count
+from tensorplug.core.contexts import Context
+from tensorplug.core.dispatch.counts import count_grad_disabled
 from tensorplug.core.dispatch.layers import recording
-from tensorplug.core.dispatch.state import dispatch_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,7 @@ class _Mode(Context):
     inference: bool | None = None  # as it is
 
     def _changes(self) -> dict[str, Any]:
-        count(dispatch_state.count_grad_disabled)
+        count_grad_disabled()
         changes: dict[str, Any] = {"enabled": self.enabled}
         if self.inference is not None:
             changes["inference"] = self.inference
@@ -128,7 +128,7 @@ class set_grad_enabled(_Mode):
         self.enabled = bool(mode)
         self.previous = recording.enabled
         # The call alone may leave a thread that does not record: look at it from now on.
-        count(dispatch_state.count_grad_disabled)
+        count_grad_disabled()
         recording.enabled = self.enabled
 
     def _before(self, changes: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,6 @@ Python may therefore end before its first line, and what it should have put back
 changes the state in one instruction, the last but its return, and ``__exit__`` is C all through:
 :data:`leave` is the method of a file, which takes what a ``with`` statement passes and calls ``close()``,
 and that is ``dict.update`` with what was there before. An interrupt comes before either or after it.
-
-Counts of the process that spare calls a look at this state (``dispatch_state.grad_disabled``) cannot be put
-back in the same instruction. A thread counts once, however many contexts it has open, and :func:`settle`, by
-whoever looks in vain, takes that back. Meanwhile a count is too high, which costs time only.
 """
 
 from __future__ import annotations
@@ -21,20 +17,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-_nothing = dict[str, Any]().clear
-
-
-class _Counted:
-    """The counts that a thread has gone into; they go with it."""
-
-    __slots__ = ("counts",)
-
-    def __init__(self) -> None:
-        self.counts: tuple[Callable[[int], None], ...] = ()
-
-    def __del__(self) -> None:
-        for count in self.counts:
-            count(-1)
+#: What ends the innermost context where none is open.
+NOTHING = dict[str, Any]().clear
 
 
 class ThreadState(threading.local):
@@ -50,28 +34,20 @@ class ThreadState(threading.local):
         The plugins whose kernels are preferred.
     close : callable
         Puts back what the innermost context changed.
+    counted : Counted, optional
+        The counts of the process that the thread has gone into; see :mod:`.dispatch.counts`.
     """
 
     enabled: bool = True
     inference: bool = False
     stack: tuple[Any, ...] = ()
     preferred: tuple[str, ...] = ()
-    close: Callable[[], None] = _nothing
-
-    def __init__(self) -> None:
-        self.counted = _Counted()
+    close: Callable[[], None] = NOTHING
+    counted: Any = None
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
-
-    def on(self) -> bool:
-        """Return whether calls are recorded: in inference mode none is."""
-        if self.enabled and not self.inference:
-            if self.counted.counts:
-                settle()
-            return True
-        return False
 
 
 #: The state of the running thread.
@@ -123,21 +99,3 @@ class Context:
 
     else:
         __exit__ = staticmethod(leave)
-
-
-def count(change: Callable[[int], None]) -> None:
-    """Have a count of the process, which `change` changes, tell that this thread has a context open."""
-    counted = thread.counted
-    if change not in counted.counts:
-        change(1)
-        counted.counts += (change,)
-
-
-def settle() -> None:
-    """Take back the counts of this thread, if no context is open in it."""
-    if thread.close is _nothing and thread.enabled:
-        counted = thread.counted
-        counts = counted.counts
-        counted.counts = ()
-        for change in counts:
-            change(-1)

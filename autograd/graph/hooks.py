@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorplug.core.contexts import Context
@@ -57,8 +57,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         bump_version(written)
 
 
-@contextlib.contextmanager
-def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
+class save_on_cpu(saved_tensors_hooks, contextlib.ContextDecorator):
     """Keep what nodes save on the CPU, and bring it back for backward.
 
     Parameters
@@ -80,16 +79,16 @@ def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[No
     tensor([2., 2.])
     """
 
-    def pack(tensor: Any) -> tuple[Any, Any]:
-        kept = tensor.to(CPU, copy=True)
-        return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
+    def __init__(self, pin_memory: bool = False, device_type: str = "") -> None:
+        def pack(tensor: Any) -> tuple[Any, Any]:
+            kept = tensor.to(CPU, copy=True)
+            return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
 
-    def unpack(packed: tuple[Any, Any]) -> Any:
-        device, tensor = packed
-        return tensor.to(device, non_blocking=pin_memory)
+        def unpack(packed: tuple[Any, Any]) -> Any:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
 
-    with saved_tensors_hooks(pack, unpack):
-        yield
+        super().__init__(pack, unpack)
 
 
 def register_multi_grad_hook(

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.contexts import Context, count, declare, settle, thread
+from tensorplug.core.contexts import NOTHING, Context, declare, thread
 from tensorplug.core.device import queues
 from tensorplug.core.dispatch import profiling
 from tensorplug.core.dispatch.state import dispatch_state
@@ -21,7 +21,7 @@ _OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # n
 
 
 # Of each thread: pairs of hooks, and the message of the error that they raise instead.
-declare(saved_hooks=(), saved_hooks_disabled=None)
+declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None)
 
 # How many threads have saved_tensors_hooks contexts open; whether anomaly mode is on; and whether a
 # profile is taken. What recording looks at is the layer's `watched`.
@@ -64,14 +64,28 @@ class saved_tensors_hooks(Context):
     def _changes(self) -> dict[str, Any]:
         if thread.saved_hooks_disabled is not None:
             raise RuntimeError(thread.saved_hooks_disabled)
-        count(_count_hooks)
+        _count_hooks()
         return {"saved_hooks": (*thread.saved_hooks, self.pair)}
 
 
-def _count_hooks(change: int) -> None:
+class _Counted:
+    """Goes with a thread that is counted."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        global hooks
+        hooks -= 1
+        _update_watched()
+
+
+def _count_hooks() -> None:
     global hooks
-    hooks += change
-    _update_watched()
+    if thread.saved_hooks_counted is None:
+        counted = _Counted()
+        hooks += 1
+        thread.saved_hooks_counted = counted
+        _update_watched()
 
 
 def pack(
@@ -79,7 +93,8 @@ def pack(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return what is saved after this thread's innermost hooks packed the tensors in it."""
     if not thread.saved_hooks:
-        settle()
+        if thread.close is NOTHING:
+            thread.saved_hooks_counted = None
         return saved, versions
     packed = list(saved)
     kept = list(versions)

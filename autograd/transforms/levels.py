@@ -13,12 +13,12 @@ composites are taken apart, unless a level has a rule for the whole.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
-from tensorplug.core.contexts import Context, count, declare, thread
+from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.dispatch import execution, layers
+from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
@@ -55,6 +55,12 @@ class Level:
         """Let go of all tensors."""
         self.known.clear()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.end()
+
 
 # The levels that a thread's ops meet, the outermost first.
 declare(batches=(), tangents=())
@@ -72,7 +78,7 @@ class ActiveLevels(Context):
 
     def _changes(self) -> dict[str, Any]:
         if self.batches or self.tangents:
-            count(dispatch_state.count_layers)
+            count_layers()
         return _meeting(self.batches, self.tangents)
 
 
@@ -87,19 +93,11 @@ def _meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, A
     return {"batches": batches, "tangents": tangents, "stack": stack}
 
 
-@contextmanager
-def entered(level: Level, *, batch: bool) -> Generator[Level]:
+def entered(level: Level, *, batch: bool) -> ActiveLevels:
     """Have ops meet one more level, the innermost of its kind, within a ``with`` block."""
-    batches, tangents = state.batches, state.tangents
     if batch:
-        batches += (level,)
-    else:
-        tangents += (level,)
-    try:
-        with ActiveLevels(batches, tangents):
-            yield level
-    finally:
-        level.end()
+        return ActiveLevels((*state.batches, level), state.tangents)
+    return ActiveLevels(state.batches, (*state.tangents, level))
 
 
 def enter(level: Level) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
 
-from ..contexts import Context, count, settle, thread
+from ..contexts import Context, thread
 from . import dispatcher
+from .counts import count_grad_disabled, count_layers, settle
 from .op_registry import Op
 from .state import dispatch_state
 
@@ -70,7 +71,7 @@ class _Active(Context):
         self.layer = layer
 
     def _changes(self) -> dict[str, Any]:
-        count(dispatch_state.count_layers)
+        count_layers()
         return {"stack": with_layer(thread.stack, self.layer)}
 
     def __enter__(self) -> Layer:
@@ -137,7 +138,7 @@ class _GradientOff(Context):
     __slots__ = ()
 
     def _changes(self) -> dict[str, Any]:
-        count(dispatch_state.count_grad_disabled)
+        count_grad_disabled()
         return {"enabled": False}
 
 

@@ -11,7 +11,7 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..contexts import Context, count, settle, thread
+from ..contexts import Context, thread
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
 from ..device.meta import empty_meta, pointwise_kernel
@@ -20,6 +20,7 @@ from ..errors import KernelNotFoundError
 from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .counts import count_preferences, settle
 from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
 from .op_registry import Op
@@ -354,7 +355,7 @@ class prefer(Context, ContextDecorator):
         self._backends = backends
 
     def _changes(self) -> dict[str, Any]:
-        count(dispatch_state.count_preferences)
+        count_preferences()
         return {"preferred": (*self._backends, *thread.preferred)}
 
 
