@@ -63,7 +63,7 @@ def declare(**defaults: Any) -> None:
 class _Leaver(io.IOBase):
     thread = thread
     closed = True  # nothing is to be done at its end
-    close = property(attrgetter("thread.close"))  # type: ignore[assignment]
+    close = property(attrgetter("thread.close"))
 
 
 leave: Callable[..., None] = _Leaver().__exit__

@@ -17,6 +17,7 @@ from tensorplug.core.dispatch import layers, op_registry
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.locks import renewed
 from tensorplug.core.ops.copying import clone_strided
 from tensorplug.core.tensor.base import TensorBase, bump_version, extra_of, new_tensor
 from tensorplug.core.tensor.layout import is_dense
@@ -66,7 +67,8 @@ class _Running(threading.local):
 
 running = _Running()
 
-# Empty while a pass works in the nodes' own slots: a lock would be taken by a call.
+# Empty while a pass works in the nodes' own slots: a lock would be taken by a call. In a child that was
+# forked meanwhile it stays empty, and so must it: the nodes have that pass's counts in them.
 _FREE = (None,)
 _slots: list[None] = list(_FREE)
 
@@ -77,7 +79,7 @@ def _within() -> None:
 
 # Held while a leaf's gradient is looked at and written to, so that none is lost where threads share leaves. A
 # layer may run a pass of its own within, hence the R.
-_accumulating = threading.RLock()
+_accumulating = renewed(threading.RLock())
 
 
 class BackwardPass:

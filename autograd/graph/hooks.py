@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorplug.core.contexts import Context
 from tensorplug.core.device.device import CPU
+from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -105,7 +106,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = renewed(threading.Lock())
     known: dict[int, Any] = {}
 
     def note(position: int) -> Callable[[Any], None]:

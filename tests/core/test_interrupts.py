@@ -79,6 +79,7 @@ OTHERS = {
     "core.contexts.Context": "a base class",
     "core.contexts._Leaver": "no context but what ends them",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
+    "data.signals.signals_put_off": "puts interrupts off",
     "nn.utils.stateless._swapped": "concerns a module",
     "optim.ops.optimizers.on_device._unless": "concerns tensors",
     "optim.swapping.swap_in_optimizer_params_and_state": "concerns an optimizer",
