@@ -236,7 +236,7 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
     tracked = (
         not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     ) and any_tracked(values)
-    if not tracked:
+    if not tracked or not (op.outputs or op.writes):  # of a plain value there is nothing to record
         if served:
             return _run_kernel(op, values, key)
         return _decomposed(op, values, args, kwargs)

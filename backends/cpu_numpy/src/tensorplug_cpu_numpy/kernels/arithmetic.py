@@ -17,7 +17,7 @@ def build(table: KernelTable) -> None:
     # elements in place: np.negative(a, out=a) for a = np.ones((2, 3, 4), "f")[..., 0:1].
     dtypes = (dtype_named("float32"), dtype_named("int32"))
     table.add("neg", negative, dtypes=dtypes, out=True, priority=_PRIORITY)
-    table.add("power", power, dtypes=map(dtype_named, ("float32", "float64")), priority=_PRIORITY)
+    table.add("pow", power, dtypes=map(dtype_named, ("float32", "float64")), priority=_PRIORITY)
 
 
 def negative(input: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None = None) -> Any:
@@ -34,6 +34,8 @@ def power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -> Any:
     """Return powers; NumPy takes 40 times as long for a negative number as for a positive one."""
     if exponent.ndim or exponent % 1:
         return np.power(input, exponent)
+    if exponent == 2:
+        return input * input
     if exponent == 3:
         return input * input * input
     result = np.power(np.abs(input), exponent)
