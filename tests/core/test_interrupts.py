@@ -99,7 +99,10 @@ def context_managers():
     for found in pkgutil.walk_packages(tp.__path__, "tensorplug."):
         if "__main__" in found.name or found.name.startswith("tensorplug.testing"):
             continue
-        module = importlib.import_module(found.name)
+        try:
+            module = importlib.import_module(found.name)
+        except ModuleNotFoundError:  # of a package that is not installed
+            continue
         for thing in list(vars(module).values()):
             inside = list(vars(thing).values()) if inspect.isclass(thing) else []
             for made in (thing, *inside):
