@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise, with_former_order
@@ -64,7 +65,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     Raises
     ------
     RuntimeError
-        If an operand is a bool tensor: use ``^`` or ``logical_xor``.
+        If an operand is a bool or a bool tensor: use ``^`` or ``logical_xor``.
 
     Examples
     --------
@@ -73,8 +74,11 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        is_bool = isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL
-        if is_bool or (isinstance(input, bool) and not isinstance(other, TensorBase)):
+        if (
+            operand._key.dtype.category == BOOL
+            if isinstance(operand, TensorBase)
+            else isinstance(operand, bool)
+        ):
             raise RuntimeError(
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
@@ -95,7 +99,7 @@ sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 def _scaled(
     name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
 ) -> Tensor | Number:
-    if alpha == 1 and not isinstance(alpha, bool):
+    if type(alpha) is int and alpha == 1:
         return other
     compute = result_dtype((input, other))
     if isinstance(alpha, bool) and compute.category != BOOL:
@@ -107,8 +111,14 @@ def _scaled(
             f"{name}(): For integral input tensors, argument alpha must not be a floating point "
             f"number, got {alpha}"
         )
-    if compute.category == BOOL:
-        alpha = bool(alpha)
+    if isinstance(alpha, complex) and compute.category != COMPLEX:
+        raise RuntimeError(
+            f"{name}(): For non-complex input tensors, argument alpha must not be a complex number, "
+            f"got {alpha}"
+        )
+    alpha = fitting(alpha, compute)
+    if alpha == 1:
+        return other
     return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
 
 
