@@ -114,12 +114,12 @@ def choose(
 
 def native_kernel(op: Op, key: DispatchKey) -> bool:
     """Return whether a plugin's kernel serves the op on this key."""
-    call_cache = _NATIVE.get((op, key))
-    if call_cache is None:
+    native = _NATIVE.get((op, key))
+    if native is None:
         with lock:
             choice = choose(op, key.device.type, key.dtype)
-            call_cache = _NATIVE[op, key] = choice.way == "kernel"
-    return call_cache
+            native = _NATIVE[op, key] = choice.way == "kernel"
+    return native
 
 
 _NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
@@ -235,10 +235,10 @@ def kernel_below(
     found = _BELOW.get(key)
     if found is None:
         with lock:
-            call_cache = op_registry.get_op(op)
+            asked = op_registry.get_op(op)
             tensor_key = keys.dispatch_key(Device(device), dtype)
-            choice = choose(call_cache, device, dtype, (), plugin)
-            found = _serving(choice, call_cache, tensor_key)
+            choice = choose(asked, device, dtype, (), plugin)
+            found = _serving(choice, asked, tensor_key)
             if out and not (choice.kernel is not None and choice.kernel.out):
                 found = _copying(found, tensor_key)
             _BELOW[key] = found
