@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -90,3 +91,11 @@ def get_op(name: str) -> Op:
             f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
         )
     return op
+
+
+def _reduced(op: Op) -> tuple[Callable[[str], Op], tuple[str]]:
+    """Return what an op is pickled as: its name."""
+    return get_op, (op.name,)
+
+
+copyreg.pickle(Op, _reduced)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ..errors import RegistrationError
 from . import keys
-from .op import Op, Unregistered
+from .op import Op
 from .state import dispatch_state
 
 OPS: dict[str, Op] = {}
@@ -16,11 +16,29 @@ DEFINED: dict[str, Op] = {}
 _HANDLES: dict[str, Op] = {}
 
 
+class Unregistered:
+    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __index__(self) -> int:
+        # Whoever imports an extension's package may call its ops before anything else loads it.
+        reason = dispatch_state.find_missing(self.name)
+        op = OPS.get(self.name)
+        if op is not None and type(op.index) is int:
+            return op.index
+        raise RegistrationError(
+            f"op {self.name!r} is declared but not registered; return it from the "
+            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
+        )
+
+
 def handle(name: str) -> Op:
     """Return the op that core declares under `name`, which may happen later."""
     op = OPS.get(name) or _HANDLES.get(name)
     if op is None:
-        op = _HANDLES[name] = Op(name)
+        op = _HANDLES[name] = Op(name, Unregistered(name))
     return op
 
 
@@ -28,7 +46,7 @@ def claim(name: str) -> Op:
     """Return the op that a declaration under `name` fills in: a new one, or the handle asked for before."""
     op = _HANDLES.get(name)
     if op is None or op.declared:
-        op = Op(name)
+        op = Op(name, Unregistered(name))
         _HANDLES.setdefault(name, op)  # for handles asked for between declaration and registration
     return op
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
@@ -20,53 +19,13 @@ from ..errors import KernelNotFoundError
 from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .choice import Choice, nearest
 from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
 from .op_registry import Op
 from .state import dispatch_state
 
 CAST = op_registry.handle("cast")
-
-
-Way = Literal["kernel", "decomposition", "fallback", "meta", "none"]
-
-
-@dataclass(slots=True)
-class Choice:
-    """How one (op, device, dtype) is served, with every loser and the reason.
-
-    ``tp.explain`` prints it; the coverage matrix and the profiler read it.
-
-    Attributes
-    ----------
-    way : {"kernel", "decomposition", "fallback", "meta", "none"}
-        Which step of the resolution served it.
-    kernel : Kernel or None
-        The winner, where it is a kernel.
-    losers : list of (Kernel, str)
-        The other kernels for the op on the device, each with the reason why it is not used.
-    computed_in : DType or None
-        What the arguments are converted to first, where that is not `dtype`;
-        :func:`.explain.explain` sets it.
-    refused : str
-        Why the op itself does not take the dtype.
-    """
-
-    op: str
-    device: str
-    dtype: DType
-    way: Way
-    kernel: Kernel | None = None
-    losers: list[tuple[Kernel, str]] = field(default_factory=list)
-    computed_in: DType | None = None
-    refused: str = ""
-
-    def __str__(self) -> str:
-        from .explain import render  # on first use: it needs this module
-
-        return render(self)
-
-    __repr__ = __str__
 
 
 def choose(
@@ -310,8 +269,6 @@ def _raw(value: Any) -> Any:
 
 def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
     """Return the error for an op that nothing runs."""
-    from .explain import nearest  # on first use: it needs this module
-
     return KernelNotFoundError(
         f"no kernel for op {op.name!r} on device {key.device.type!r} with dtype "
         f"{key.dtype.name}.\n{nearest(op, key)}"
