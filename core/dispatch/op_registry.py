@@ -393,7 +393,7 @@ def _declare(
     op.canonical = rule
     names, plain = _parameters(declaration)
     op.names = names
-    kinds = function.__annotations__
+    kinds = declaration.__annotations__
     op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
     if plain:
         given = declaration.__defaults__ or ()
