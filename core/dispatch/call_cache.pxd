@@ -23,8 +23,12 @@ cdef class CallCache:
 @cython.locals(parts=list, tensor=TensorBase)
 cpdef tuple call_key(tuple args, dict kwargs)
 
+cpdef tuple item_types(tuple values)
+
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
 
 cpdef bint zeros(tuple values)
+
+cpdef object exact_key(object value)
 
 cpdef CachedCall store_call(CallCache cache, object key, CachedCall cached)

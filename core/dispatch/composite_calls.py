@@ -7,6 +7,7 @@ from typing import Any
 from ..device.dtypes import FLOATING
 from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, wrap
 from . import contracts
+from .arguments import plain_arguments
 from .call_cache import CachedCall, CallCache, cache_call, call_key, store_call, zeros
 from .execution import call_kernel, kernel_of, overlaps, run_cached, unwrap
 from .keys import DispatchKey
@@ -28,6 +29,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     if cached is None:
         if type(op.index) is not int:
             return run_overridden(op, args, kwargs)
+        args, kwargs = plain_arguments(op, args, kwargs)
         values: Any = op.arguments(args, kwargs)
         if type(values) is Delegated:
             return values.result
@@ -108,8 +110,10 @@ def _call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[
     if cached is None:
         if type(op.index) is not int:
             return run_overridden(op, args, kwargs)
+        args, kwargs = plain_arguments(op, args, kwargs)
         values: Any = op.arguments(args, kwargs)
-        _cache_list_call(op, cache, key, args, values)
+        if not zeros((*args[1:], *kwargs.values())):
+            _cache_list_call(op, cache, key, args, values)
         return _run_canonical(op, values, args, kwargs)
     if not cached.native or dispatch_state.verify:
         return run_overridden(op, args, kwargs)
@@ -133,7 +137,7 @@ def _cache_list_call(
     if not args[0] or type(values) is Delegated or not _same_items(values[0], args[0]):
         return
     rest = values[1:]
-    if first_tensor(rest) is not None or zeros(rest):
+    if first_tensor(rest) is not None:
         return
     tensor_key = args[0][0]._key
     spec = Spec.__new__(Spec)
@@ -185,6 +189,7 @@ def _spec_of_values(values: Any) -> Spec | None:
 
 def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its rule, if it has one, and its decomposition."""
+    args, kwargs = plain_arguments(op, args, kwargs)
     if op.canonical is None:
         return op.function(*args, **kwargs)
     values: Any = op.arguments(args, kwargs)
@@ -202,6 +207,7 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
         return run_decomposition(op, args, kwargs)
     if cached is not None:
         return op.decompose(tuple(cached.fill(args)))
+    args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
     if type(values) is Delegated:
         return values.result
@@ -217,6 +223,7 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
+    args, kwargs = plain_arguments(op, args, kwargs)
     return _run_canonical(op, op.arguments(args, kwargs), args, kwargs)
 
 
@@ -257,6 +264,7 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.canonical is None:
+        args, kwargs = plain_arguments(op, args, kwargs)
         return op.function(*args, **kwargs)
     return op.decompose(values)
 

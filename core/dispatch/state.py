@@ -32,10 +32,11 @@ class DispatchState:
     Attributes
     ----------
     grad_disabled, layers_active : int
-        How many contexts, over all threads, disable recording (``no_grad`` and ``inference_mode`` blocks) or
-        see calls (layers, preferred backends). While they are zero, no thread-local state is looked at.
+        How many threads may be in contexts that disable recording (``no_grad`` and ``inference_mode``
+        blocks) or see calls (layers, preferred backends); see :mod:`.counts`. While they are zero, no
+        thread-local state is looked at.
     preferences : int
-        How many contexts prefer a backend; each counts as an active layer too.
+        How many threads may prefer a backend; each counts as an active layer too.
     verify : bool
         Whether the next kernel's result is checked in full: after a kernel's first call, or always. See
         :mod:`.contracts`.
@@ -58,6 +59,8 @@ class DispatchState:
     get_item, set_item, view_in : callable
         From the modules of indexing and of shapes: what ``tensor[key]``, ``tensor[key] = value`` and
         ``tensor.view`` do.
+    beside_array : callable
+        From the module of operators beside arrays: what an operator gives for a tensor and a NumPy array.
     find_runtime, find_missing, find_extensions : callable
         From the discovery of plugins: the runtime of a device type; load what may bring an op, and say why
         a plugin that may is not used; load the extensions, and warn of kernels that wait in vain.
@@ -68,11 +71,12 @@ class DispatchState:
     """
 
     __slots__ = (
-        "add_method", "array_namespace", "build_call", "build_inplace", "call_batched", "call_dual",
-        "find_extensions", "find_missing", "find_runtime", "get_item", "grad_disabled", "gradient",
-        "gradient_off", "kernel_timer", "layers_active", "log_choice", "make_stub", "native_kernel",
-        "preferences", "preferred_kernel", "remove_method", "set_item", "spec_batched", "spec_dual",
-        "through_layers", "transfer_timer", "verify", "view_in",
+        "add_method", "array_namespace", "beside_array", "build_call", "build_inplace",
+        "call_batched", "call_dual", "find_extensions", "find_missing", "find_runtime", "get_item",
+        "grad_disabled", "gradient", "gradient_off", "kernel_timer", "layers_active", "log_choice",
+        "make_stub", "native_kernel", "preferences", "preferred_kernel", "remove_method",
+        "set_item", "spec_batched", "spec_dual", "through_layers", "transfer_timer", "verify",
+        "view_in",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
@@ -84,6 +88,7 @@ class DispatchState:
     build_inplace: Callable[[Op, str], Callable[..., Any]]
     add_method: Callable[[str, Callable[..., Any]], bool]
     remove_method: Callable[[str, Callable[..., Any]], None]
+    beside_array: Callable[[Op, Any, Any], Any]
     get_item: Callable[[Any, Any], Any]
     set_item: Callable[[Any, Any, Any], None]
     view_in: Callable[[Any, Shape], Any]
@@ -112,17 +117,8 @@ class DispatchState:
         """Make `layer` the one that ops on tensors that require grad go through."""
         self.gradient = layer
 
-    def count_grad_disabled(self, change: int) -> None:
-        """Count a context that forbids recording in (1) or out (-1)."""
-        self.grad_disabled += change
-
     def count_layers(self, change: int) -> None:
         """Count a context that intercepts calls in (1) or out (-1)."""
-        self.layers_active += change
-
-    def count_preferences(self, change: int) -> None:
-        """Count a context that prefers a backend in (1) or out (-1)."""
-        self.preferences += change
         self.layers_active += change
 
 
