@@ -39,7 +39,7 @@ cdef class Recorder(GradientLayer):
     cpdef record_cached(self, Op op, CachedCall cached, tuple args, TensorBase output)
 
     @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
-    cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+    cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
 
     @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
     cpdef record_view(self, Op op, tuple values, TensorBase output)

@@ -195,7 +195,7 @@ class Recorder(GradientLayer):
             output._node = build_cached(how, args, output)
             output._state = TRACKED
 
-    def record_known_outputs(
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""

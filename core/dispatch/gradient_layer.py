@@ -44,7 +44,7 @@ class GradientLayer:
     def record_cached(self, op: Op, cached: CachedCall, args: tuple[Any, ...], output: Any) -> None:
         """Record a primitive with one output, whose spec was cached."""
 
-    def record_known_outputs(
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""
