@@ -224,7 +224,7 @@ class Recorder(GradientLayer):
         source = values[0]
         enabled = True
         if dispatch_state.grad_disabled:
-            if recording.inference:
+            if recording.inference and source._extra is not None and source._extra.inference:
                 mark_inference(output)
                 return
             enabled = recording_on()

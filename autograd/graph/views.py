@@ -101,6 +101,7 @@ def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorde
     """Attach a :class:`View` to the output of a view op."""
     extra = source._extra
     outer = None if extra is None else extra.view
+    inference = extra is not None and extra.inference
     view = View.__new__(View)
     if outer is None:
         base = source
@@ -115,8 +116,9 @@ def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorde
     extra = output._extra = Extra.__new__(Extra)  # views are many: no call of extra_of
     extra.grad = extra.name = None
     extra.view = view
-    extra.backward_hooks = extra.post_accumulate_hooks = None
-    extra.retains_grad = extra.inference = False
+    extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
+    extra.retains_grad = False
+    extra.inference = inference
     extra.output_nr = 0
     return view
 

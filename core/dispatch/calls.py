@@ -170,7 +170,11 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     if op.pointwise and op.arity == 2:
 
-        def call_binary(input: Any = _missing, other: Any = _missing, **options: Any) -> Any:
+        def call_binary(
+            input: Any = _missing, other: Any = _missing, _third: Any = None, **options: Any
+        ) -> Any:
+            if _third is not None:  # a deprecated call
+                return general(op, (input, other, _third), options)
             if options:
                 if input is _missing or other is _missing:
                     given = {"input": input, "other": other}

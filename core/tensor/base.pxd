@@ -22,7 +22,7 @@ cdef class Storage:
 
 
 cdef class Extra:
-    cdef public object grad, view, backward_hooks, post_accumulate_hooks, name
+    cdef public object grad, view, accumulation_hooks, backward_hooks, post_accumulate_hooks, name
     cdef public bint retains_grad, inference
     cdef public Py_ssize_t output_nr
 
