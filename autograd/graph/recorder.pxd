@@ -3,7 +3,7 @@ cimport cython
 from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.dispatch.gradient_layer cimport GradientLayer
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, extra_of, new_tensor
 
@@ -41,5 +41,5 @@ cdef class Recorder(GradientLayer):
     @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
     cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
 
-    @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
-    cpdef record_view(self, Op op, tuple values, TensorBase output)
+    @cython.locals(node=OpNode, enabled=bint)
+    cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.dispatch.call_cache import CachedCall
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op import Op
@@ -217,20 +217,21 @@ class Recorder(GradientLayer):
         if recording.inference:
             mark_inference(output)
 
-    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
+    def record_view(
+        self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
+    ) -> None:
         """Make a view, and record it if its source requires grad."""
-        source = values[0]
         enabled = True
         if dispatch_state.grad_disabled:
             if recording.inference:
                 mark_inference(output)
                 return
             enabled = recording.enabled
-        note_view(op, source, values, output, enabled)
+        note_view(op, source, values, output, enabled, plan)
         if not output._key.is_differentiable:
             return
         if source._state and enabled and requires_grad(source):
-            node = build_view(op, values, output)
+            node = build_view(op, source, values, output, plan)
             if node is not None:
                 output._node = node
                 output._state = TRACKED

@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 
@@ -47,10 +47,17 @@ cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_befor
 )
 cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
 
-@cython.locals(
-    rule=CompiledDerivative, plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, node=OpNode, output=TensorBase,
-)
-cpdef OpNode build_view(Op op, tuple values, TensorBase output)
+cdef class ViewRecording:
+    cdef public CompiledDerivative rule
+    cdef public Plan plan
+    cdef public tuple saved, versions
+
+
+@cython.locals(rule=CompiledDerivative, how=ViewRecording, node=OpNode)
+cpdef OpNode build_view(Op op, TensorBase source, tuple values, TensorBase output, ViewPlan planned)
+
+@cython.locals(plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t)
+cdef ViewRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, number=Py_ssize_t)
 cpdef attach(OpNode node, tuple outputs)

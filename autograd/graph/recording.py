@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch.call_cache import CachedCall
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.errors import DerivativeNotFoundError
@@ -322,36 +322,68 @@ def build(
     return node
 
 
-def build_view(op: Op, values: tuple[Any, ...], output: Any) -> OpNode | None:
+class ViewRecording:
+    """How a planned view is recorded: it saves the source's shape and plain values, the same each time."""
+
+    __slots__ = ("plan", "rule", "saved", "versions")
+
+    def __init__(
+        self,
+        rule: CompiledDerivative,
+        plan: Plan,
+        saved: tuple[Any, ...],
+        versions: tuple[Any, ...],
+    ) -> None:
+        self.rule = rule
+        self.plan = plan
+        self.saved = saved
+        self.versions = versions
+
+
+def build_view(
+    op: Op, source: Any, values: tuple[Any, ...], output: Any, planned: ViewPlan | None
+) -> OpNode | None:
     """Return the node of a view, whose only tensor is its source; None if it has no derivative."""
     rule: CompiledDerivative = op.derivative or missing(op)
-    plan = rule.plans.get(1) or rule.plan(1)
-    if not plan.formulas:
+    how = None if planned is None else planned.recording
+    if how is None or how.rule is not rule:
+        how = _record_view(rule, source, values, output)
+        if planned is not None and not any([version is not None for version in how.versions]):
+            planned.recording = how
+    if not how.plan.formulas:
         return None
-    saved = []
-    versions = []
-    for _, origin, position in plan.saves:
-        value = values[position]
-        version = None
-        if origin == SHAPE:
-            value = value._shape
-        elif origin != ARGUMENT or not position:
-            value, version = save(origin, position, values, (output,))
-        saved.append(value)
-        versions.append(version)
     node = new_node()
     node.sizes = None
-    node.edges = (edge_of(values[0]),)
+    node.edges = (edge_of(source),)
     node.key = output._key
     node.shape = output._shape
     node.pending = 0
     node.extra = None
-    node.plan = plan
-    node.saved = tuple(saved)
-    node.versions = tuple(versions)
+    node.plan = how.plan
+    node.saved = how.saved
+    node.versions = how.versions
     if dispatch_state.gradient.watched:
         saved_tensors.watch(node)
     return node
+
+
+def _record_view(
+    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], output: Any
+) -> ViewRecording:
+    plan = rule.plans.get(1) or rule.plan(1)
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        version = None
+        if origin == SHAPE and not position:
+            value = source._shape
+        elif origin == ARGUMENT and position:
+            value = values[position - 1]
+        else:
+            value, version = save(origin, position, (source, *values), (output,))
+        saved.append(value)
+        versions.append(version)
+    return ViewRecording(rule, plan, tuple(saved), tuple(versions))
 
 
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:

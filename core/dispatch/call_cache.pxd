@@ -16,6 +16,13 @@ cdef class CachedCall:
     cpdef list fill(self, tuple args)
 
 
+cdef class ViewPlan:
+    cdef public Op op
+    cdef public tuple values, steps
+    cdef public object value, shape, recording
+    cdef public bint single, anywhere
+
+
 cdef class CallCache:
     cdef public dict calls
 
@@ -27,4 +34,4 @@ cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict
 
 cpdef bint zeros(tuple values)
 
-cpdef CachedCall store_call(CallCache cache, object key, CachedCall cached)
+cpdef object store_call(CallCache cache, object key, object cached)

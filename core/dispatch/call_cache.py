@@ -81,13 +81,53 @@ class CachedCall:
         return values
 
 
+class ViewPlan:
+    """The view of its first argument that a call of a view op comes to.
+
+    Attributes
+    ----------
+    op, values : Op, tuple
+        The primitive view op, and its canonical arguments after the tensor.
+    single, value : bool, object
+        Whether there is one of them, and which.
+    shape : tuple of int
+        The view's.
+    anywhere : bool
+        Whether the view can be made however the tensor lies in memory; else, if it is contiguous.
+    steps : tuple
+        The view as a step from a tensor that is no view itself.
+    recording : object
+        The gradient layer's own: how such a call is recorded.
+    """
+
+    __slots__ = (
+        "anywhere", "op", "recording", "shape", "single", "steps", "value", "values",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, values: tuple[Any, ...], given: tuple[int, ...], shape: tuple[int, ...]
+    ) -> None:
+        self.op = op
+        self.values = values
+        self.single = len(values) == 1
+        self.value = values[0] if values else None
+        self.shape = shape
+        self.anywhere = not op.reads_layout or _but_for_ones(given) == _but_for_ones(shape)
+        self.steps = (None, op, values)
+        self.recording: Any = None
+
+
+def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
 class CallCache:
     """The cached calls of one op."""
 
     __slots__ = ("calls",)
 
     def __init__(self) -> None:
-        self.calls: dict[Any, CachedCall] = {}
+        self.calls: dict[Any, Any] = {}
         _caches.append(self)
 
 
@@ -175,8 +215,8 @@ def zeros(values: tuple[Any, ...]) -> bool:
     return any([isinstance(value, (float, complex)) and not value for value in values])
 
 
-def store_call(cache: CallCache, key: Any, cached: CachedCall) -> CachedCall:
-    """Put a call into the cache, which is cleared when it is full."""
+def store_call(cache: CallCache, key: Any, cached: Any) -> Any:
+    """Put a call, or the plan of one, into the cache, which is cleared when it is full."""
     if len(cache.calls) >= _KEPT:
         cache.calls.clear()
     cache.calls[key] = cached

@@ -8,6 +8,7 @@ from .keys cimport DispatchKey
 from .call_cache cimport CachedCall, CallCache, call_key, cache_call
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
+from .view_calls cimport call_view
 from ..tensor.base cimport TensorBase, new_tensor
 
 cdef DispatchState dispatch_state

@@ -15,6 +15,7 @@ from .fast_path import binary, factor_of, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .state import dispatch_state
+from .view_calls import call_view
 
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -125,6 +126,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
+    plans = CallCache()
     seeded = "seed" in parameters  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
@@ -136,6 +138,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
             if dispatch_state.layers_active or "out" in kwargs:
                 return general(op, args, kwargs)
+            if op.view:
+                return call_view(op, plans, cache, args, kwargs)
             if op.overridden:
                 if seeded:
                     return run_overridden(op, args, kwargs)
@@ -146,9 +150,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         return call_composite
 
-    # Whether memory can be shown in a shape depends on more than shapes.
-    uncached = seeded or op.view
-
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:
             _check_flags(op, flags, args)
@@ -156,7 +157,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
         if dispatch_state.layers_active or "out" in kwargs:
             return general(op, args, kwargs)
-        if uncached:
+        if op.view:  # whether memory can be shown in a shape depends on more than shapes
+            return call_view(op, plans, cache, args, kwargs)
+        if seeded:
             return execute(op, op.function(*args, **kwargs))
         return call_primitive(op, cache, args, kwargs)
 

@@ -20,7 +20,6 @@ from .gradient_layer import GradientLayer
 
 if TYPE_CHECKING:
     from ..device.runtime import DeviceRuntime
-    from ..tensor.shapes import Shape
     from .keys import DispatchKey
     from .op import Op, Spec
     from .resolution import Choice
@@ -34,6 +33,8 @@ class DispatchState:
     grad_disabled, layers_active : int
         How many contexts, over all threads, disable recording (``no_grad`` and ``inference_mode`` blocks) or
         see calls (layers, preferred backends). While they are zero, no thread-local state is looked at.
+    planning : int
+        How many calls of view ops, over all threads, note which views they make; see :mod:`.view_calls`.
     preferences : int
         How many contexts prefer a backend; each counts as an active layer too.
     verify : bool
@@ -55,9 +56,8 @@ class DispatchState:
         From :mod:`.calls`: make what users call of a declared op, and its in-place variant.
     add_method, remove_method : callable
         From the module of Tensor: give it a method, unless there is one of that name; take one away.
-    get_item, set_item, view_in : callable
-        From the modules of indexing and of shapes: what ``tensor[key]``, ``tensor[key] = value`` and
-        ``tensor.view`` do.
+    get_item, set_item : callable
+        From the module of indexing: what ``tensor[key]`` and ``tensor[key] = value`` do.
     find_runtime, find_missing, find_extensions : callable
         From the discovery of plugins: the runtime of a device type; load what may bring an op, and say why
         a plugin that may is not used; load the extensions, and warn of kernels that wait in vain.
@@ -71,8 +71,8 @@ class DispatchState:
         "add_method", "array_namespace", "build_call", "build_inplace", "call_batched", "call_dual",
         "find_extensions", "find_missing", "find_runtime", "get_item", "grad_disabled", "gradient",
         "gradient_off", "kernel_timer", "layers_active", "log_choice", "make_stub", "native_kernel",
-        "preferences", "preferred_kernel", "remove_method", "set_item", "spec_batched", "spec_dual",
-        "through_layers", "transfer_timer", "verify", "view_in",
+        "planning", "preferences", "preferred_kernel", "remove_method", "set_item", "spec_batched",
+        "spec_dual", "through_layers", "transfer_timer", "verify",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
@@ -86,7 +86,6 @@ class DispatchState:
     remove_method: Callable[[str, Callable[..., Any]], None]
     get_item: Callable[[Any, Any], Any]
     set_item: Callable[[Any, Any, Any], None]
-    view_in: Callable[[Any, Shape], Any]
     find_runtime: Callable[[str], DeviceRuntime]
     find_missing: Callable[[str], str]
     find_extensions: Callable[[], None]
@@ -99,6 +98,7 @@ class DispatchState:
     def __init__(self) -> None:
         self.grad_disabled = 0
         self.layers_active = 0
+        self.planning = 0
         self.preferences = 0
         self.verify = False
         self.gradient: GradientLayer = GradientLayer()
@@ -119,6 +119,10 @@ class DispatchState:
     def count_layers(self, change: int) -> None:
         """Count a context that intercepts calls in (1) or out (-1)."""
         self.layers_active += change
+
+    def count_planning(self, change: int) -> None:
+        """Count a call that notes views in (1) or out (-1)."""
+        self.planning += change
 
     def count_preferences(self, change: int) -> None:
         """Count a context that prefers a backend in (1) or out (-1)."""

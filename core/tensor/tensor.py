@@ -21,7 +21,7 @@ from .base import TensorBase
 from .conversion import Exchange
 from .creation import legacy_tensor
 from .layout import check_format, contiguous_format, in_format
-from .shapes import Size, as_shape, normalize_dim
+from .shapes import Shape, Size, normalize_dim
 
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
@@ -30,7 +30,14 @@ REAL = _handle("real")
 IMAG = _handle("imag")
 PERMUTE = _handle("permute")
 TRANSPOSE = _handle("transpose")
+VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
+
+
+@functools.cache
+def _reversed(ndim: int) -> tuple[Shape]:
+    """Return the arguments of the permutation that reverses so many dimensions."""
+    return (tuple(range(ndim))[::-1],)
 
 
 class Tensor(Exchange):
@@ -208,14 +215,13 @@ class Tensor(Exchange):
             dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)
-        return dispatch_state.view_in(self, as_shape(shape if size is None else (size,), "view"))
+        return VIEW.call(self, *shape) if size is None else VIEW.call(self, size)
 
     @property
     def T(self) -> Tensor:
         """A view with all dimensions in reverse order."""
         shape = self._shape
-        order = tuple(range(len(shape) - 1, -1, -1))
-        return execution.show(PERMUTE, self, (order,), shape[::-1])
+        return execution.show(PERMUTE, self, _reversed(len(shape)), shape[::-1])
 
     @property
     def mT(self) -> Tensor:

@@ -19,6 +19,7 @@ from .kernels import (
     shape,
     sorting,
     special,
+    strided,
 )
 from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
@@ -67,6 +68,7 @@ class NumpyPlugin:
             reductions,
             shape,
             sorting,
+            strided,
         ):
             family.build(table)
         special.build(namespace, table)
