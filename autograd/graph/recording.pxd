@@ -19,16 +19,11 @@ cdef class Recording:
     cdef public tuple edges, saves, sizes
 
 
-cpdef OpNode build_cached(Recording recording, tuple args, TensorBase output)
-
-@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
-cpdef build_known_outputs(Recording recording, tuple args, object outputs)
-
 @cython.locals(
     saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, pair=tuple,
     edge=Py_ssize_t, edges=list,
 )
-cdef _fill(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
+cpdef fill_node(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
 
 cpdef bint any_requires(object values)
 
@@ -47,17 +42,20 @@ cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_befor
 )
 cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
 
-cdef class ViewRecording:
+cdef class PlainRecording:
     cdef public CompiledDerivative rule
     cdef public Plan plan
     cdef public tuple saved, versions
 
 
-@cython.locals(rule=CompiledDerivative, how=ViewRecording, node=OpNode)
+@cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode)
 cpdef OpNode build_view(Op op, TensorBase source, tuple values, TensorBase output, ViewPlan planned)
 
-@cython.locals(plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t)
-cdef ViewRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
+@cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode, edges=list, tensor=TensorBase)
+cpdef build_listed(Op op, CachedCall cached, object tensors, TensorBase output)
+
+@cython.locals(plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, how=PlainRecording)
+cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, number=Py_ssize_t)
 cpdef attach(OpNode node, tuple outputs)

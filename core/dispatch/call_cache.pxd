@@ -11,7 +11,7 @@ cdef class CachedCall:
     cdef public DispatchKey key, result
     cdef public bint listed, native
     cdef public dict recordings
-    cdef public object shape
+    cdef public object function, shape
 
     cpdef list fill(self, tuple args)
 
@@ -31,6 +31,8 @@ cdef class CallCache:
 cpdef tuple call_key(tuple args, dict kwargs)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
+
+cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
 
 cpdef bint zeros(tuple values)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from .keys import DispatchKey
-from .op import Op, Spec, first_tensor
+from .op import Delegated, Op, Spec, first_tensor
 
 
 class CachedCall:
@@ -29,12 +29,15 @@ class CachedCall:
         Of a single output whose shape is known.
     native : bool
         Of a composite: whether a kernel runs instead of its decomposition.
+    function : callable or None
+        Of a call that is delegated: what is called instead, with the template's arguments.
     recordings : dict
         The gradient layer's own: how such a call is recorded, by which tensors require grad.
     """
 
     __slots__ = (
         "arg_indices",
+        "function",
         "key",
         "listed",
         "native",
@@ -61,6 +64,7 @@ class CachedCall:
             ]
         self.slots = slots
         self.arg_indices = arg_indices
+        self.function: Any = None
         self.recordings: dict[int, Any] = {}
         self.native = False
         self.listed = False
@@ -196,6 +200,31 @@ def cache_call(
     if set(arg_indices) != set(tensors) or spec.key.is_meta:
         return None  # the rule read a tensor's value
     return store_call(cache, key, CachedCall(op, spec, tuple(slots), tuple(arg_indices)))
+
+
+def cache_delegation(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], delegated: Delegated
+) -> None:
+    """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
+    if delegated.function is None or zeros((*args, *delegated.args)):
+        return
+    given = [arg for arg in args if isinstance(arg, TensorBase)]
+    slots: list[int] = []
+    arg_indices: list[int] = []
+    for slot, value in enumerate(delegated.args):
+        if isinstance(value, TensorBase):
+            found = [index for index, arg in enumerate(args) if arg is value]
+            if len(found) != 1:  # by keyword, made by the rule, or one tensor twice
+                return
+            slots.append(slot)
+            arg_indices.append(found[0])
+    if not slots or len(slots) != len(given):
+        return
+    spec = Spec.__new__(Spec)
+    spec.values, spec.key, spec.outputs = delegated.args, given[0]._key, ()
+    cached = CachedCall(op, spec, tuple(slots), tuple(arg_indices))
+    cached.function = delegated.function
+    store_call(cache, key, cached)
 
 
 def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:

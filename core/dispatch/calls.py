@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor.base import new_tensor
-from .call_cache import CallCache, cache_call, call_key
-from .composite_calls import call_overridden, call_ruled, run_overridden
+from ..tensor.base import TensorBase, new_tensor
+from .call_cache import CallCache, cache_call, cache_delegation, call_key
+from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
 from .fast_path import binary, factor_of, unary
@@ -20,6 +20,10 @@ from .view_calls import call_view
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a primitive that is no view, by its rule or by the call cache."""
+    if args and (type(args[0]) is list or type(args[0]) is tuple):
+        tensors: Any = args[0]
+        if tensors and isinstance(tensors[0], TensorBase):
+            return call_of_list(op, cache, args, kwargs)
     for arg in args:
         # Tensors in a list, and slices, are no keys.
         if (
@@ -37,11 +41,14 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     if cached is None:
         spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
+            cache_delegation(op, cache, key, args, spec)
             return spec.result
         cache_call(op, cache, key, args, kwargs, spec)
         return execute(op, spec)
     result = cached.result
     if result is None:
+        if cached.function is not None:
+            return cached.function(*cached.fill(args))
         spec = Spec.__new__(Spec)
         spec.values = tuple(cached.fill(args))
         spec.key = cached.key
@@ -134,9 +141,12 @@ def _build_call(op: Op) -> Callable[..., Any]:
         def call_composite(*args: Any, **kwargs: Any) -> Any:
             if len(args) > first:
                 _check_flags(op, flags, args)
-            if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
-                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
-            if dispatch_state.layers_active or "out" in kwargs:
+            if kwargs:
+                if renamed and not renamed.keys().isdisjoint(kwargs):
+                    kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+                if "out" in kwargs:
+                    return general(op, args, kwargs)
+            if dispatch_state.layers_active:
                 return general(op, args, kwargs)
             if op.view:
                 return call_view(op, plans, cache, args, kwargs)
@@ -153,9 +163,12 @@ def _build_call(op: Op) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:
             _check_flags(op, flags, args)
-        if kwargs and renamed and not renamed.keys().isdisjoint(kwargs):
-            kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
-        if dispatch_state.layers_active or "out" in kwargs:
+        if kwargs:
+            if renamed and not renamed.keys().isdisjoint(kwargs):
+                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+            if "out" in kwargs:
+                return general(op, args, kwargs)
+        if dispatch_state.layers_active:
             return general(op, args, kwargs)
         if op.view:  # whether memory can be shown in a shape depends on more than shapes
             return call_view(op, plans, cache, args, kwargs)

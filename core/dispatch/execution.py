@@ -53,7 +53,8 @@ def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape:
     output = new_tensor(array, key, shape)
     storage = source._storage
     if storage is None:
-        storage = source._storage = Storage(source._writes)
+        storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
+        storage.version = source._writes
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, values, output)

@@ -44,6 +44,9 @@ class GradientLayer:
     def record_cached(self, op: Op, cached: CachedCall, args: tuple[Any, ...], output: Any) -> None:
         """Record a primitive with one output, whose spec was cached."""
 
+    def record_listed(self, op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
+        """Record an op of a list of tensors with one output, whose spec was cached."""
+
     def record_known_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:

@@ -6,7 +6,7 @@ are, besides these:
 
 - ``keys.dispatch_state``, this object: its type needs the keys, and the keys need it.
 - ``base.tensor_class``, the class of the tensors that ops return, set by the module of Tensor. Where the hot
-  path is not compiled, that sets ``base.blank``, ``fast_path.TensorBase`` and ``fast_path.unset_tensor``,
+  path is not compiled, that sets ``base.blank``, ``fast_path.TensorBase`` and two modules' ``unset_tensor``,
   too: they mean the same, and spare each op a call. Compiled, C functions and types are in their place.
 """
 

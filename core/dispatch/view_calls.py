@@ -11,7 +11,7 @@ from typing import Any
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .call_cache import CallCache, ViewPlan, store_call
 from .composite_calls import call_overridden, run_decomposition
-from .execution import execute, note_shown, shown_views
+from .execution import contract, execute, note_shown, shown_views
 from .op import Op
 from .state import dispatch_state
 
@@ -21,7 +21,7 @@ def call_view(
 ) -> Any:
     """Call a view op, by its plan where there is one."""
     key = _view_key(args, kwargs)
-    if key is None or dispatch_state.verify:
+    if key is None or (dispatch_state.verify and op.kind == "primitive"):
         return _run(op, cache, args, kwargs)
     planned: Any = plans.calls.get(key)
     if planned is None:
@@ -45,10 +45,13 @@ def follow(plan: ViewPlan, source: Any) -> Any:
         array = key.kernels[op.index](source._array, plan.value)
     else:
         array = key.kernels[op.index](source._array, *plan.values)
+    if dispatch_state.verify and array.shape != plan.shape:
+        raise contract(op, key, f"shape {list(array.shape)}", f"{list(plan.shape)}")
     output = new_tensor(array, key, plan.shape)
     storage = source._storage
     if storage is None:
-        storage = source._storage = Storage(source._writes)
+        storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
+        storage.version = source._writes
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, plan.values, output)

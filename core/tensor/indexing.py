@@ -86,7 +86,7 @@ def get_item(input: Any, key: Any) -> Tensor:
 
 
 def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
-    """Return the view of a key of ints, slices, None and Ellipsis; None for any other key, and a wrong one."""
+    """Return the view of a key of ints, slices, None and Ellipsis, or None for any other key."""
     shape = tuple(input._shape)
     ndim = len(shape)
     named = 0

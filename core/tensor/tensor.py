@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import DType
-from ..dispatch import execution, fast_path, op_registry
+from ..dispatch import composite_calls, execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
@@ -363,6 +363,7 @@ base.set_tensor_class(Tensor)
 # As Python, isinstance is quickest with an object's own class, and a call of one function than of two.
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
+composite_calls.unset_tensor = fast_path.unset_tensor  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
 dispatch_state.add_method = _add_method
 dispatch_state.remove_method = _remove_method

@@ -26,11 +26,19 @@ from .runtime import NATIVES, NumpyRuntime
 
 
 def _of_networks() -> Iterable[Kernel]:
-    from .kernels import convolution, embedding, linear, losses, normalization, pooling
+    from .kernels import (
+        activation,
+        convolution,
+        embedding,
+        linear,
+        losses,
+        normalization,
+        pooling,
+    )
 
     table = KernelTable("cpu")
     namespace = ArrayNamespace(np, "cpu", NATIVES)
-    for family in (convolution, linear, pooling, normalization, losses):
+    for family in (activation, convolution, linear, pooling, normalization, losses):
         family.build(namespace, table)
     embedding.build(table)
     return table
