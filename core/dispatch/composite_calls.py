@@ -56,12 +56,15 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
                 tracked = True
     if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
         values = tuple(cached.fill(args))
-        if cached.native or op.derivative is None or not tracked or len(op.outputs) != 1:
+        if cached.native or op.derivative is None or not tracked:
             return _run_canonical(op, values, args, kwargs)
         with dispatch_state.gradient_off():
-            output = _decomposed(op, values, args, kwargs)
-        dispatch_state.gradient.record_cached(op, cached, args, output)
-        return output
+            results = _decomposed(op, values, args, kwargs)
+        if isinstance(results, tuple):  # as many as the arguments ask for
+            dispatch_state.gradient.record(op, values, results)
+        else:
+            dispatch_state.gradient.record_cached(op, cached, args, results)
+        return results
     array = run_cached(op, cached, args)
     tensor_key = cached.key
     if len(op.outputs) != 1:
