@@ -72,7 +72,7 @@ class FunctionCtx:
 class FunctionNode(MultiNode):
     """The node of a :class:`Function`'s call; it stands behind one output node per output."""
 
-    __slots__ = ("ctx", "differentiable", "function", "inputs", "numbers")
+    __slots__ = ("ctx", "differentiable", "function", "inputs", "numbers", "returned")
 
     differentiable: tuple[bool, ...]
     # Of each saved tensor: the number of the output that it is, or None.
@@ -80,14 +80,17 @@ class FunctionNode(MultiNode):
     function: Any
     ctx: FunctionCtx
     inputs: int
+    # Of each value that forward() returned: whether it is a tensor.
+    returned: tuple[bool, ...]
 
     def name(self) -> str:
         """Return the class's name with "Backward"."""
         return f"{self.function.__name__}Backward"
 
     def release(self) -> None:
-        """Drop what was saved."""
-        self.saved = None
+        """Drop what was saved, if anything was."""
+        if self.saved:
+            self.saved = None
 
     def unpack(self) -> Any:  # type: ignore[override]
         """Return the saved tensors, checked."""
@@ -122,12 +125,15 @@ class FunctionNode(MultiNode):
         """Call the user's ``backward``."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        gradients = []
+        gradients: list[Any] = []
         for number, (key, shape) in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None and self.ctx._materialize:
                 given = zeros(key, shape, raw)
             gradients.append(new_tensor(given, key, shape) if raw and given is not None else given)
+        if not all(self.returned):
+            of_tensors = iter(gradients)
+            gradients = [next(of_tensors) if is_one else None for is_one in self.returned]
         if raw:
             with gradient_off():
                 results = self.function.backward(self.ctx, *gradients)
@@ -299,6 +305,7 @@ def _attach(
     node.function = function
     node.ctx = ctx
     node.inputs = len(args)
+    node.returned = tuple([isinstance(out, Tensor) for out in outputs])
     node.outputs = tuple([(out._key, out._shape) for out in tensors])
     node.differentiable = tuple(
         [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
@@ -36,8 +37,15 @@ class _Mode:
 
     def __call__(self, function: F) -> F:
         given: object = function
-        if not callable(given) or inspect.isclass(given):
+        if not callable(given):
             raise TypeError(f"{type(self).__name__} decorates functions, got {function!r}")
+        if isinstance(given, type):
+            warnings.warn(
+                "Decorating classes is deprecated: only what makes an instance runs in the mode. Decorate "
+                "__init__, or the methods that are meant.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
             return cast(F, self._wrap_generator(function))
 

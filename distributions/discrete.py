@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 
 from tensorplug.autograd import no_grad
 from tensorplug.core.device.dtypes import finfo
-from tensorplug.core.ops import arange, bernoulli, full_like, poisson, where, xlogy
+from tensorplug.core.ops import (
+    arange,
+    bernoulli,
+    full_like,
+    logaddexp,
+    poisson,
+    where,
+    xlogy,
+    zeros_like,
+)
 
 from . import constraints
 from .distribution import Distribution
@@ -19,7 +28,7 @@ __all__ = ["Bernoulli", "Binomial", "Geometric", "Poisson"]
 
 
 def _softplus(x: Any) -> Any:
-    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+    return logaddexp(x, zeros_like(x))
 
 
 class _Odds(Distribution):

@@ -12,7 +12,7 @@ from tensorplug.core.ops import full_like, igamma, ones_like, randn, stack, wher
 from . import constraints
 from .distribution import Distribution
 from .location_scale import uniform_numbers
-from .sampling import standard_gamma
+from .sampling import log_standard_gamma, standard_gamma
 from .utils import broadcast_all
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "Gamma", "StudentT"]
@@ -171,8 +171,10 @@ class Dirichlet(Distribution):
         return self.concentration * (total - self.concentration) / (total**2 * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        g = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return g / g.sum(-1, True)
+        shape = self._extended_shape(sample_shape)
+        limits = finfo(self.concentration.dtype)
+        shares = log_standard_gamma(self.concentration.expand(shape)).softmax(-1)
+        return shares.clamp(min=limits.tiny, max=1 - limits.eps / 2)
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

@@ -21,9 +21,12 @@ from tensorplug.core.ops import (
 _FEW = 16
 
 
-def _marsaglia_tsang(concentration: Any) -> Any:
-    """Return gamma numbers by rejection (Marsaglia and Tsang 2000), about 1.05 rounds' worth."""
-    # Below 1 a number of concentration + 1 is multiplied by U ** (1 / concentration).
+def _marsaglia_tsang(concentration: Any) -> tuple[Any, Any]:
+    """Draw gamma numbers by rejection (Marsaglia and Tsang 2000), in about 1.05 rounds.
+
+    Below 1 a number of concentration + 1 is multiplied by U ** (1 / concentration), which may be too
+    small for the dtype. Returned are the numbers, and the logarithms of these factors.
+    """
     boosted = concentration < 1
     d = where(boosted, concentration + 1, concentration) - 1 / 3
     c = 1 / (9 * d).sqrt()
@@ -36,16 +39,17 @@ def _marsaglia_tsang(concentration: Any) -> Any:
         fits = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp(min=1e-30).log())
         result = where(left & fits, d * v, result)
         left = left & ~fits
-    power = where(boosted, 1 - rand_like(d), 1.0) ** (1 / concentration)
-    return where(d > 0, result * power, math.nan)
+    power = where(boosted, 1 - rand_like(d), 1.0).log() / concentration
+    return where(d > 0, result, math.nan), where(d > 0, power, math.nan)
 
 
-def _implicit_gradient(value: Any, concentration: Any) -> Any:
-    """Return d value / d concentration at a fixed probability (Figurnov et al. 2018).
+def _implicit_slope(log_value: Any, concentration: Any) -> Any:
+    """Return d log(value) / d concentration at a fixed probability (Figurnov et al. 2018).
 
-    -(dF/da) / (dF/dx), with logarithms of F or 1 - F, whichever is the smaller, in float64.
+    -(dF/da) / (dF/dx) / x, with logarithms of F or 1 - F, whichever is the smaller, in float64.
     """
-    a, x = concentration.to(float64), value.to(float64).clamp(min=finfo(float64).tiny)
+    a, log_x = concentration.to(float64), log_value.to(float64)
+    x = log_x.exp().clamp(min=finfo(float64).tiny)
     h = a * 1e-5
     log_density = (a - 1) * x.log() - x - a.lgamma()
     low = igamma(a, x)
@@ -58,15 +62,19 @@ def _implicit_gradient(value: Any, concentration: Any) -> Any:
     slope = (part(a + h) - part(a - h)) / (2 * h)
     found = where(use_low, -slope, slope) * (tail.log() - log_density).exp()
     # Where F is about x ** a / gamma(a + 1), and might underflow.
-    small = x * ((a + 1).digamma() - x.log()) / a
-    return where(x < 1e-3 * (a + 1).clamp(max=1.0), small, found).to(value.dtype)
+    small = ((a + 1).digamma() - log_x) / a
+    return where(x < 1e-3 * (a + 1).clamp(max=1.0), small, found / x).to(log_value.dtype)
+
+
+def _widened(concentration: Any) -> Any:
+    return concentration.to(float32) if concentration.dtype.itemsize == 2 else concentration
 
 
 class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
-        wide = concentration.to(float32) if concentration.dtype.itemsize == 2 else concentration
-        value = _marsaglia_tsang(wide).to(concentration.dtype)
+        number, log_factor = _marsaglia_tsang(_widened(concentration))
+        value = (number * log_factor.exp()).to(concentration.dtype)
         value = value.clamp(min=finfo(value.dtype).tiny)
         ctx.save_for_backward(value, concentration)
         return value
@@ -76,7 +84,23 @@ class _StandardGamma(Function):
         (grad,) = grad_outputs
         value, concentration = ctx.saved_tensors
         with no_grad():
-            return grad * _implicit_gradient(value, concentration)
+            return grad * value * _implicit_slope(value.log(), concentration)
+
+
+class _LogStandardGamma(Function):
+    @staticmethod
+    def forward(ctx: Any, concentration: Any) -> Any:
+        number, log_factor = _marsaglia_tsang(_widened(concentration))
+        value = (number.log() + log_factor).to(concentration.dtype)
+        ctx.save_for_backward(value, concentration)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad,) = grad_outputs
+        value, concentration = ctx.saved_tensors
+        with no_grad():
+            return grad * _implicit_slope(value, concentration)
 
 
 def standard_gamma(concentration: Any) -> Any:
@@ -84,9 +108,15 @@ def standard_gamma(concentration: Any) -> Any:
     return _StandardGamma.apply(concentration)
 
 
+def log_standard_gamma(concentration: Any) -> Any:
+    """Return the logarithms of gamma numbers of rate 1, which may be too small for the dtype themselves."""
+    return _LogStandardGamma.apply(concentration)
+
+
 def _beta(a: Any, b: Any) -> Any:
-    x = _marsaglia_tsang(a)
-    return x / (x + _marsaglia_tsang(b))
+    """Return beta numbers of whole `a` and `b`."""
+    x, y = standard_gamma(a), standard_gamma(b)
+    return x / (x + y)
 
 
 def binomial(count: Any, probs: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tensorplug.core.device.dtypes import finfo
-from tensorplug.core.ops import cat, diag_embed, ones_like, softmax
+from tensorplug.core.ops import cat, diag_embed, logaddexp, ones_like, softmax, zeros_like
 from tensorplug.core.tensor.predicates import is_tensor
 
 from . import constraints
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def _softplus(x: Any) -> Any:
-    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+    return logaddexp(x, zeros_like(x))
 
 
 class ExpTransform(Transform):

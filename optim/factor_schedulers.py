@@ -26,6 +26,8 @@ class FactorLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """Return the present rates, moved on by one epoch."""
+        if self._resumed():
+            return self._present()
         now = self._factor(self.last_epoch)
         before = 1.0 if self.last_epoch == 0 else self._factor(self.last_epoch - 1)
         floor = self._floor
@@ -38,6 +40,10 @@ class FactorLR(LRScheduler):
             ]
         ratio = now / before
         return [floor + (lr - floor) * ratio for lr in self._present()]
+
+    def _resumed(self) -> bool:
+        """Return whether training goes on from an earlier one, whose last rates the groups have."""
+        return self._is_initial and self.last_epoch > 0
 
     def _closed_form(self) -> list[Any]:
         factor = self._factor(self.last_epoch)
@@ -127,7 +133,7 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[Any]:
         """Return the present rates, moved on by one epoch."""
-        if self.last_epoch <= 0:
+        if self.last_epoch <= 0 or self._is_initial:
             return self._present()
         epoch: Any = self.last_epoch
         return [
@@ -229,7 +235,7 @@ class ExponentialLR(FactorLR):
 
     def get_lr(self) -> list[Any]:
         """Return the present rates times `gamma`."""
-        if self.last_epoch == 0:
+        if self.last_epoch == 0 or self._is_initial:
             return self._present()
         return [lr * self.gamma for lr in self._present()]
 
@@ -266,6 +272,9 @@ class ConstantLR(FactorLR):
 
     def _factor(self, epoch: float) -> float:
         return self.factor if epoch < self.total_iters else 1.0
+
+    def _resumed(self) -> bool:
+        return False  # as torch: the first rate is that of the next epoch
 
 
 class LinearLR(FactorLR):

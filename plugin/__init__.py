@@ -62,6 +62,7 @@ from tensorplug.core.tensor.shapes import (
 from tensorplug.core.tensor.shared_memory import SharedMemory
 
 from .below import kernel_below
+from .dlpack import BitsOfBfloat16, as_bfloat16
 from .host_kernels import host_kernels
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
@@ -79,6 +80,7 @@ __all__ = [
     "INTEGRAL",
     "ArrayApiBackend",
     "AutocastPolicy",
+    "BitsOfBfloat16",
     "DType",
     "DeferredKernels",
     "Delegated",
@@ -103,6 +105,7 @@ __all__ = [
     "Spec",
     "VmapInfo",
     "array_api_backend",
+    "as_bfloat16",
     "broadcast_shapes",
     "check_every_call",
     "check_tensor",

@@ -300,8 +300,8 @@ class BackwardPass:
                     value, fresh = value[0], False
                 if not plan.checked:
                     check_gradients(simple, [(value, fresh)])
-            if not retain_graph:
-                simple.saved = None
+            if saved and not retain_graph:
+                simple.release()
             if value is None or (type(edge) is not OpNode and isinstance(edge, TensorBase)):
                 self._deliver(edge, value, fresh, ready)
                 gradient = saved = kept = value = None
@@ -333,8 +333,8 @@ class BackwardPass:
             raise RuntimeError(FREED)
         results = evaluate_all(node, gradient)
         del gradient
-        if not self.retain_graph:
-            node.saved = None
+        if not self.retain_graph and node.saved:
+            node.release()
         for position, edge in enumerate(edges):
             if edge is not None:
                 value, fresh = results[position]

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorplug.core.ops.arithmetic.division import div, floor_divide
 from tensorplug.core.ops.arithmetic.pointwise import sgn
-from tensorplug.core.ops.arithmetic.powers import power
+from tensorplug.core.ops.arithmetic.powers import pow
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.comparison import eq, ge
 from tensorplug.core.ops.copying import copy
@@ -54,14 +54,16 @@ def conjugate(value: Any) -> Any:
     return value.conj() if isinstance(value, Tensor) else value.conjugate()
 
 
-def _power_input(g: Any, input: Any, exponent: Any) -> Any:
+def _pow_input(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor):
-        slope = g * conjugate(exponent * power(input, exponent - 1))
+        slope = g * conjugate(exponent * pow(input, exponent - 1))
         return where(eq(exponent, 0), 0, slope)
-    return g * conjugate(exponent * power(input, exponent - 1)) if exponent else zero(g)
+    if exponent == 2:
+        return g * conjugate(input * 2)
+    return g * conjugate(exponent * pow(input, exponent - 1)) if exponent else zero(g)
 
 
-def _power_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
+def _pow_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
     # The limit of x**y * log(x) for x -> 0 is 0 where the power is defined.
     if isinstance(input, Tensor):
         at_zero = eq(input, 0)
@@ -127,7 +129,7 @@ DERIVATIVES = [
         other=lambda g, input: g * conjugate(input),
     ),
     derivative("neg", input=lambda g: -g),
-    derivative("power", input=_power_input, exponent=_power_exponent),
+    derivative("pow", input=_pow_input, exponent=_pow_exponent),
     derivative(
         "remainder",
         input=lambda g: g,
@@ -158,5 +160,5 @@ TANGENTS = [
     tangent("square", input=lambda t, input: t * (input * 2)),
     tangent("abs", input=_abs_tangent),
     linear("conj_physical", "input"),
-    *holomorphic("power"),
+    *holomorphic("pow"),
 ]

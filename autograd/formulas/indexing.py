@@ -75,6 +75,39 @@ def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
     return _WHERE.call(count == 0, _number(count, 1), count)
 
 
+def _factors(
+    input: Any, dim: int, index: Any, src: Any, include_self: bool
+) -> tuple[Any, Any, Any]:
+    """Return of each product the factors that are not zero, multiplied; how many are; their sum.
+
+    The sum of zeros is zero, but has a derivative.
+    """
+    product = scatter_reduce(
+        _or_one(input), dim, index, _or_one(src), "prod", include_self=include_self
+    )
+    # A zero of the input that does not take part has to count as none.
+    own = input if include_self else _number(input, 1).expand(input.shape)
+    count = scatter_add((own == 0).to(input.dtype), dim, index, (src == 0).to(input.dtype))
+    return product, count, scatter_add(_or_zero(own), dim, index, _or_zero(src))
+
+
+def _without(factor: Any, product: Any, count: Any, zeros: Any) -> Any:
+    """Return the product of all factors but this, for derivatives up to the second."""
+    one, none = _number(factor, 1), _number(factor, 0)
+    # But for this one zero, the other zeros are: none, one, which their sum is, or more.
+    other = _WHERE.call(count == 1, one, _WHERE.call(count == 2, zeros - _or_zero(factor), none))
+    every = _WHERE.call(count == 0, one, _WHERE.call(count == 1, zeros, none))
+    return product / _or_one(factor) * _WHERE.call(factor == 0, other, every)
+
+
+def _or_one(value: Any) -> Any:
+    return _WHERE.call(value == 0, _number(value, 1), value)
+
+
+def _or_zero(value: Any) -> Any:
+    return _WHERE.call(value == 0, value, _number(value, 0))
+
+
 def _reduced_input(
     g: Any,
     input: Any,
@@ -90,9 +123,8 @@ def _reduced_input(
     elif reduce == "mean":
         gradient = g / _counts(g, dim, index, include_self)
     elif reduce == "prod":
-        whole = _WHERE.call(input == 0, _number(input, 1), input)
-        others = scatter_reduce(whole, dim, index, src, "prod", include_self=include_self)
-        gradient = g * (others / whole).conj()
+        product, count, zeros = _factors(input, dim, index, src, include_self)
+        gradient = g * _without(input, product, count, zeros).conj()
     else:
         mine, _, share = _shares(g, input, dim, index, src, result)
         gradient = _WHERE.call(mine, share, _number(share, 0))
@@ -114,20 +146,10 @@ def _reduced_src(
     if reduce == "mean":
         return gather(g / _counts(g, dim, index, include_self), dim, index)
     if reduce == "prod":
-        # Where one factor alone is zero, the product of the others is found without it.
-        one = _number(src, 1)
-        zero = src == 0
-        start = zeros(g, input.shape)
-        count = gather(scatter_add(start, dim, index, zero.to(g.dtype)), dim, index)
-        alone = zero & (count == 1)
-        without = scatter_reduce(
-            input, dim, index, _WHERE.call(alone, one, src), "prod", include_self=include_self
-        )
-        return _WHERE.call(
-            alone,
-            gather(g * without.conj(), dim, index),
-            gather(g * result.conj(), dim, index) / _WHERE.call(zero, one, src).conj(),
-        )
+        factors = [
+            gather(value, dim, index) for value in _factors(input, dim, index, src, include_self)
+        ]
+        return gather(g, dim, index) * _without(src, *factors).conj()
     _, theirs, share = _shares(g, input, dim, index, src, result)
     return _WHERE.call(theirs, gather(share, dim, index), _number(share, 0))
 

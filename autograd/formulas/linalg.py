@@ -34,6 +34,7 @@ from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_si
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
+from ..forward.tangents import tangent
 from ..vmap.vmap_rules import shared_rule
 from .reductions import quotient, unsqueezed
 
@@ -115,9 +116,27 @@ def _triangular_input(g: Any, A: Any, result: Any, upper: bool, unitriangular: b
     return g_A.triu(offset) if upper else g_A.tril(-offset)
 
 
-def _least_squares_input(g_solution: Any, A: Any, B: Any) -> Any:
+def _least_squares_input(g_solution: Any, g_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
     P = linalg_pinv(A)
-    return pseudoinverse_gradient(g_solution @ adjoint(B), A, P)
+    gradient = pseudoinverse_gradient(g_solution @ adjoint(B), A, P)
+    if g_residuals._shape != (*B._shape[:-2], B._shape[-1]):
+        return gradient  # there are none
+    return gradient - _residual_slope(g_residuals, A, B, solution) @ adjoint(solution)
+
+
+def _least_squares_right(g_solution: Any, g_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
+    gradient = adjoint(linalg_pinv(A)) @ g_solution
+    if g_residuals._shape != (*B._shape[:-2], B._shape[-1]):
+        return gradient
+    return gradient + _residual_slope(g_residuals, A, B, solution)
+
+
+def _residual_slope(g_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
+    """Return the gradient of ``B - A @ solution``, whose columns' sums of squares are the residuals.
+
+    That the solution changes with A and B changes nothing: it makes them least.
+    """
+    return (B - A @ solution) * (2 * row(g_residuals))
 
 
 def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
@@ -135,9 +154,14 @@ def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
 
 
 def _quotient(numerator: Any, differences: Any) -> Any:
-    """Return the quotients, 0 where the numerator is: equal eigenvalues do not matter there."""
-    nothing = numerator == 0
-    return numerator / where(nothing, 1.0, differences)
+    """Return the quotients; for a difference of 0, 0 where the numerator is 0, too, and else NaN.
+
+    Equal eigenvalues do not matter where nothing asks which vector belongs to which. What is masked
+    depends on the differences, so that the rest is linear in the numerator: its derivative is right.
+    """
+    equal = differences == 0
+    quotients = (numerator / differences.masked_fill(equal, 1)).masked_fill(equal, 0)
+    return quotients.masked_fill(equal & (numerator != 0), math.nan)
 
 
 def _off_diagonal(X: Any) -> Any:
@@ -165,6 +189,22 @@ def _eig(
     return result if A_dtype.is_complex else result.real
 
 
+def _eigh_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]:
+    V = eigenvectors
+    inner = adjoint(V) @ (t @ V)
+    turned = _quotient(_off_diagonal(inner), row(eigenvalues) - column(eigenvalues))
+    return inner.diagonal(0, -2, -1).real, V @ turned
+
+
+def _eig_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]:
+    V = eigenvectors
+    inner = linalg_solve_ex(V, t.to(V.dtype) @ V)[0]
+    turned = V @ _quotient(_off_diagonal(inner), row(eigenvalues) - column(eigenvalues))
+    # The eigenvectors keep norm 1.
+    stretched = (V.conj() * turned).sum(-2, True).real
+    return inner.diagonal(0, -2, -1), turned - V * stretched
+
+
 def _svd(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
     m, n, k = U._shape[-2], Vh._shape[-1], S._shape[-1]
     # Of full matrices, only the first k vectors are determined.
@@ -190,6 +230,41 @@ def _svd(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
         scaled = _quotient(g_Vh, column(S))
         result = result + U @ (scaled - (scaled @ adjoint(Vh)) @ Vh)
     return result
+
+
+def _svd_tangent(t: Any, U: Any, S: Any, Vh: Any) -> tuple[Any, Any, Any]:
+    m, n, k = U._shape[-2], Vh._shape[-1], S._shape[-1]
+    whole_left, whole_right = U, Vh
+    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
+    left, right = t @ adjoint(Vh), adjoint(U) @ t
+    inner = right @ adjoint(Vh)
+    squares = S * S
+    differences = row(squares) - column(squares)
+    between = _off_diagonal(inner)
+    turned_left = U @ _quotient(_symmetric(between * row(S)), differences)
+    turned_right = -_quotient(_symmetric(between * column(S)), differences) @ Vh
+    diagonal = inner.diagonal(0, -2, -1)
+    if U.dtype.is_complex:
+        turned_left = turned_left + U * row(_quotient(1j * diagonal.imag, S))
+        diagonal = diagonal.real
+    if m > k:
+        turned_left = turned_left + _quotient(left - U @ inner, row(S))
+    if n > k:
+        turned_right = turned_right + _quotient(right - inner @ Vh, column(S))
+    # Of full matrices, only the first k vectors are determined.
+    rest_left, rest_right = (
+        whole_left.narrow(-1, k, whole_left._shape[-1] - k),
+        whole_right.narrow(-2, k, whole_right._shape[-2] - k),
+    )
+    return (
+        concatenate([turned_left, rest_left * 0], -1),
+        diagonal,
+        concatenate([turned_right, rest_right * 0], -2),
+    )
+
+
+def _symmetric(X: Any) -> Any:
+    return X + adjoint(X)
 
 
 def _skew(X: Any) -> Any:
@@ -281,7 +356,7 @@ DERIVATIVES = [
     derivative(
         "linalg_lstsq",
         A=_least_squares_input,
-        B=lambda g_solution, A: adjoint(linalg_pinv(A)) @ g_solution,
+        B=_least_squares_right,
     ),
     *not_differentiable(
         "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_solve", "pivots_to_permutation"
@@ -298,6 +373,13 @@ DERIVATIVES = [
     derivative("linalg_det", A=_determinant),
     derivative("linalg_slogdet", A=_log_determinant),
     derivative("matrix_exp", input=_exponential),
+]
+
+
+TANGENTS = [
+    tangent("linalg_eigh", A=_eigh_tangent),
+    tangent("linalg_eig", A=_eig_tangent),
+    tangent("linalg_svd", A=_svd_tangent),
 ]
 
 

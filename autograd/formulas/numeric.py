@@ -9,8 +9,9 @@ from typing import Any
 from tensorplug.core.ops.bitwise import bitwise_and
 from tensorplug.core.ops.comparison import eq, le
 from tensorplug.core.ops.copying import copy
+from tensorplug.core.ops.elementary.activation import sigmoid
 from tensorplug.core.ops.elementary.circular import cos, sin
-from tensorplug.core.ops.elementary.exponential import exp, exp2, log
+from tensorplug.core.ops.elementary.exponential import exp2, log
 from tensorplug.core.ops.masking import where
 from tensorplug.core.tensor.predicates import is_tensor
 
@@ -41,12 +42,24 @@ def times_log_input(
     return fitted(g * where(constant, 0, logarithm(other)), input_shape, input_dtype)
 
 
+_LN2 = math.log(2)
+
+
+#: Of (y cos(y) - sin(y)) / y**2, the coefficients of y, y**3 …
+_SINC_SLOPE = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 9)]
+
+
 def _sinc(g: Any, input: Any) -> Any:
-    at_zero = eq(input, 0)
-    x = where(at_zero, 1, input)
-    scaled = x * math.pi
-    slope = (scaled * cos(scaled) - sin(scaled)) / (scaled * x)
-    return where(at_zero, 0, g * slope.conj())
+    near = abs(input) < 0.16
+    scaled = where(near, 1, input) * math.pi
+    slope = (scaled * cos(scaled) - sin(scaled)) / (scaled * scaled)
+    # Next to zero that is a difference of numbers that are nearly equal, or squares that vanish.
+    small = where(near, input, 0) * math.pi
+    square = small * small
+    series: Any = _SINC_SLOPE[-1]
+    for coefficient in reversed(_SINC_SLOPE[:-1]):
+        series = square * series + coefficient
+    return g * (where(near, small * series, slope) * math.pi).conj()
 
 
 def _xlogy_input(
@@ -68,20 +81,20 @@ DERIVATIVES = [
     ),
     derivative(
         "logaddexp",
-        input=lambda g, input, result, input_shape, input_dtype: fitted(
-            g * exp(input - result).conj(), input_shape, input_dtype
+        input=lambda g, input, other, input_shape, input_dtype: fitted(
+            g * sigmoid(input - other).conj(), input_shape, input_dtype
         ),
-        other=lambda g, other, result, other_shape, other_dtype: fitted(
-            g * exp(other - result).conj(), other_shape, other_dtype
+        other=lambda g, input, other, other_shape, other_dtype: fitted(
+            g * sigmoid(other - input).conj(), other_shape, other_dtype
         ),
     ),
     derivative(
         "logaddexp2",
-        input=lambda g, input, result, input_shape, input_dtype: fitted(
-            g * exp2(input - result), input_shape, input_dtype
+        input=lambda g, input, other, input_shape, input_dtype: fitted(
+            g * sigmoid((input - other) * _LN2), input_shape, input_dtype
         ),
-        other=lambda g, other, result, other_shape, other_dtype: fitted(
-            g * exp2(other - result), other_shape, other_dtype
+        other=lambda g, input, other, other_shape, other_dtype: fitted(
+            g * sigmoid((other - input) * _LN2), other_shape, other_dtype
         ),
     ),
     derivative("sinc", input=_sinc),
@@ -92,7 +105,18 @@ DERIVATIVES = [
             g * (input / other), other_shape, other_dtype
         ),
     ),
-    *not_differentiable("nextafter", "frexp", "gcd"),
+    derivative(
+        "frexp",
+        input=lambda g_mantissa, exponent: g_mantissa * exp2(-exponent.to(g_mantissa.dtype)),
+    ),
+    derivative(
+        "nextafter",
+        input=lambda g, input, other, input_shape, input_dtype: fitted(
+            where(eq(input, other), 0, g), input_shape, input_dtype
+        ),
+        other=lambda g, other_shape, other_dtype: fitted(zero(g), other_shape, other_dtype),
+    ),
+    *not_differentiable("gcd"),
 ]
 
 

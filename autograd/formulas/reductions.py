@@ -69,7 +69,8 @@ def _shared(g: Any, input: Any, result: Any, input_shape: Shape, dim: Shape, kee
     """Share the gradient among the elements that equal the result; NaN equals NaN here."""
     found = unsqueezed(result, input_shape, dim, keepdim)
     hit = (input == found) | ((input != input) & (found != found))
-    share = unsqueezed(g, input_shape, dim, keepdim) / hit.sum(dim, True)
+    # Of no dimensions, the sum would be over all: those of the samples, under vmap.
+    share = unsqueezed(g, input_shape, dim, keepdim) / (hit.sum(dim, True) if dim else hit)
     return share * cast(hit, g.dtype)
 
 

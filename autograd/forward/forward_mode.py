@@ -25,7 +25,7 @@ from ..graph import views
 from ..graph.nodes import OpNode, OutputNode
 from ..graph.recording import of_each
 from ..transforms.levels import ActiveLevels, Level, call_like, run_spec, state, tensors_in
-from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, TANGENT_RULES
+from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, rule_of
 
 COPY = op_registry.handle("copy")
 AS_STRIDED = op_registry.handle("as_strided")
@@ -102,7 +102,7 @@ def call_dual(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return run_spec(op, op.function(*args, **kwargs))
     if op.inplace_of is not None:
         return _inplace(op.inplace_of, op, args, kwargs)
-    whole = op.name in TANGENT_RULES.active or (op.derivative is not None and not op.view)
+    whole = rule_of(op) is not None or (op.derivative is not None and not op.view)
     if not whole:
         return run_decomposition(op, args, kwargs)
     values = op.arguments(args, kwargs)
@@ -190,7 +190,7 @@ def _share(output: Any, position: int) -> None:
 def _rule(
     op: Op, values: tuple[Any, ...], given: list[Any], outputs: tuple[Any, ...], spec: Spec | None
 ) -> tuple[Any, ...]:
-    rule = TANGENT_RULES.active.get(op.name)
+    rule = rule_of(op)
     if rule is not None and rule.kind == FORMULAS:
         return _by_formulas(op, rule, values, given, outputs)
     if rule is not None and rule.kind == LINEAR:
@@ -367,7 +367,9 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if source.layout:
         return _relayout(source, op.name, args, kwargs)
     if source.inplace_body is not None:
-        return source.inplace_body(*args, **kwargs)
+        written = source.inplace_body(*args, **kwargs)
+        if written is not NotImplemented:
+            return written
     result = source.call(*args, **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(

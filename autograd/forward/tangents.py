@@ -128,3 +128,9 @@ def _source(name: str, op: Op, owner: str) -> tuple[int, int]:
 TANGENT_RULES = manager.op_rules["tangents"] = OpRules(
     "tensorplug_tangents", "tangent", Tangent, TangentRule
 )
+
+
+def rule_of(op: Op) -> TangentRule | None:
+    """Return an op's forward rule, if it has one."""
+    rule: TangentRule | None = getattr(op, "tangents", None) or TANGENT_RULES.active.get(op.name)
+    return rule

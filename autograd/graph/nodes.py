@@ -189,8 +189,13 @@ class OpNode(Node):
         return self.plan.rule.name
 
     def release(self) -> None:
-        """Drop what was saved."""
-        self.saved = None
+        """Drop the tensors that were saved; what needs none can run again."""
+        saved = self.saved
+        if saved:
+            for value in saved:
+                if isinstance(value, (TensorBase, SavedByHook, list, tuple)) and not _plain(value):
+                    self.saved = None
+                    return
 
     def output_kind(self, number: int) -> tuple[DispatchKey, Shape]:
         """Return the key and the shape of an output."""
@@ -403,6 +408,13 @@ class Identity(Node):
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Return the gradient."""
         return [(gradient, False)]
+
+
+def _plain(value: Any) -> bool:
+    """Return whether a saved value holds no tensor."""
+    if isinstance(value, (list, tuple)):
+        return all([_plain(item) for item in value])
+    return not isinstance(value, (TensorBase, SavedByHook))
 
 
 def _version(tensor: Any) -> int:

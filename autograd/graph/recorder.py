@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,7 @@ from .recording import (
     save_all,
     shared,
 )
-from .views import edge_of, note_view, refresh, requires_grad
+from .views import edge_of, note_view, refresh, requires_grad, retain
 
 CLONE = op_registry.handle("clone")
 
@@ -330,10 +329,11 @@ class Recorder(GradientLayer):
         if extra is not None and extra.view is not None:
             views.rebase(target, node)
         else:
+            before_write = target._node
             target._node = node
             target._state = TRACKED
-        if extra is not None and extra.retains_grad:
-            node_extra(node_of(target)).retains = weakref.ref(target)
+            if extra is not None and extra.retains_grad:
+                retain(target, before_write)
 
     def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
         """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
@@ -409,8 +409,9 @@ class Recorder(GradientLayer):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if tensor.is_leaf:
             return
+        node_of(tensor)  # of a view, one that fits its base's
         extra_of(tensor).retains_grad = True
-        node_extra(node_of(tensor)).retains = weakref.ref(tensor)
+        retain(tensor, None)
 
     def register_hook(self, tensor: Any, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook` with the tensor's gradient."""

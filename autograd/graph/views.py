@@ -7,6 +7,7 @@ notice that their base's node is another and rebuild their own the next time the
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from tensorplug.core.tensor.base import TRACKED, VIEW, Extra, bump_version, extr
 
 from ..grad_mode import enable_grad
 from ..transforms.levels import run_spec
-from .nodes import Node
+from .nodes import Node, node_extra
 
 AS_STRIDED = op_registry.handle("as_strided")
 CLONE = op_registry.handle("clone")
@@ -145,9 +146,22 @@ def refresh(tensor: Any) -> None:
         return
     with enable_grad():
         again = view.replay(base)
+    before = tensor._node
     tensor._node = again._node
     tensor._state = TRACKED if again._node is not None else VIEW
     view.seen = base._node
+    if tensor._extra.retains_grad:
+        retain(tensor, before)
+
+
+def retain(tensor: Any, before: Node | None) -> None:
+    """Have the tensor's node fill its ``grad``, and no longer the one from before it changed."""
+    if before is not None and before.extra is not None:
+        kept = before.extra.retains
+        if kept is not None and kept() is tensor:
+            before.extra.retains = None
+    if tensor._node is not None:
+        node_extra(tensor._node).retains = weakref.ref(tensor)
 
 
 def rebase(tensor: Any, node: Node) -> None:
@@ -155,8 +169,11 @@ def rebase(tensor: Any, node: Node) -> None:
     view = tensor._extra.view
     base = base_of(view)
     base_edge = edge_of(base) if requires_grad(base) else None
+    before = base._node
     base._node = ScatterView(base_edge, node, base, view.steps)
     base._state = TRACKED
+    if base._extra is not None and base._extra.retains_grad:
+        retain(base, before)
     refresh(tensor)
 
 
@@ -174,6 +191,7 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
         source._node = tensor._node
         source._state = tensor._state
     result = show(source)
+    before = tensor._node
     tensor._array = result._array
     tensor._shape = result._shape
     if shared is None:
@@ -186,6 +204,8 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
         extra_of(tensor).view = result._extra.view
         tensor._node = result._node
         tensor._state = result._state
+    if extra is not None and extra.retains_grad:
+        retain(tensor, before)
     bump_version(tensor)
 
 

@@ -14,6 +14,7 @@ from ..transforms.levels import ActiveLevels, map_tensors, run_spec, state, tens
 from . import composite_rules, plugin_rules, primitive_rules
 from .batched_tensor import BatchedTensor, BatchLevel, front, moved, wrap
 from .vmap_rules import VMAP_RULES, VmapInfo, VmapRule
+from .whole_composites import call_whole
 
 COPY = op_registry.handle("copy")
 
@@ -39,7 +40,9 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op.inplace_of is not None:
             return _inplace(op.inplace_of, op.name, args, kwargs)
         ranked = VMAP_RULES.ranked(op.name)
-        level = innermost((args, tuple(kwargs.values()))) if ranked else None
+        level = None
+        if ranked or op.derivative is not None:
+            level = innermost((args, tuple(kwargs.values())))
         if level is not None:
             values = op.arguments(args, kwargs)
             if type(values) is Delegated:
@@ -48,6 +51,11 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 result = _apply(rule, op, None, values, level)
                 if result is not NotImplemented:
                     return result
+            inner = innermost(values)
+            if inner is not None:
+                result = call_whole(op, values, inner)
+                if result is not NotImplemented:
+                    return _wrapped(result, inner)
             return op.decompose(values)
         return run_decomposition(op, args, kwargs)
     return run_spec(op, op.function(*args, **kwargs))
@@ -122,7 +130,9 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         _relayout(target, op.call(*args, **kwargs))
         return target
     if op.inplace_body is not None:
-        return op.inplace_body(*args, **kwargs)
+        written = op.inplace_body(*args, **kwargs)
+        if written is not NotImplemented:
+            return written
     result = op.call(*args, **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(

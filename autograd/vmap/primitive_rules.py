@@ -223,6 +223,9 @@ def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     """Leave samples as far apart in memory as they are."""
     input, shape, strides, offset, _ = values
     tensor = input.tensor
+    if tensor.stride(0) == 0 and size > 1:
+        # The samples share memory, but neither tangents nor gradients.
+        return one_by_one(op, spec, values, size)
     layout = (tensor.stride(), tensor.storage_offset())
     arranged = (tensor, (size, *shape), (layout[0][0], *strides), offset, layout)
     return call_like(op, arranged, spec, outputs=batched(spec, size))

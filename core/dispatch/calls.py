@@ -98,21 +98,82 @@ def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
 _NO_FLAGS = frozenset({int, float, str, tuple, list})
 
 
+# Parameters, and by what other names torch takes them: NumPy's, and those of its overloads.
+_FIRST = ("A", "B", "L", "b", "input", "x")
+_SPELLINGS = {
+    "dim": ("axis",),
+    "elements": ("element",),
+    "indices_or_sections": ("indices", "sections", "tensor_indices_or_sections"),
+    "input": ("x", "a", "x1"),
+    "keepdim": ("keepdims",),
+    "other": ("x2",),
+    "split_size_or_sections": ("split_size",),
+    "test_elements": ("test_element",),
+}
+
+
+def _renamed(op: Op) -> dict[str, str]:
+    """Return which other names of arguments a call may use, and whose they are."""
+    first = [name for name in op.names[:1] if name in _FIRST]
+    found = {theirs: ours for ours in op.names for theirs in _SPELLINGS.get(ours, ())}
+    found |= {theirs: ours for ours in first for theirs in ("input", "x", "a", "x1")}
+    return {theirs: ours for theirs, ours in found.items() if theirs not in op.names}
+
+
+def _respelled(op: Op, renamed: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments given by other names under their own."""
+    named = {renamed.get(name, name): value for name, value in kwargs.items()}
+    if len(named) < len(kwargs):
+        raise TypeError(f"{op.name}() got an argument by two of its names: {', '.join(kwargs)}")
+    return named
+
+
+# Stands for an argument that was not given in its place: perhaps by name.
+_missing = type("nothing", (), {})()
+
+
+def _by_name(op: Op, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return a pointwise op's arguments, of which some were not given in their places."""
+    named = _respelled(op, _renamed(op), options)
+    for name in op.names[: op.arity]:
+        if given.get(name, _missing) is not _missing:
+            named[name] = given[name]
+        elif name not in named:
+            raise TypeError(f"{op.name}() missing 1 required positional argument: '{name}'")
+    return named
+
+
 def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
 
-        def call_unary(input: Any, **options: Any) -> Any:
+        def call_unary(input: Any = _missing, **options: Any) -> Any:
             if options:
+                if input is _missing:
+                    return call_unary(**_by_name(op, {}, options))
                 return general(op, (input,), options)
             return unary(input, op)
 
         return call_unary
 
+    if op.checked:
+
+        def call_checked(*args: Any, **options: Any) -> Any:
+            if options:
+                return general(op, args, _respelled(op, _renamed(op), options))
+            if len(args) != 2 or (type(args[1]) is int and args[1] < 0):
+                return general(op, args, options)
+            return binary(args[0], args[1], op)
+
+        return call_checked
+
     if op.pointwise and op.arity == 2:
 
-        def call_binary(input: Any, other: Any, **options: Any) -> Any:
+        def call_binary(input: Any = _missing, other: Any = _missing, **options: Any) -> Any:
             if options:
+                if input is _missing or other is _missing:
+                    given = {"input": input, "other": other}
+                    return call_binary(**_by_name(op, given, options))
                 if op.scaled is not None:
                     factor = factor_of(op, input, other, options)
                     if factor is not None:
@@ -122,19 +183,14 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         return call_binary
 
-    # NumPy's names of two arguments, which torch takes as well.
-    parameters = op.names
-    renamed = {
-        theirs: ours
-        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim"))
-        if ours in parameters and theirs not in parameters
-    }
-
+    renamed = _renamed(op)
+    # Whoever gives more arguments than this in their places has none left to name otherwise.
+    namable = max([op.names.index(name) + 1 for name in renamed.values()], default=0)
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
     plans = CallCache()
-    seeded = "seed" in parameters  # a seed differs from call to call: nothing to cache
+    seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
 
@@ -142,8 +198,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
             if len(args) > first:
                 _check_flags(op, flags, args)
             if kwargs:
-                if renamed and not renamed.keys().isdisjoint(kwargs):
-                    kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+                if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                    kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
             if dispatch_state.layers_active:
@@ -164,8 +220,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
         if len(args) > first:
             _check_flags(op, flags, args)
         if kwargs:
-            if renamed and not renamed.keys().isdisjoint(kwargs):
-                kwargs = {renamed.get(name, name): value for name, value in kwargs.items()}
+            if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                kwargs = _respelled(op, renamed, kwargs)
             if "out" in kwargs:
                 return general(op, args, kwargs)
         if dispatch_state.layers_active:

@@ -56,7 +56,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
                 tracked = True
     if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
         values = tuple(cached.fill(args))
-        if cached.native or op.derivative is None or not tracked:
+        if cached.native or op.derivative is None or not tracked or not op.outputs:
             return _run_canonical(op, values, args, kwargs)
         with dispatch_state.gradient_off():
             results = _decomposed(op, values, args, kwargs)
@@ -308,7 +308,7 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
     tracked = (
         not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     ) and any_tracked(values)
-    if not tracked:
+    if not tracked or not (op.outputs or op.writes):  # of a plain value there is nothing to record
         if served:
             return _run_kernel(op, values, key)
         return _decomposed(op, values, args, kwargs)

@@ -93,6 +93,9 @@ def render(choice: Choice) -> str:
     if choice.computed_in is not None:
         head += f" (computed in {choice.computed_in.name})"
     lines = [f"{head}: {_outcome(choice)}"]
+    delegates = op_registry.get_op(choice.op).delegates
+    if delegates:
+        lines.append(f"other ops serve some forms: {delegates}")
     if choice.losers:
         lines.append("not used:")
         lines += [f"  {_describe(kernel)}: {reason}" for kernel, reason in choice.losers]

@@ -7,10 +7,10 @@ cdef class Spec:
 
 
 cdef class Op:
-    cdef public str name, owner, kind
+    cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
     cdef public object named, scaled, inplace_of, _signature
-    cdef public bint cacheable, declared, elementwise, mixed, pointwise, random, view, overridden
+    cdef public bint cacheable, checked, declared, elementwise, fills, mixed, pointwise, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument
     cdef public tuple parameters, names, outputs, updates, writes, aliases, masks
     cdef public int arity, leading, optional, scaled_sign

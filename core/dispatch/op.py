@@ -154,9 +154,13 @@ class Op:
         Whether each output element depends on the broadcast inputs' elements at its index only.
     masks : tuple of int
         The indices of a pointwise op's arguments that are of bool, whatever the others are.
+    checked : bool
+        Of a pointwise op of two arguments: whether its rule has to see negative integers as the second.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
+    fills : bool
+        Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -173,6 +177,8 @@ class Op:
         Whether it draws random numbers.
     inplace_of : Op or None
         Of an in-place variant, as layers see it: the op of which it is one.
+    delegates : str
+        Which other ops serve which forms of a call, for ``explain``.
     scaled_sign : int
         The sign with which the factor ``alpha`` goes to `scaled`.
     mixed : bool
@@ -194,11 +200,14 @@ class Op:
         "cacheable",
         "call",
         "canonical",
+        "checked",
         "declaration",
         "declared",
         "defaults",
+        "delegates",
         "derivative",
         "elementwise",
+        "fills",
         "function",
         "index",
         "inplace",
@@ -249,7 +258,9 @@ class Op:
         self.arity = 0
         self.pointwise = False
         self.masks: tuple[int, ...] = ()
+        self.checked = False
         self.elementwise = False
+        self.fills = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None
@@ -257,6 +268,7 @@ class Op:
         self.reads_layout = False
         self.returns_argument = False
         self.random = False
+        self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
         # The indices of the arguments that a call writes into; such an op returns nothing.

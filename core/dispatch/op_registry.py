@@ -81,6 +81,7 @@ def primitive(
     *,
     name: str | None = None,
     pointwise: bool = False,
+    checked: bool = False,
     elementwise: bool = False,
     masks: str = "",
     view: bool = False,
@@ -88,6 +89,7 @@ def primitive(
     reads_layout: bool = False,
     returns_argument: bool = False,
     random: bool = False,
+    delegates: str = "",
     inplace: bool = False,
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -100,10 +102,12 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, elementwise, view, layout, reads_layout, returns_argument, random : bool
+    pointwise, checked, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
+    delegates : str
+        Where the rule returns :class:`Delegated`: which other ops serve which forms, for ``explain``.
     inplace : bool
         Whether there is a variant ``name_`` that writes into its first argument.
     method : bool
@@ -124,6 +128,7 @@ def primitive(
             inplace,
             method,
             aliases,
+            checked=checked,
         )
         op: Op = made.op
         op.elementwise = elementwise
@@ -131,6 +136,7 @@ def primitive(
         op.reads_layout = reads_layout
         op.returns_argument = returns_argument
         op.random = random
+        op.delegates = delegates
         if masks:
             op.masks = _positions(op, masks)
         return made
@@ -204,6 +210,7 @@ def composite(
     inplace: bool = False,
     mixed: bool = False,
     random: bool = False,
+    delegates: str = "",
     method: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -225,7 +232,8 @@ def composite(
         def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
 
     Of the values of tensors a rule must not depend, and canonical arguments it returns as they are. Where
-    another op serves a form of the call, it returns ``Delegated(result)``.
+    another op serves a form of the call, it returns ``Delegated(result)``, and `delegates` says so for
+    ``explain``.
 
     `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
     ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
@@ -268,6 +276,7 @@ def composite(
         op.mixed = mixed
         op.layout = layout
         op.reads_layout = reads_layout
+        op.delegates = delegates
         op.random = random or "generator" in op.names
         if not isinstance(outputs, str):
             op.named = outputs
@@ -391,6 +400,7 @@ def _declare(
     aliases: tuple[str, ...],
     rule: Callable[..., Any] | None = None,
     declaration: Callable[..., Any] | None = None,
+    checked: bool = False,
 ) -> Any:
     op = _claim(name or function.__name__)
     op.declared = True
@@ -418,6 +428,7 @@ def _declare(
         ):
             op.leading += 1
     op.pointwise = pointwise
+    op.checked = checked
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher

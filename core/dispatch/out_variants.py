@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..device.dtypes import DType, can_cast
+from ..device.dtypes import DType, as_dtype, can_cast
 from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
@@ -41,6 +42,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
                 return out
             results = execute(op, spec)
     else:
+        if "device" in op.names and "dtype" in op.names:
+            kwargs = _of_target(op, kwargs, targets[0])
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -49,12 +52,28 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         check_out(op.name, target, result._key.dtype, result._key)
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
-            resize_out(op, target, result._shape)
+            if op.fills and math.prod(target._shape) == math.prod(result._shape):
+                result = result.reshape(target._shape)
+            else:
+                resize_out(op, target, result._shape)
         store(target, result._array, result._key)
         bump_version(target)
     # A named tuple names the tensors that were given.
     named: Any = type(results)
     return named._make(targets) if hasattr(named, "_make") else out
+
+
+def _of_target(op: Op, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
+    """Return the keywords with which a factory makes what ``out=`` holds; others must not contradict."""
+    own = target._key
+    asked = kwargs.get("dtype")
+    if asked is not None and as_dtype(asked) is not own.dtype:
+        raise RuntimeError(
+            f"{op.name}(): dtype {as_dtype(asked).name} does not match dtype of out parameter "
+            f"({own.dtype.name})"
+        )
+    given = {"dtype": own.dtype, "device": own.device}
+    return given | {name: value for name, value in kwargs.items() if value is not None}
 
 
 def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
@@ -82,7 +101,6 @@ def resize_out(op: Op, target: Any, shape: Shape) -> None:
 
     A tensor that has elements gets a warning, because its old memory is left behind.
     """
-    import math
     import warnings
 
     if math.prod(target._shape):
@@ -150,7 +168,7 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if (
         not kwargs
-        and (op.pointwise or (op.elementwise and op.canonical is None))
+        and ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None))
         and _inplace_plain(op, target, args)
     ):
         return target
@@ -293,10 +311,8 @@ def _inplace_composite(
 ) -> Any:
     """Compute the composite aside, then copy it in, which records as an in-place copy."""
     operand = target
-    if (
-        target._state
-        and dispatch_state.gradient.requires_grad(target)
-        and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled())
+    if (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()) and any_tracked(
+        (target, *args, *kwargs.values())
     ):
         # What the ops inside save has to outlast the write.
         operand = dispatcher.run(CLONE, (target,), {})

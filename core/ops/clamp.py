@@ -138,7 +138,13 @@ def _clamp_steps(input: Any, min: Any, max: Any) -> Any:
     return clamp_max(clamp_min(cast(input, result_dtype((input, min, max))), min), max)
 
 
-@composite(rule=_canonical_clamp, elementwise=True, inplace=True, aliases=("clip",))
+@composite(
+    rule=_canonical_clamp,
+    elementwise=True,
+    inplace=True,
+    delegates="clamp_min and clamp_max those with one bound",
+    aliases=("clip",),
+)
 def clamp(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None
 ) -> Tensor:

@@ -93,7 +93,7 @@ def gradient(
     ----------
     input : Tensor
         The values.
-    spacing : number, sequence of number or sequence of Tensor
+    spacing : number, sequence of number or sequence of Tensor, optional
         The distance of neighbours, for all dimensions or for each, or the coordinates along each.
     dim : int or sequence of int, optional
         The dimensions to differentiate along; by default all.
@@ -117,6 +117,8 @@ def gradient(
             f"gradient(): only supports edge_order=1 and edge_order=2, got {edge_order}"
         )
     ndim = len(input._shape)
+    if spacing is None:
+        spacing = 1
     if isinstance(dim, Sequence):
         dims = [normalize_dim(d, ndim, "gradient") for d in dim]
         normalize_dims(dims, ndim, "gradient")
@@ -163,7 +165,9 @@ def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
         return input.narrow(dim, start, count)
 
     parts: list[Any] = []
-    if size > 2:
+    if size > 2 and not apart:
+        parts.append((at(2, size - 2) - at(0, size - 2)) / (2 * steps))
+    elif size > 2:
         left, right = step(0, size - 2), step(1, size - 2)
         total = left + right
         parts.append(

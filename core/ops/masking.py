@@ -37,7 +37,13 @@ _NE = handle("ne")
 _NONZERO = handle("nonzero")
 
 
-@primitive("condition, input, other", pointwise=True, masks="condition", method=False)
+@primitive(
+    "condition, input, other",
+    pointwise=True,
+    masks="condition",
+    delegates="nonzero that of a condition alone",
+    method=False,
+)
 def where(
     condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None
 ) -> Any:
@@ -208,7 +214,10 @@ def _canonical_masked_select(input: Any, mask: Any) -> Any:
     if input._shape == mask._shape and input._shape and input._key.device is mask._key.device:
         return input, mask
     shape = broadcast_shapes(input._shape, mask._shape) or (1,)
-    return Delegated(index_op(expand(input, shape), [expand(mask, shape)]))
+    shown, mask = expand(input, shape), expand(mask, shape)
+    if shown._key.device is not mask._key.device:
+        return Delegated(index_op(shown, [mask]))
+    return shown, mask
 
 
 @composite(rule=_canonical_masked_select)

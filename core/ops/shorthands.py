@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
+from ..device.dtypes import BOOL, int64
 from ..dispatch import op_registry
 from ..dispatch.state import dispatch_state
 from ..errors import warn
@@ -16,7 +17,7 @@ from .creation.ranges import arange
 from .indexing.indexing import narrow
 from .linalg.functions import linalg_vander
 from .rearranging import flip
-from .rules import check_tensor
+from .rules import cast, check_tensor
 from .shape.splitting import chunk, split
 from .special.gamma import polygamma
 
@@ -106,7 +107,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._shape[0] if N is None else N
     if count < 0:
         raise RuntimeError(f"vander(): N must be non-negative, got {N}")
-    powers: Any = linalg_vander(x, builtins.max(count, 1))[:, :count]
+    own = cast(x, int64) if x.dtype.category == BOOL else x
+    powers: Any = linalg_vander(own, builtins.max(count, 1))[:, :count]
     return powers if increasing else flip(powers, (1,))
 
 

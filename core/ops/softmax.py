@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
-from ..dispatch.op_registry import composite
+from ..dispatch.op_registry import Delegated, composite
 from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub
+from .copying import clone
 from .reductions.reductions import amax, sum
 from .rules import cast, check_tensor, to_floating
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 
 
-def _canonical(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
+def _canonical(name: str, input: Tensor, dim: int, dtype: DType | None) -> Any:
     check_tensor(input, name)
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
     dim = normalize_dim(dim, len(input._shape), name)
     input = cast(input, input.dtype if dtype is None else as_dtype(dtype))
     if input.dtype.category != FLOATING:
+        if not input.numel():
+            return Delegated(clone(input))
         raise NotImplementedError(
             f"{name}(): not implemented for {input.dtype}; pass dtype=tp.float32 or convert the "
             "input"
@@ -33,7 +36,7 @@ def _canonical(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple
     return input, dim
 
 
-def _canonical_softmax(input: Any, dim: int, dtype: DType | None = None) -> tuple[Tensor, int]:
+def _canonical_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:
     return _canonical("softmax", input, dim, dtype)
 
 
@@ -65,7 +68,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return div(powers, sum(powers, dim, True))
 
 
-def _canonical_log_softmax(input: Any, dim: int, dtype: DType | None = None) -> tuple[Tensor, int]:
+def _canonical_log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:
     return _canonical("log_softmax", input, dim, dtype)
 
 

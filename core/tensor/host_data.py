@@ -156,7 +156,7 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
         items, shape, types = flat
         dtype = _number_dtype(types)
         return _fill(items, shape, dtype, name), dtype
-    parts = [_convert(item, name) for item in data]
+    parts = [_item(item, name) for item in data]
     if not parts:
         return np.empty(0, NATIVE[get_default_dtype()]), get_default_dtype()
     dtype = parts[0][1]
@@ -175,6 +175,14 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
                 f"the items have the shapes {list(first)} and {list(array.shape)}"
             )
     return np.stack([_cast(array, dtype, copy=False) for array, _ in parts]), dtype
+
+
+def _item(item: Any, name: str) -> tuple[Array, DType]:
+    """Return an item of a sequence as an array; a tensor of one element is a number, as in torch."""
+    array, dtype = _convert(item, name)
+    if array.size == 1 and isinstance(item, TensorBase):
+        array = array.reshape(())
+    return array, dtype
 
 
 def _cast(array: Array, dtype: DType, *, copy: bool) -> Array:

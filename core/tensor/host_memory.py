@@ -36,7 +36,8 @@ def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
     array = host_array(tensor)
     owner = _owner(array)
     strides = array.strides
-    whole = owner.flags.c_contiguous or owner.flags.f_contiguous
+    reach = sum([(n - 1) * step for n, step in zip(owner.shape, owner.strides, strict=True)])
+    whole = reach + owner.itemsize == owner.nbytes  # in whatever order of dimensions
     if not array.size or not whole or owner.dtype != array.dtype or min(strides, default=0) < 0:
         owner = array = np.array(array, order="C", copy=True)
     offset = (array.ctypes.data - owner.ctypes.data) // array.itemsize

@@ -1,7 +1,9 @@
-"""The ops that are Tensor methods, for type checkers and editors.
+"""Methods of Tensor without a body of their own: ops, conversions to a dtype, and what is always so.
 
-At run time the declarations add them. A test compares the list with the declarations and prints
-the lines that are missing.
+The ops are listed for type checkers and editors; at run time the declarations add them. A test compares
+the list with the declarations and prints the lines that are missing. ``Tensor.float()`` and its like, and ops
+such as ``all``, have a class of their own here, because inside of it their names stand for them rather than
+for Python's types and functions.
 """
 
 # mypy: disable-error-code="possibly-undefined"
@@ -9,9 +11,15 @@ the lines that are missing.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, Literal, Self
 
+from ..device import dtypes
+from ..device.dtypes import DType
+from ..dispatch.op_registry import handle
 from .operators import Operators
+
+CAST = handle("cast")
 
 # What TYPE_CHECKING would be, but for one thing: mypy checks modules that import each other in an
 # order in which imports below TYPE_CHECKING count least, and the ops have to come before this.
@@ -57,10 +65,87 @@ if _FOR_TYPES:
     from . import resizing
 
 
+def _converter(dtype: DType) -> Callable[..., Any]:
+    """Return the method that converts to one dtype."""
+
+    def convert(self: Any, memory_format: Any = None) -> Any:
+        if memory_format is not None:
+            return self.to(dtype, memory_format=memory_format)
+        return self if self._key.dtype is dtype else CAST.call(self, dtype)
+
+    convert.__doc__ = f"Return the tensor as {dtype!r}; itself if it is that already."
+    return convert
+
+
 class TensorMethods(Operators):
-    """Base of Tensor that names the methods which op declarations supply."""
+    """Base of Tensor with methods that are ops, that convert to a dtype, or that have one answer for all."""
 
     __slots__ = ()
+
+    bool = _converter(dtypes.bool_)
+    byte = _converter(dtypes.uint8)
+    char = _converter(dtypes.int8)
+    short = _converter(dtypes.int16)
+    int = _converter(dtypes.int32)
+    long = _converter(dtypes.int64)
+    half = _converter(dtypes.float16)
+    bfloat16 = _converter(dtypes.bfloat16)
+    float = _converter(dtypes.float32)
+    double = _converter(dtypes.float64)
+    cfloat = _converter(dtypes.complex64)
+    cdouble = _converter(dtypes.complex128)
+
+    # Tensors are dense, and never quantized; programs ask all the same.
+
+    @property
+    def is_sparse(self) -> Literal[False]:
+        """Whether only some elements are stored: never."""
+        return False
+
+    @property
+    def is_sparse_csr(self) -> Literal[False]:
+        """Whether only some elements are stored, row by row: never."""
+        return False
+
+    @property
+    def is_quantized(self) -> Literal[False]:
+        """Whether elements stand for multiples of a scale: never."""
+        return False
+
+    @property
+    def is_nested(self) -> Literal[False]:
+        """Whether rows differ in length: never."""
+        return False
+
+    @property
+    def is_mkldnn(self) -> Literal[False]:
+        """Whether a library keeps the memory in a layout of its own: never."""
+        return False
+
+    @property
+    def name(self) -> None:
+        """The tensor's name: it has none."""
+        return None
+
+    def is_distributed(self) -> Literal[False]:
+        """Return whether parts of the tensor live elsewhere: never."""
+        return False
+
+    def is_conj(self) -> Literal[False]:
+        """Return whether a conjugation is still to be done: never, ``conj()`` does it at once."""
+        return False
+
+    def is_neg(self) -> Literal[False]:
+        """Return whether a negation is still to be done: never."""
+        return False
+
+    def resolve_conj(self) -> Self:
+        """Return the tensor itself: no conjugation is ever still to be done."""
+        return self
+
+    def resolve_neg(self) -> Self:
+        """Return the tensor itself: no negation is ever still to be done."""
+        return self
 
     if _FOR_TYPES:
         abs = pointwise.abs

@@ -34,6 +34,13 @@ def _checked(input: Any, name: str) -> Tensor:
     return input
 
 
+def all_samples(tensor: Any) -> Any:
+    """Return a tensor with all the samples that ``vmap`` hides, for what depends on all their values."""
+    while tensor._batched:
+        tensor = tensor.value
+    return tensor
+
+
 def is_tensor(obj: Any) -> TypeIs[Tensor]:
     """Return whether `obj` is a tensor.
 

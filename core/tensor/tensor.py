@@ -1,7 +1,8 @@
-"""The Tensor class; what concerns autograd, and other devices and libraries, is in its bases.
+"""The Tensor class: attributes, memory, views, gradient, conversion, and its life as a Python value.
 
-The methods that are ops (``sum``, ``reshape``, ``add_`` …) come from the declarations in :mod:`.ops`; for
-type checkers and editors they are listed in :mod:`.methods`.
+Its state is in :mod:`.base`, operators and indexing in :mod:`.operators`. The methods that are ops (``sum``,
+``reshape``, ``add_`` …) come from the declarations in :mod:`.ops`; for type checkers and editors they are
+listed in :mod:`.methods`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from ..dispatch import composite_calls, execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
-from .base import TensorBase
-from .conversion import Exchange
-from .creation import legacy_tensor
-from .layout import check_format, contiguous_format, in_format
+from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
+from .conversion import CAST, converted
+from .creation import legacy_of, legacy_tensor, tensor, type_name, type_named
+from .host import to_array, to_dlpack, to_numpy
+from .layout import check_format, contiguous_format, in_format, layout, strided
+from .methods import TensorMethods
 from .shapes import Shape, Size, normalize_dim
 
 _handle = op_registry.handle
@@ -40,7 +43,7 @@ def _reversed(ndim: int) -> tuple[Shape]:
     return (tuple(range(ndim))[::-1],)
 
 
-class Tensor(Exchange):
+class Tensor(TensorMethods):
     """A multi-dimensional array on a device that records operations for differentiation.
 
     Tensors are made by ``tp.tensor``, ``tp.zeros`` and the like, or as results of ops.
@@ -129,6 +132,11 @@ class Tensor(Exchange):
         return self._key.device
 
     @property
+    def layout(self) -> layout:
+        """How elements are stored: always ``tp.strided``."""
+        return strided
+
+    @property
     def itemsize(self) -> int:
         """Bytes of one element."""
         return self._key.dtype.itemsize
@@ -158,6 +166,19 @@ class Tensor(Exchange):
     def is_signed(self) -> bool:
         """Return whether the dtype has a sign."""
         return self._key.dtype.is_signed
+
+    def get_device(self) -> int:
+        """Return the index of the device; -1 where there is one device without an index."""
+        index = self._key.device.index
+        return -1 if index is None else index
+
+    def is_nonzero(self) -> bool:
+        """Return whether the only element is not zero."""
+        return bool(self)
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Return whether another tensor has the same shape."""
+        return self._shape == other._shape
 
     # --- memory ---
 
@@ -200,6 +221,66 @@ class Tensor(Exchange):
 
     def _is_view(self) -> bool:
         return self._base is not None
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return whether this host memory is locked for copies to a device."""
+        from ..device.pinned_memory import is_pinned  # on first use: saves import time
+
+        return is_pinned(self, device)
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """Return the contents in host memory that is locked for fast copies to a device.
+
+        The tensor itself is returned where no loaded device makes a difference.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            Which device; by default the first loaded one that offers locked memory.
+        """
+        from ..device.pinned_memory import pin  # on first use: saves import time
+
+        return pin(self, device)
+
+    def record_stream(self, stream: Any) -> None:
+        """Keep the tensor's memory until a stream that uses it is done.
+
+        A device whose work is not queued on streams does nothing.
+
+        Parameters
+        ----------
+        stream : Stream
+            Of the tensor's device type, other than the one on which it was made.
+        """
+        self._key.runtime.record_stream(self._array, stream)
+
+    def is_shared(self) -> bool:
+        """Return whether other processes can see the memory."""
+        from .shared_memory import is_shared  # on first use: saves import time
+
+        return is_shared(self)
+
+    def share_memory_(self) -> Self:
+        """Move the tensor to memory that other processes can share; return it.
+
+        A process that the tensor is then handed to, as an argument, in a queue or by "fork", sees
+        each write to it, and writes to it itself. Views that were made before keep the old memory.
+
+        Raises
+        ------
+        NotImplementedError
+            If the device, or the system, has no such memory.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> tp.zeros(2).share_memory_().is_shared()
+        True
+        """
+        from .shared_memory import share  # on first use: saves import time
+
+        share(self)
+        return self
 
     # --- views ---
 
@@ -262,6 +343,276 @@ class Tensor(Exchange):
     @imag.setter
     def imag(self, value: Any) -> None:
         self.imag.copy_(value)
+
+    # --- gradient ---
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on the tensor are recorded for differentiation."""
+        state = self._state
+        return dispatch_state.gradient.requires_grad(self) if state > TRACKED else bool(state)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Make a leaf require grad or not; return the tensor."""
+        dispatch_state.gradient.set_requires_grad(self, bool(requires_grad))
+        return self
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the graph that made this tensor, or None for a leaf."""
+        return dispatch_state.gradient.grad_fn(self)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its ``grad_fn`` this tensor is."""
+        return 0 if self._extra is None else self._extra.output_nr
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user rather than by a recorded operation."""
+        return not self.requires_grad or self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` accumulated, or None."""
+        return None if self._extra is None else self._extra.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, TensorBase):
+                raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign a Variable as its own grad")
+            if value._shape != self._shape:
+                raise RuntimeError(
+                    f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
+                )
+            if value._key is not self._key:
+                raise RuntimeError(
+                    f"assigned grad is {value.dtype} on {value.device}, the tensor "
+                    f"{self._key.dtype} on {self._key.device}"
+                )
+        elif self._extra is None:
+            return
+        extra_of(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the derivatives of this tensor to the ``grad`` of the leaves it was computed from.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The derivative of some scalar with respect to this tensor; may be left out for one element.
+        retain_graph : bool, optional
+            Keep what the graph saved, for another backward; by default the value of `create_graph`.
+        create_graph : bool
+            Record the backward computation itself, for higher derivatives.
+        inputs : sequence of Tensor, optional
+            Accumulate into these only.
+        """
+        dispatch_state.gradient.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
+        dispatch_state.gradient.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a non-leaf tensor keeps its gradient."""
+        return self._extra is not None and self._extra.retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` when the gradient is computed; what it returns replaces the gradient."""
+        return dispatch_state.gradient.register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(tensor)` after the gradient of a leaf was accumulated."""
+        return dispatch_state.gradient.register_post_accumulate_grad_hook(self, hook)
+
+    def detach(self) -> Tensor:
+        """Return a tensor over the same memory that requires no grad."""
+        detached: Tensor = new_tensor(self._array, self._key, self._shape)
+        detached._storage = storage_of(self)
+        return detached
+
+    def detach_(self) -> Self:
+        """Take the tensor out of the graph that made it; return it."""
+        dispatch_state.gradient.detach_(self)
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without gradient, and with a version counter of its own.
+
+        Writing to it is not noticed by autograd; ``detach()`` is the safer way.
+        """
+        return new_tensor(self._array, self._key, self._shape)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
+        if self._state and not value.dtype.is_floating_point and not value.dtype.is_complex:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex, "
+                f"got {value.dtype}"
+            )
+        self._array, self._key, self._shape = value._array, value._key, value._shape
+
+    @property
+    def _version(self) -> int:
+        """How often the memory was written to in place."""
+        return version_of(self)
+
+    def is_inference(self) -> bool:
+        """Return whether the tensor was made in inference mode."""
+        return self._extra is not None and self._extra.inference
+
+    # --- other devices, dtypes, classes and libraries ---
+
+    def to(self: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the tensor on another device and/or with another dtype.
+
+        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``,
+        ``copy`` and ``memory_format``. The tensor itself is returned if nothing changes and `copy` is
+        False. With ``non_blocking=True`` a copy between the host and a device may be under way at the
+        return: synchronize the device before the host reads the result, or writes over a source in pinned
+        memory.
+        """
+        if len(args) == 1 and not kwargs and type(args[0]) is DType:
+            return self if args[0] is self._key.dtype else CAST.call(self, args[0])
+        return converted(self, args, kwargs)
+
+    def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:
+        """Return the tensor on another device, as the array API standard spells it.
+
+        Raises
+        ------
+        ValueError
+            If a `stream` is named; the current one of the device is used.
+        """
+        if stream is not None:
+            raise ValueError(f"to_device(): stream must be None, got {stream!r}")
+        return self.to(device)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool = True) -> Any:
+        """Return the tensor, converted if a dtype is given: it is dense already."""
+        return self if dtype is None else self.to(dtype)
+
+    def cpu(self: Any, memory_format: Any = None) -> Tensor:
+        """Return the tensor on the "cpu" device."""
+        return self.to("cpu", memory_format=memory_format)
+
+    def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the tensor's type, or the tensor converted to `dtype`."""
+        if dtype is None:
+            return type_name(self)
+        chosen, device = type_named(dtype)
+        return self.to(device=device, dtype=chosen, non_blocking=non_blocking)
+
+    def type_as(self, tensor: Tensor) -> Tensor:
+        """Return the tensor with the dtype and on the device of another."""
+        return self.to(tensor)
+
+    def numpy(self: Any, *, force: bool = False) -> Any:
+        """Return a NumPy array that shares the tensor's memory.
+
+        Parameters
+        ----------
+        force : bool
+            Detach and copy to the host first, so that any tensor can be converted.
+        """
+        return to_numpy(self, force=force)
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        return to_array(self, dtype, copy)
+
+    def __dlpack__(
+        self: Any,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        options = {
+            "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
+        }  # fmt: skip
+        return to_dlpack(self, {name: v for name, v in options.items() if v is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._key.runtime.dlpack_device(self._array)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return dispatch_state.array_namespace(api_version)
+
+    def as_subclass(self, cls: Any) -> Any:
+        """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
+        if not issubclass(cls, Tensor):
+            raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
+        result = bare_tensor(cls)
+        for name in TensorBase.__slots__:
+            setattr(result, name, getattr(self, name))
+        return result
+
+    def __copy__(self) -> Tensor:
+        result = self.as_subclass(type(self))
+        result._storage = storage_of(self)
+        result.__dict__.update(self.__dict__)
+        return result
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment; use .detach().clone()"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        from copy import deepcopy
+
+        clone = self.detach().clone()
+        result: Tensor = clone if type(self) is type(clone) else clone.as_subclass(type(self))
+        memo[id(self)] = result
+        if self.requires_grad:
+            result._state = TRACKED
+        if self.grad is not None:
+            extra_of(result).grad = deepcopy(self.grad, memo)
+        result.__dict__.update(deepcopy(self.__dict__, memo))
+        return result
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        from .host_memory import reduce_tensor  # on first use: saves import time
+
+        return reduce_tensor(self)
+
+    def new(self, *data: Any) -> Any:
+        """Return a tensor of this dtype and device from sizes or a sequence, as ``tp.Tensor``."""
+        return legacy_of(data, self._key.dtype, self._key.device)
+
+    def apply_(self, function: Callable[[Any], Any]) -> Self:
+        """Replace each element x by ``function(x)``, one by one; for "cpu" tensors, and slow."""
+        this: Any = self
+        if this.device.type != "cpu":
+            raise TypeError(f"apply_ is only implemented on CPU tensors, got one on {this.device}")
+        values = [function(value) for value in this.detach().flatten().tolist()]
+        this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
+        return self
 
     # --- container ---
 
@@ -328,7 +679,7 @@ class Tensor(Exchange):
         return complex(self._number())
 
     def __index__(self) -> int:
-        if self.dtype.category > 1 or self._shape:
+        if self.dtype.category > 1 or math.prod(self._shape) != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index, got "
                 f"{self.dtype} of shape {list(self._shape)}"

@@ -69,7 +69,7 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Return `input` (N, C, H, W) or (C, H, W) with whole channels zeroed with probability `p`."""
+    """Return `input` (N, C, H, W) or (N, C, L) with whole channels zeroed with probability `p`."""
     if inplace:
         return _written(ops.dropout2d, input, p, training)
     return ops.dropout2d(input, p, training)

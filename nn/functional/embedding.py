@@ -8,6 +8,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
+from tensorplug.core.tensor.predicates import all_samples
 
 from ..ops.embedding import embedding, limit_norms
 from ._common import tensor
@@ -221,7 +222,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
     if not tensor.is_meta:
-        smallest, largest = (int(extreme) for extreme in aminmax(tensor))
+        smallest, largest = (int(extreme) for extreme in aminmax(all_samples(tensor)))
         if smallest < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
@@ -231,4 +232,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                 f"Class values must be smaller than num_classes: {largest} is not below {num_classes}"
             )
     result = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
-    return result.scatter_(-1, tensor.unsqueeze(-1), 1)
+    return result.scatter(-1, tensor.unsqueeze(-1), 1)

@@ -105,7 +105,7 @@ def pad(
             indices = _PLACES[mode](input.shape[dim], before, after)
             index = make_tensor(indices, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
-    return result
+    return input.clone() if result is input else result
 
 
 def _zeros_around(shape: Shape, sizes: Sequence[int]) -> tuple[Shape, tuple[slice, ...]]:

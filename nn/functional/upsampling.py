@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, int64
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, int64, uint8
 from tensorplug.core.dispatch.op_registry import composite, defined_by
 from tensorplug.core.tensor.creation import tensor as make_tensor
 
@@ -66,7 +66,9 @@ def _canonical_interpolate(
             f"Input and output sizes should be greater than 0, but got input {list(input.shape)} and "
             f"output {sizes}"
         )
-    if mode not in ("nearest", "nearest-exact", "area") and input.dtype.category != FLOATING:
+    smooth = mode not in ("nearest", "nearest-exact", "area")
+    of_images = mode in ("bilinear", "bicubic") and input.dtype is uint8
+    if smooth and input.dtype.category != FLOATING and not of_images:
         raise NotImplementedError(
             f"interpolate(): mode {mode!r} is not implemented for {input.dtype}"
         )
@@ -181,9 +183,12 @@ def _resample(
 ) -> Any:
     dtype = input.dtype
     half = dtype is float16 or dtype is bfloat16
-    x = input.to(float32) if half and mode not in ("nearest", "nearest-exact") else input
-    for position, (wanted, scale) in enumerate(zip(sizes, scales, strict=True)):
-        dim = position + 2
+    smooth = mode not in ("nearest", "nearest-exact")
+    x = input.to(float32) if smooth and (half or dtype is uint8) else input
+    steps = list(enumerate(zip(sizes, scales, strict=True), start=2))
+    # Of bytes, torch makes bytes again after each dimension, the last one first.
+    in_bytes = smooth and dtype is uint8
+    for dim, (wanted, scale) in reversed(steps) if in_bytes else steps:
         length = x.shape[dim]
         if mode in ("nearest", "nearest-exact"):
             indices = _nearest(length, wanted, scale, mode == "nearest-exact")
@@ -192,7 +197,9 @@ def _resample(
             continue
         taps = _taps(length, wanted, scale, mode, align_corners, antialias)
         x = _combined(x, dim, taps)
-    return x.to(dtype) if half else x.contiguous()
+        if in_bytes:
+            x = (x + 0.5).floor().clamp(0, 255)
+    return x.contiguous() if x.dtype is dtype else x.to(dtype)
 
 
 def _single(x: float) -> float:

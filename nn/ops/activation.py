@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32
-from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
@@ -181,7 +181,13 @@ def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
 
 
-@composite(rule=_rule_of("silu"), method=False)
+def _canonical_silu(input: Any) -> Any:
+    if _tensor(input, "silu").dtype.is_complex:
+        return Delegated(input * input.sigmoid())
+    return (_floating(input, "silu"),)
+
+
+@composite(rule=_canonical_silu, method=False)
 def silu(input: Tensor) -> Tensor:
     """Return x times sigmoid(x)."""
     return widened(input, lambda x: x * x.sigmoid())
@@ -504,8 +510,7 @@ DERIVATIVES = [
     derivative("logsigmoid", input=lambda g, input: logsigmoid_backward(g, input)),
     derivative(
         "hardtanh",
-        # The result lies between the two where the input does, and is there after a write in place too.
-        input=lambda g, result, min_val, max_val: hardtanh_backward(g, result, min_val, max_val),
+        input=lambda g, input, min_val, max_val: hardtanh_backward(g, input, min_val, max_val),
     ),
     derivative("hardsigmoid", input=lambda g, input: hardsigmoid_backward(g, input)),
     derivative("glu", input=lambda g, input, dim: glu_backward(g, input, dim)),

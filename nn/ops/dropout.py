@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
@@ -61,7 +62,7 @@ def _canonical(input: Any, p: float, training: bool, name: str) -> Any:
 
 def _kept(input: Tensor, shape: Any, p: float) -> Tensor:
     """Return True with probability 1 - p."""
-    return rand(*shape, dtype=float32, device=input.device) >= p
+    return rand(tuple(shape), dtype=float32, device=input.device) >= p
 
 
 def _scale(input: Tensor, shape: Any, p: float) -> Tensor:
@@ -103,15 +104,25 @@ def _of_channels(count: int) -> tuple[Any, Any]:
 
     def canonical(input: Any, p: float = 0.5, training: bool = True) -> Any:
         values = _canonical(input, p, training, name)
-        if len(input._shape) not in (count + 1, count + 2):
-            raise RuntimeError(
-                f"{name}: Expected {count + 1}D or {count + 2}D input, but received a "
-                f"{len(input._shape)}D input"
+        ndim = len(input._shape)
+        if ndim not in (count + 1, count + 2):
+            wrong = (
+                f"{name}: Expected {count + 1}D or {count + 2}D input, but received a {ndim}D input"
+            )
+            if count == 1 or ndim < 4 - count:
+                raise RuntimeError(wrong)
+            warnings.warn(f"{wrong}; use dropout() for elements of their own", stacklevel=2)
+        elif count == 2 and ndim == 3:
+            warnings.warn(
+                "dropout2d: a 3D input is taken for (N, C, L), as in torch; use dropout1d()",
+                stacklevel=2,
             )
         return values
 
     def shape_of(input: Any) -> tuple[int, ...]:
-        return (*input._shape[:-count], *[1] * count)
+        # As in torch: but for dropout2d, what has not all dimensions lacks that of the batch.
+        kept = 2 if count == 2 or len(input._shape) == count + 2 else 1
+        return (*input._shape[:kept], *[1] * (len(input._shape) - kept))
 
     return canonical, shape_of
 
@@ -129,7 +140,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 @composite(rule=_canonical_2d, random=True, method=False)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Return `input` (N, C, H, W) or (C, H, W) with whole channels zeroed with probability `p`."""
+    """Return `input` (N, C, H, W) or (N, C, L) with whole channels zeroed with probability `p`."""
     return input * _scale(input, _shape_2d(input), p)
 
 
@@ -164,7 +175,13 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
 
 
 def _canonical_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
-    return _canonical(input, p, training, "feature_alpha_dropout")
+    values = _canonical(input, p, training, "feature_alpha_dropout")
+    if len(input._shape) < 2 and not isinstance(values, Delegated):
+        raise RuntimeError(
+            "feature_alpha_dropout(): Feature dropout requires at least 2 dimensions in the input, got "
+            f"{len(input._shape)}"
+        )
+    return values
 
 
 @composite(rule=_canonical_feature_alpha_dropout, random=True, method=False)

@@ -109,7 +109,7 @@ class _SpectralNorm(Module):
             matrix = matrix.detach()
             for _ in range(count):
                 self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(matrix.t().mv(self._u), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
@@ -119,7 +119,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         # Copies, since the next forward pass changes the vectors before this one's backward may run.
         u, v = self._u.clone(), self._v.clone()
-        return weight / u.dot(matrix.mv(v))
+        return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

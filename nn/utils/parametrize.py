@@ -259,13 +259,7 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         present = module.parametrizations[tensor_name]
         if not unsafe:
-            _check_on(getattr(module, tensor_name), parametrization)
-        with no_grad():
-            if hasattr(parametrization, "right_inverse"):
-                value = getattr(module, tensor_name)
-                start = parametrization.right_inverse(value)
-                if isinstance(start, Tensor) and all(hasattr(m, "right_inverse") for m in present):
-                    present.right_inverse(start)
+            _check_next(getattr(module, tensor_name), parametrization)
         present.append(parametrization)
         present.unsafe |= unsafe
         return module
@@ -302,8 +296,22 @@ def _check_on(value: Tensor, parametrization: Module) -> None:
             with suppress(NotImplementedError):
                 start = parametrization.right_inverse(value)
         result = parametrization(start) if isinstance(start, Tensor) else parametrization(*start)
+    _check_like(result, value, "A parametrization")
+
+
+def _check_next(value: Tensor, parametrization: Module) -> None:
+    """Check a parametrisation of what others compute: it and its inverse keep shape and dtype."""
+    with no_grad():
+        result: Any = parametrization(value)
+        _check_like(result, value, "A parametrization")
+        if hasattr(parametrization, "right_inverse"):
+            with suppress(NotImplementedError):
+                _check_like(parametrization.right_inverse(result), value, "right_inverse")
+
+
+def _check_like(result: Any, value: Tensor, what: str) -> None:
     if not isinstance(result, Tensor):
-        raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+        raise ValueError(f"{what} must return a tensor. Got {type(result).__name__}.")
     if tuple(result.shape) != tuple(value.shape) or result.dtype is not value.dtype:
         raise ValueError(
             "Registering a parametrization may not change the shape or the dtype of the tensor, unless "

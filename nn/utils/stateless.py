@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from tensorplug.core import Tensor
 from tensorplug.core.ops.joining.joining import stack
 
 from ..module import Module
@@ -13,6 +14,7 @@ from ..module import Module
 __all__ = ["functional_call", "stack_module_state"]
 
 State = dict[str, Any]
+_MISSING = object()
 
 
 def _merged(states: Any) -> State:
@@ -92,11 +94,13 @@ def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> G
     changed: list[tuple[str, dict[str, Any], str]] = []
     try:
         for full, value in given.items():
-            if full not in slots:
-                continue
-            owner, name = slots[full]
-            table = _table(owner, name)
-            before.append((table, name, table[name]))
+            if full in slots:
+                owner, name = slots[full]
+                table = _table(owner, name)
+            else:
+                prefix, _, name = full.rpartition(".")
+                table = _plain_table(module.get_submodule(prefix), name)
+            before.append((table, name, table.get(name, _MISSING)))
             table[name] = value
             changed.append((full, table, name))
         yield
@@ -105,7 +109,21 @@ def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> G
             if full in state:
                 state[full] = table[name]  # a buffer that the module replaced
         for table, name, value in reversed(before):
-            table[name] = value
+            if value is _MISSING:
+                del table[name]
+            else:
+                table[name] = value
+
+
+def _plain_table(owner: Module, name: str) -> dict[str, Any]:
+    """Return where a module keeps a tensor that is neither a parameter nor a buffer."""
+    present = getattr(owner, name, None)
+    if present is not None and not isinstance(present, Tensor):
+        raise TypeError(f"functional_call(): {name}: {present} is not a tensor")
+    for table in (owner._parameters, owner._buffers):
+        if name in table:
+            return table
+    return owner.__dict__
 
 
 def functional_call(

@@ -19,7 +19,7 @@ _UNIVERSAL = {
     "fmod": "fmod",
     "mul": "multiply",
     "neg": "negative",
-    "power": "power",
+    "pow": "power",
     "remainder": "remainder",
     "square": "square",
     "sub": "subtract",
@@ -60,9 +60,11 @@ def _add_integer_kernels(xp: Any, table: KernelTable) -> None:
         table.add(op, checked(getattr(xp, op)), dtypes=INTEGRAL, out=True)
 
     @table.kernel(dtypes=INTEGRAL)
-    def power(input: Any, exponent: Any) -> Any:
+    def pow(input: Any, exponent: Any) -> Any:
         if exponent.dtype.kind == "u":
             return xp.power(input, exponent)
+        if not exponent.ndim and exponent == 2:
+            return input * input
         negative = exponent < 0
         if not negative.any():
             return xp.power(input, exponent)
@@ -71,6 +73,6 @@ def _add_integer_kernels(xp: Any, table: KernelTable) -> None:
         positive = xp.power(input, xp.where(negative, 0, exponent))
         return xp.where(negative, unit, positive).astype(input.dtype)
 
-    table.add("power", lambda input, exponent: input | ~exponent, dtypes=(bool_,))
+    table.add("pow", lambda input, exponent: input | ~exponent, dtypes=(bool_,))
     for op in ("conj_physical", "sign"):
         table.add(op, lambda input: xp.array(input, copy=True), dtypes=(bool_,))

@@ -27,9 +27,12 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             if isinstance(base, type(input)):
                 owner = base
             base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
-        if not owner.flags.c_contiguous:
-            owner = owner.T  # memory in Fortran's order; nothing else owns memory
-        memory = owner.reshape(-1).view(input.dtype)
+        # What owns memory may lie in it in any order of dimensions, and with gaps if it came from elsewhere.
+        steps = zip(owner.shape, owner.strides, strict=True)
+        reach = (
+            sum([(n - 1) * step for n, step in steps]) // owner.itemsize + 1 if owner.size else 0
+        )
+        memory = strided(owner, (reach,), (owner.itemsize,)).view(input.dtype)
         last = storage_offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
         if 0 not in size and (last >= memory.size or storage_offset < 0):
             raise RuntimeError(
@@ -37,8 +40,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
                 f"{storage_offset}, and itemsize {input.itemsize} requiring a storage size of "
                 f"{(last + 1) * input.itemsize} are out of bounds for storage of size {memory.nbytes}"
             )
-        steps = tuple([step * input.itemsize for step in stride])
-        return strided(memory[min(storage_offset, memory.size) :], size, steps)
+        start = memory[min(storage_offset, memory.size) :]
+        return strided(start, size, tuple([step * input.itemsize for step in stride]))
 
     @table.kernel()
     def unfold(input: Any, dimension: int, size: int, step: int) -> Any:

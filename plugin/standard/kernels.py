@@ -78,7 +78,7 @@ _POINTWISE: dict[str, tuple[str, tuple[DType, ...]]] = {
     "mul": ("multiply", NUMBERS),
     "ne": ("not_equal", (*NUMBERS, bool_)),
     "neg": ("negative", NUMBERS),
-    "power": ("pow", FLOATS),
+    "pow": ("pow", FLOATS),
     "rint": ("round", FLOATS),
     "sin": ("sin", FLOATS),
     "sqrt": ("sqrt", FLOATS),

@@ -23,7 +23,7 @@ from tensorplug.core.dispatch import contracts
 from tensorplug.core.dispatch.keys import canonical_device
 from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.core.errors import DeviceNotAvailableError, DTypeNotAvailableError, PluginWarning
-from tensorplug.testing import device_cases
+from tensorplug.testing import device_cases, layout_cases
 from tensorplug.testing.cases import GRADIENT_DTYPES
 from tensorplug.testing.records import OpRecord, all_records
 
@@ -35,6 +35,7 @@ _NEEDS = {
     "host_memory": "host_memory",
     "in_place": "in_place",
     "inplace": "in_place",
+    "layouts": "views",
     "out": "in_place",
     "views": "views",
 }
@@ -123,7 +124,8 @@ def _by_dtype(record: OpRecord, variant: str, device: str) -> Iterator[Any]:
         return
     if variant == "memory" and not device_cases.has_kernel(record.op, device):
         return
-    for dtype in record.dtypes:
+    dtypes = layout_cases.dtypes_of(record, device) if variant == "layouts" else record.dtypes
+    for dtype in dtypes:
         if gradient and dtype not in GRADIENT_DTYPES:
             continue
         reason = record.skips.get(variant) or device_cases.missing(device, dtype)

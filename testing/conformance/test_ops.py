@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tensorplug.testing import cases
+from tensorplug.testing import cases, layout_cases
 
 pytestmark = pytest.mark.usefixtures("checked")
 
@@ -25,3 +25,7 @@ def test_memory(record: Any, dtype: Any, device: str, count: Any) -> None:
 
 def test_errors(record: Any, device: str, count: Any) -> None:
     count(cases.check_errors(record, device))
+
+
+def test_layouts(record: Any, dtype: Any, device: str, count: Any) -> None:
+    count(layout_cases.check_layouts(record, device, dtype))

@@ -307,7 +307,6 @@ RECORDS = [
         skips={"out": "the input is returned as it is"},
     ),
     OpRecord("pow", _power_samples, np.power, dtypes=NUMBERS, errors=_pow_errors),
-    OpRecord("power", _power_samples, np.power, dtypes=NUMBERS, torch="pow"),
     OpRecord("reciprocal", unary(0.5, 5), floating(lambda a: 1 / a)),
     OpRecord(
         "remainder",

@@ -40,7 +40,7 @@ def _scaled(g: Any, kept: Any, p: float) -> Any:
 def _of_channels(count: int) -> Any:
     def samples(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(make(2, 3, *[4] * count), 0.5, False)
-        yield Sample(make(3, *[4] * count), 0.0)
+        yield Sample(make(*[3] * (count == 2), 3, *[4] * count), 0.0)
         yield Sample(make(0, 3, *[2] * count), 0.5, False)
 
     return samples

@@ -39,10 +39,10 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "profiler/events.py": ({"cat", "range"}, WORDS),
     "autograd/forward/tangents.py": ({"linear", "t"}, WORDS),
     "autograd/graph/views.py": ({"as_strided", "clone"}, REFERENCES),
-    "core/tensor/dtype_methods.py": ({"cast"}, REFERENCES),
     "core/tensor/creation.py": ({"as_strided"}, REFERENCES),
     "core/device/device.py": ({"index"}, WORDS),
     "core/tensor/conversion.py": ({"cast", "copy", "to_device"}, REFERENCES),
+    "core/tensor/methods.py": ({"cast"}, REFERENCES),
     "core/tensor/indexing.py": (
         None,
         "subscripts of tensors: references to the ops that they come to",

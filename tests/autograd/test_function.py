@@ -285,3 +285,33 @@ def test_variables_are_tensors():
     assert leaf.data_ptr() == x.data_ptr()
     with pytest.raises(TypeError, match="got list"):
         Variable([1.0])
+
+
+class WithNote(Function):
+    """Returns what is no tensor, too, before and after the one that is."""
+
+    seen: list[Any]
+
+    @staticmethod
+    def forward(x: Any, factor: float = 3.0) -> Any:
+        return "before", x * factor, 5, None
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.factors = inputs[1:] or (3.0,)
+        ctx.count = len(inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        WithNote.seen = [None if g is None else g.tolist() for g in gradients]
+        return (gradients[1] * ctx.factors[0], None)[: ctx.count]
+
+
+@pytest.mark.parametrize("given", [(), (4.0,)])
+def test_results_that_are_no_tensors(given: Any) -> None:
+    x = leaf(1.0, 2.0)
+    before, y, number, nothing = WithNote.apply(x, *given)
+    assert (before, number, nothing) == ("before", 5, None)
+    y.sum().backward()
+    assert WithNote.seen == [None, [1, 1], None, None]
+    assert x.grad.tolist() == [given[0] if given else 3.0] * 2

@@ -151,3 +151,18 @@ def test_each_call_in_inference_mode_makes_inference_tensors() -> None:
 def test_inference_mode_off() -> None:
     with tp.inference_mode(), tp.inference_mode(False):
         assert (leaf() * 2).requires_grad
+
+
+def test_a_decorated_class_makes_instances_in_the_mode() -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self.made = tp.is_grad_enabled()
+
+        def later(self) -> bool:
+            return tp.is_grad_enabled()
+
+    with pytest.warns(FutureWarning, match="Decorating classes"):
+        decorated = tp.no_grad()(Plain)
+    thing = decorated()
+    assert not thing.made
+    assert thing.later()

@@ -117,7 +117,18 @@ def view_is_a_copy(kernel):
     return lambda input, dims: np.array(kernel(input, dims), copy=True, order="K")
 
 
+def takes_memory_for_fortran_s(kernel):
+    def as_strided(input, size, stride, offset, layout=None):
+        owner = input if input.base is None else input.base
+        memory = np.array(owner.T, copy=True, order="C").reshape(-1)
+        in_rows = owner.flags.c_contiguous or memory.dtype != input.dtype
+        return kernel(input if in_rows else memory, size, stride, offset, layout)
+
+    return as_strided
+
+
 FAULTS = {
+    "as_strided": takes_memory_for_fortran_s,
     "exp": wrong_value,
     "flip": wrong_shape_if_empty,
     "sin": pointwise_wrong_shape_if_empty,

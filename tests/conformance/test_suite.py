@@ -143,6 +143,14 @@ def test_views_that_are_copies() -> None:
     assert "the device declares no dlpack" in found.text
 
 
+def test_memory_in_another_order_than_strides_tell() -> None:
+    found = run(
+        "-k", "test_layouts", "--op", "roll,linalg_inv", faults="takes_memory_for_fortran_s"
+    )
+    assert found.cases["FAILED"] == {"layouts/roll-float32"}
+    assert found.cases["PASSED"] == {"layouts/linalg_inv-float32"}
+
+
 def test_expected_failures() -> None:
     lines = [
         "forward/exp-float64=planted",

@@ -236,3 +236,15 @@ def test_torch_refuses_the_same(call):
         call(torch)
     with pytest.raises(theirs.type):
         call(tp)
+
+
+@pytest.mark.parametrize("dtype", [tp.int8, tp.uint8, tp.int64, tp.float16, tp.float32, tp.bool])
+def test_random_from_a_bound_on(dtype):
+    low = 0 if dtype in (tp.bool, tp.uint8) else -5
+    drawn = tp.empty(2000, dtype=dtype).random_(low, None).double()
+    assert int(drawn.min()) >= low
+    assert bool((drawn > (0 if dtype is tp.bool else 100)).any())
+    named = tp.empty(100, dtype=dtype).random_(**{"from": low, "to": low + 1})
+    assert set(named.double().tolist()) == {low}
+    with pytest.raises(TypeError, match="each once"):
+        tp.empty(3).random_(3, 4, to=5)

@@ -1,5 +1,6 @@
 """Tensors in memory that several processes map."""
 
+import gc
 import multiprocessing
 import pickle
 
@@ -114,6 +115,7 @@ def test_results_are_not_sent():
 
 
 def test_memory_is_freed():
+    gc.collect()
     before = shared_memory.alive()
     tensor = tp.zeros(3).share_memory_()
     view = tensor[1:]

@@ -1,5 +1,6 @@
 """The loader with worker processes."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -380,8 +381,6 @@ def test_a_broken_off_pass_ends_its_workers(context):
 
 @pytest.mark.skipif(not LINUX, reason="counts what /proc shows")
 def test_no_file_stays_open():
-    import gc
-
     def open_files():
         return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -404,8 +403,6 @@ def test_no_file_stays_open():
 
 
 def test_memory_is_freed_with_the_last_tensor_over_it():
-    import gc
-
     gc.collect()
     before = shared_memory.alive()
     batch = next(iter(DataLoader(here.Structured(), batch_size=5, num_workers=1)))
@@ -418,6 +415,7 @@ def test_memory_is_freed_with_the_last_tensor_over_it():
 
 
 def test_many_batches_can_be_kept(monkeypatch):
+    gc.collect()
     monkeypatch.setattr(shared, "MOST_MAPPED", shared_memory.alive() + 3)
     loader = DataLoader(here.Structured(10), batch_size=2, num_workers=1)
     kept = list(loader)

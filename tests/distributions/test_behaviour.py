@@ -94,7 +94,7 @@ TRANSFORMS = {
     "exp": (D.ExpTransform(), t(-1.0, 2.0)),
     "power": (D.PowerTransform(2.5), t(0.5, 2.0)),
     "power down": (D.PowerTransform(tp.tensor(-0.5, dtype=tp.float64)), t(0.5, 2.0)),
-    "sigmoid": (D.SigmoidTransform(), t(-3.0, 0.5)),
+    "sigmoid": (D.transforms.SigmoidTransform(), t(-3.0, 0.5)),
     "tanh": (D.TanhTransform(), t(-3.0, 0.5)),
     "softplus": (D.SoftplusTransform(), t(-3.0, 0.5)),
     "affine": (D.AffineTransform(1.0, -2.0), t(-3.0, 0.5)),
@@ -157,7 +157,7 @@ def test_a_cache_gives_the_very_same_tensor_back():
     transform = D.SigmoidTransform(cache_size=1)
     x = t(40.0)
     assert transform.inv(transform(x)) is x
-    assert D.SigmoidTransform().with_cache()._cache_size == 1
+    assert D.transforms.SigmoidTransform().with_cache()._cache_size == 1
     with pytest.raises(ValueError, match="cache_size"):
         D.ExpTransform(cache_size=2)
 
@@ -217,3 +217,48 @@ def test_dependent_constraints():
     assert D.Binomial.support.is_discrete
     with pytest.raises(ValueError, match="dependent"):
         C.dependent.check(tp.ones(1))
+
+
+@pytest.mark.parametrize("odds", [-30.0, -1.0, 0.0, 1.0, 30.0])
+@pytest.mark.parametrize("count", [0.0, 3.0, 10.0])
+def test_the_slope_of_binomial_odds(odds, count):
+    logits = t(odds, requires_grad=True)
+    D.Binomial(10, logits=logits).log_prob(t(count)).backward()
+    expected = count - 10 / (1 + math.exp(-odds))
+    assert logits.grad.item() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_the_curvature_of_a_sigmoid_transform():
+    x = t(-2.0, 0.0, 3.0, requires_grad=True)
+    jacobian = D.transforms.SigmoidTransform().log_abs_det_jacobian(x, x.sigmoid())
+    (slope,) = tp.autograd.grad(jacobian.sum(), x, create_graph=True)
+    (curvature,) = tp.autograd.grad(slope.sum(), x)
+    probability = x.detach().sigmoid()
+    assert_close(slope.detach(), 1 - 2 * probability)
+    assert_close(curvature, -2 * probability * (1 - probability))
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+@pytest.mark.parametrize("concentration", [1e-3, 0.01, 0.1])
+def test_beta_numbers_of_small_concentrations(concentration, dtype):
+    tp.manual_seed(0)
+    both = tp.full((), concentration, dtype=dtype)
+    numbers = D.Beta(both, both).sample((4000,))
+    # What is nearest to 0 stands for all that is smaller; the distribution is symmetric.
+    assert ((numbers > 0) & (numbers < 1)).all()
+    assert abs((numbers < 0.5).double().mean().item() - 0.5) < 0.04
+    inner = ((numbers > 0.01) & (numbers < 0.99)).double().mean().item()
+    scipy_stats = pytest.importorskip("scipy.stats")
+    beta = scipy_stats.beta(concentration, concentration)
+    assert abs(inner - (beta.cdf(0.99) - beta.cdf(0.01))) < 0.04
+
+
+def test_slopes_of_dirichlet_numbers():
+    """The mean of x_i is a_i / sum(a): so is, on average, the slope of the numbers."""
+    tp.manual_seed(1)
+    concentration = t(0.3, 0.05, 2.0, requires_grad=True)
+    numbers = D.Dirichlet(concentration).rsample((40000,))
+    (slope,) = tp.autograd.grad(numbers.mean(0)[0], concentration)
+    total = concentration.detach().sum()
+    expected = -concentration.detach()[0] / total**2 + t(1.0, 0.0, 0.0) / total
+    assert_close(slope, expected, rtol=0.0, atol=0.02)

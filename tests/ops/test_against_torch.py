@@ -1,8 +1,9 @@
-"""Every op's samples, and its error samples, against torch itself: shapes, dtypes, values, errors."""
+"""Every op's samples, and its error samples, against torch itself: shapes, dtypes, values, errors, names."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,123 @@ def test_errors(record: OpRecord) -> None:
         expected = next(e for e in wrong.error.__mro__ if e.__module__ == "builtins")
         with pytest.raises(expected):
             function(*to_torch(wrong.sample.args), **to_torch(wrong.sample.kwargs))
+
+
+# --- names of arguments, and out= ------------------------------------------------------------------
+
+# NumPy's names, which torch takes beside its own.
+ALSO = {
+    "dim": ("axis",),
+    "input": ("x", "a", "x1"),
+    "keepdim": ("keepdims",),
+    "other": ("x2",),
+}
+# Names that torch's parser takes and its documentation does not tell.
+UNDOCUMENTED = {
+    ("clamp_max", "max"),
+    ("clamp_min", "min"),
+    ("cholesky_solve", "input2"),
+    ("linalg_lstsq", "b"),
+    ("linalg_tensorsolve", "other"),
+    ("linalg_tensorsolve", "x2"),
+    ("one_hot", "input"),
+    ("orgqr", "input2"),
+    ("ormqr", "input2"),
+    ("ormqr", "input3"),
+    ("view", "size"),
+}
+REFUSED = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
+
+
+def ours(name: str) -> Any:
+    """Return the public function of an op, or None."""
+    head, _, rest = name.partition("_")
+    for path in (name, f"{head}.{rest}", f"nn.functional.{name}"):
+        found = functools.reduce(lambda o, part: getattr(o, part, None), path.split("."), tp)
+        if callable(found):
+            return found
+    return None
+
+
+def overloads(name: str) -> Iterator[list[str]]:
+    """Yield the names of the arguments of each of torch's overloads."""
+    packet = getattr(torch.ops.aten, name, None)
+    for overload in () if packet is None else packet.overloads():
+        arguments = getattr(packet, overload)._schema.arguments
+        yield ["input" if a.name == "self" else a.name for a in arguments]
+
+
+def takes(function: Any, args: Any, names: list[str], kwargs: Any) -> bool:
+    """Return whether a call is taken whose last arguments are given by name."""
+    count = len(args) - len(names)
+    try:
+        function(*args[:count], **dict(zip(names, args[count:], strict=True)), **kwargs)
+    except REFUSED:
+        return False
+    return True
+
+
+NAMED = [record for record in RECORDS if ours(record.op) is not None]
+
+
+def samples(record: OpRecord) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield our arguments and torch's, of the first few samples."""
+    dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+    for sample in cases.samples_of(record, "cpu", dtype)[:3]:
+        yield sample.args, sample.kwargs, to_torch(sample.args), to_torch(sample.kwargs)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_names_of_arguments() -> None:
+    tried, missing = 0, []
+    for record in NAMED:
+        seen: set[str] = set()
+        for args, kwargs, theirs, their_kwargs in samples(record):
+            for names in overloads(record.op):
+                for i, name in enumerate(names[: len(theirs)]):
+                    for spelling in (name, *ALSO.get(name, ())):
+                        by_name = [spelling, *names[i + 1 : len(theirs)]]
+                        if spelling in seen or len(by_name) != len(theirs) - i:
+                            continue
+                        if not takes(counterpart(record), theirs, by_name, their_kwargs):
+                            continue
+                        seen.add(spelling)
+                        tried += 1
+                        if not takes(ours(record.op), args, by_name, kwargs):
+                            missing.append((record.op, spelling))
+    unlisted = [
+        (op, name)
+        for op, name in missing
+        if not any((op, other) in UNDOCUMENTED for other in (name, *overloads_of(op)))
+    ]
+    assert not unlisted, unlisted
+    assert tried > 1500
+
+
+def overloads_of(op: str) -> set[str]:
+    """Return all names of the arguments of an op's overloads."""
+    return {name for names in overloads(op) for name in names}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_out_wherever_torch_has_it() -> None:
+    tried, missing = 0, []
+    for record in NAMED[::5]:
+        for args, kwargs, theirs, their_kwargs in samples(record):
+            try:
+                result = counterpart(record)(*theirs, **their_kwargs)
+                out = torch.utils._pytree.tree_map(torch.empty_like, result)
+                out = tuple(out) if isinstance(result, (tuple, list)) else out
+                counterpart(record)(*theirs, **their_kwargs, out=out)
+            except REFUSED:
+                continue
+            tried += 1
+            expected = get_op(record.op).call(*args, **kwargs)
+            empty = cases.map_tensors(expected, tp.empty_like)
+            try:
+                ours(record.op)(*args, **kwargs, out=empty)
+            except REFUSED as error:
+                missing.append((record.op, str(error)))
+            break
+    assert not missing, missing
+    assert tried > 50

@@ -296,3 +296,33 @@ def test_one_cycle_ends():
 def test_the_base_has_no_rates():
     with pytest.raises(NotImplementedError, match="does not define get_lr"):
         lr_scheduler.LRScheduler(optimizer_of(tp))
+
+
+RESUMED = {
+    "step": lambda o, m, e: m.StepLR(o, 3, last_epoch=e),
+    "multi step": lambda o, m, e: m.MultiStepLR(o, [2, 7], last_epoch=e),
+    "constant": lambda o, m, e: m.ConstantLR(o, total_iters=6, last_epoch=e),
+    "linear": lambda o, m, e: m.LinearLR(o, total_iters=8, last_epoch=e),
+    "exponential": lambda o, m, e: m.ExponentialLR(o, 0.9, last_epoch=e),
+    "polynomial": lambda o, m, e: m.PolynomialLR(o, 10, 2.0, last_epoch=e),
+    "multiplicative": lambda o, m, e: m.MultiplicativeLR(o, lambda _: 0.9, last_epoch=e),
+    "lambda": lambda o, m, e: m.LambdaLR(o, lambda epoch: 0.9**epoch, last_epoch=e),
+    "cosine": lambda o, m, e: m.CosineAnnealingLR(o, 20, last_epoch=e),
+    "warm restarts": lambda o, m, e: m.CosineAnnealingWarmRestarts(o, 4, last_epoch=e),
+}
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 4, 5, 9])
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_schedule_that_is_resumed(name, epoch):
+    rates = []
+    for module in (torch, tp):
+        optimizer = module.optim.SGD([module.zeros(1)], lr=0.03)
+        optimizer.param_groups[0]["initial_lr"] = 0.05
+        schedule = RESUMED[name](optimizer, module.optim.lr_scheduler, epoch)
+        rates.append(list(schedule.get_last_lr()))
+        for _ in range(5):
+            optimizer.step()
+            schedule.step()
+            rates[-1] += schedule.get_last_lr()
+    assert rates[1] == pytest.approx(rates[0], rel=1e-6, abs=1e-12)

@@ -78,7 +78,7 @@ CALLS = {
     "add": lambda: made(3) + made(3),
     "mul": lambda: made(3) * made(3),
     "div": lambda: tp.div(made(3), made(3)),
-    "pow": lambda: made(3) ** 2.5,
+    "pow": lambda: made(3) ** 2.5 + made(3) ** 2,
     "exp": lambda: made(3).exp(),
     "tanh": lambda: made(3).tanh(),
     "where": lambda: tp.where(made(3) > 1, made(3), made(3) * 2),
@@ -258,10 +258,46 @@ def test_a_kernel_for_any_op_serves_training(stranger):
     assert not wrong, f"other values or gradients: {wrong}"
     assert len(expected) > 400
     assert sorted(silent) == sorted(NOT_CALLED), "kernels that were not called"
+    for name in NOT_CALLED:
+        assert "other ops serve some forms: " in str(tp.explain(name))
 
 
 #: The first samples of these ask for the one of all elements, which other ops serve: amax, amin, median_all.
 NOT_CALLED = ("max", "median", "min", "nanmedian")
+
+
+def _calls_with_0d():
+    """Yield ops that take a 0-d tensor for their first one, and such a call of each."""
+    for op, (args, kwargs) in _callable_ops():
+        tensors = list(cases.tensors_in((args, kwargs)))
+        if not args or tensors[0] is not args[0]:
+            continue
+        bound = op.signature.bind(*args, **kwargs)
+        if type(bound.arguments.get("dim", 0)) is not int:
+            continue
+        bound.arguments[next(iter(bound.arguments))] = made(1).sum().detach().requires_grad_()
+        if "dim" in op.names:
+            bound.arguments["dim"] = 0
+        try:
+            results = list(cases.tensors_in(op.call(*bound.args, **bound.kwargs)))
+        except Exception:
+            continue  # not of a 0-d tensor
+        yield op, (bound.args, bound.kwargs), results
+
+
+def test_a_kernel_serves_0d_tensors(stranger):
+    expected = {op.name: (op, call, results) for op, call, results in _calls_with_0d()}
+    plugin = stranger(Stranger(list(expected), (FLOAT32,)))
+    silent = []
+    for name, (op, (args, kwargs), results) in expected.items():
+        before = plugin.calls[name]
+        found = list(cases.tensors_in(op.call(*args, **kwargs)))
+        for ours, theirs in zip(found, results, strict=True):
+            tp.testing.assert_close(ours.detach(), theirs.detach(), equal_nan=True)
+        if plugin.calls[name] == before:
+            silent.append(name)
+    assert len(expected) > 200
+    assert not silent, f"kernels that were not called: {silent}"
 
 
 def test_kernels_that_each_ask_for_the_one_below(stranger):

@@ -26,7 +26,13 @@ __all__ = [
 _TRUNC = handle("trunc")
 
 
-@primitive("input, other", pointwise=True, inplace=True, aliases=("divide", "true_divide"))
+@primitive(
+    "input, other",
+    pointwise=True,
+    inplace=True,
+    delegates="floor_divide those that round down, trunc and fmod those that cut off",
+    aliases=("divide", "true_divide"),
+)
 def div(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None
 ) -> Spec:

@@ -15,26 +15,12 @@ if TYPE_CHECKING:
 __all__ = [
     "float_power",
     "pow",
-    "power",
     "square",
 ]
 
 
-@primitive("input, exponent", pointwise=True, method=False)
-def power(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
-    """Return ``input ** exponent``; an integer to a negative power is 0 unless it is 1 or -1.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.power(tp.tensor([2, 1, -1]), tp.tensor([-1, -1, -1]))
-    tensor([ 0,  1, -1])
-    """
-    return elementwise("pow", input, exponent)
-
-
-@composite(inplace=True)
-def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+@primitive("input, exponent", pointwise=True, inplace=True, checked=True)
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
     """Return ``input ** exponent``.
 
     Parameters
@@ -59,17 +45,17 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     >>> tp.pow(2, tp.tensor([1.0, 2.0, 3.0]))
     tensor([2., 4., 8.])
     """
-    if isinstance(input, TensorBase) and not isinstance(exponent, TensorBase):
-        category = input._key.dtype.category
-        if category >= FLOATING:
-            if exponent == 2 and not isinstance(exponent, complex):
-                return square(input)
-        elif isinstance(exponent, int) and exponent < 0:
-            raise RuntimeError(
-                f"pow(): Integers to negative integer powers are not allowed, got a tensor of "
-                f"{input.dtype.name} and exponent {exponent}; convert it to a floating-point dtype"
-            )
-    return power(input, exponent)
+    if (
+        isinstance(input, TensorBase)
+        and isinstance(exponent, int)
+        and exponent < 0
+        and input._key.dtype.category < FLOATING
+    ):
+        raise RuntimeError(
+            f"pow(): Integers to negative integer powers are not allowed, got a tensor of "
+            f"{input.dtype.name} and exponent {exponent}; convert it to a floating-point dtype"
+        )
+    return elementwise("pow", input, exponent)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -104,4 +90,4 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
         exponent = cast(exponent, compute)
     elif compute is complex128 and not isinstance(exponent, complex):
         exponent = complex(exponent)
-    return power(input, exponent)
+    return pow(input, exponent)

@@ -163,6 +163,8 @@ def range(
         bounds = (0, *bounds)
     first, last, by = _bounds(bounds, start, end, step, "range")
     chosen, where = options(dtype, device)
+    if chosen.category in (BOOL, COMPLEX):
+        raise NotImplementedError(f"range(): not implemented for {chosen.name}")
     count = math.floor(_steps(first, last, by, "range")) + 1
     return made(arange_new(first, by, count, chosen, where), requires_grad)
 
@@ -219,6 +221,8 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
     count = steps.__index__()
     if count < 0:
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
+    if dtype.category == BOOL:
+        raise NotImplementedError(f"{name}(): not implemented for bool")
     if dtype.category < COMPLEX and isinstance(start + end, complex):
         raise RuntimeError(f"{name}(): a complex range does not fit into {dtype.name}")
     if count <= 1:
@@ -257,6 +261,8 @@ def logspace(
     first, last = number(start, "logspace", "start"), number(end, "logspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
+    if chosen.category == BOOL:
+        raise NotImplementedError("logspace(): not implemented for bool")
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
     return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
@@ -297,3 +303,7 @@ def eye(
     rows = arange_new(0, 1, n, int64, where)
     same = _EQ.call(rows.view((n, 1)), arange_new(0, 1, columns, int64, where))
     return made(_CAST.call(same, chosen), requires_grad)
+
+
+for _name in ("arange", "linspace", "logspace", "range"):
+    op_registry.handle(_name).fills = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...device.dtypes import FLOATING
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
-from ..arithmetic.powers import power
+from ..arithmetic.powers import pow
 from ..rules import cast, check_tensor, elementwise, to_floating
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def exp2(input: Tensor) -> Tensor:
     check_tensor(input, "exp2")
     if input.dtype.category < FLOATING:
         return exp2(cast(input, to_floating(input.dtype)))
-    return power(2.0, input)
+    return pow(2.0, input)
 
 
 @primitive("input", pointwise=True, inplace=True)

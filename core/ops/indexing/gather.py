@@ -9,6 +9,7 @@ from ...device.dtypes import Number, int32, int64
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import new_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
+from ..arithmetic.division import remainder
 from ..rules import cast, check_tensor
 from ..shape.expansion import expand
 from ..shape.shape import reshape, shown_as
@@ -36,7 +37,7 @@ def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
     check_tensor(input, name)
     check_tensor(index, name, "index")
     dtype = index._key.dtype
-    if dtype is int32:
+    if dtype is int32 or 0 in index._shape:  # tp.tensor([]) is of float32
         index = cast(index, int64)
     elif dtype is not int64:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {dtype.name}")
@@ -263,7 +264,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     input : Tensor
         Any dtype.
     indices : Tensor
-        int64.
+        int64; with `dim`, they count around: -1 and the dimension's size - 1 are one.
     dim : int, optional
         By default both are taken as flat.
 
@@ -290,6 +291,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{len(own)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
     dim = normalize_dim(dim, len(own), "take_along_dim")
+    if own[dim]:
+        indices = remainder(indices, own[dim])
     common = broadcast_shapes(
         (*own[:dim], 1, *own[dim + 1 :]), (*wanted[:dim], 1, *wanted[dim + 1 :])
     )

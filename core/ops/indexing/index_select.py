@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import Number
+from ...device.dtypes import Number, bool_
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Delegated, composite, in_place
 from ...dispatch.out_variants import check_out, inplace
@@ -23,6 +23,8 @@ __all__ = ["index_add", "index_copy", "index_fill", "index_reduce", "index_selec
 
 _INDEX_PUT = op_registry.handle("index_put")
 _WHERE = op_registry.handle("where")
+_ZEROS = op_registry.handle("zeros")
+_ONES = op_registry.handle("ones")
 
 
 def _at_dim(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
@@ -243,6 +245,16 @@ def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], An
     return indices, number_tensor(value, input)
 
 
+def _hit(input: Any, dim: int, vector: Any) -> Any:
+    """Return a mask of the slices: in a gradient, each counts once, however often it is named."""
+    shape = input._shape or (1,)
+    hit = _ZEROS.call(shape[dim], dtype=bool_, device=input.device)
+    hit = index_put(hit, [vector], _ONES.call((), dtype=bool_, device=input.device))
+    if not input._shape:
+        return reshape(hit, ())
+    return reshape(hit, tuple([size if d == dim else 1 for d, size in enumerate(shape)]))
+
+
 @composite(inplace=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
     """Return a copy of `input` with its slices at positions along a dimension filled with a number.
@@ -254,12 +266,16 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
     tensor([1., 0., 1.])
     """
     indices, filling = _filled(input, dim, index, value)
+    if isinstance(value, TensorBase):
+        return _WHERE.call(_hit(input, len(indices) - 1, indices[-1]), filling, input)
     written = index_put(_sliceable(input), indices, filling)
     return written if input._shape else reshape(written, ())
 
 
 @in_place(index_fill)
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return NotImplemented
     inplace(_INDEX_PUT, "index_put_", _sliceable(input), _filled(input, dim, index, value), {})
     return input
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "narrow")
+    length = operator.index(length)
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
     size = shape[dim]

@@ -14,6 +14,7 @@ from .rules import (
     check_same_dtype,
     column,
     conjugate,
+    constant_of,
     identity,
     linalg_check_errors,
 )
@@ -226,13 +227,17 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
         )
-    return _reflect(_columns(A, tau), tau, identity(m, A).narrow(-1, 0, n).expand(A._shape))
+    unit = identity(m, A).narrow(-1, 0, n).expand(A._shape)
+    if not tau._shape[-1]:
+        return constant_of(A, unit)
+    return _reflect(_columns(A, tau), tau, unit)
 
 
 def _columns(A: Any, tau: Any) -> list[Any]:
     """Return the reflectors' vectors as columns."""
-    unit = A.tril(-1) + identity(A._shape[-2], A).narrow(-1, 0, A._shape[-1])
-    return [unit.narrow(-1, i, 1) for i in range(tau._shape[-1])]
+    count = tau._shape[-1]
+    unit = A.narrow(-1, 0, count).tril(-1) + identity(A._shape[-2], A).narrow(-1, 0, count)
+    return [unit.narrow(-1, i, 1) for i in range(count)]
 
 
 def _reflect(
@@ -270,7 +275,7 @@ def ormqr(
     Parameters
     ----------
     input, tau : Tensor
-        ``(*, m, k)`` and ``(*, k)``, as ``geqrf`` returns them.
+        ``(*, m, k)`` and ``(*, min(m, k))``, as ``geqrf`` returns them.
     other : Tensor
         ``(*, m, n)``, or ``(*, n, m)`` with ``left=False``.
     left : bool
@@ -293,6 +298,11 @@ def ormqr(
         raise RuntimeError(
             f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got "
             f"{other._shape[-2 if left else -1]} and {m}"
+        )
+    if tau._shape[-1:] != (min(m, input._shape[-1]),):
+        raise RuntimeError(
+            "ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), got "
+            f"tau of {list(tau._shape)} for input of {list(input._shape)}"
         )
     columns = _columns(input, tau)
     if left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int64
+from ...device.dtypes import BOOL, INTEGER, int64
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.shapes import broadcast_shapes, normalize_dim
 from ..arithmetic.pointwise import mul
@@ -14,7 +14,17 @@ from ..matmul.products import matmul
 from ..rules import check_tensor
 from . import results
 from .lu import linalg_lu_factor_ex
-from .rules import arange, check_matrix, column, concatenate, conjugate, identity_like, row, where
+from .rules import (
+    arange,
+    check_matrix,
+    column,
+    concatenate,
+    conjugate,
+    constant_of,
+    identity_like,
+    row,
+    where,
+)
 from .solvers import linalg_inv
 
 if TYPE_CHECKING:
@@ -188,7 +198,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         check_matrix(name, input, square=True)
     base: Any = input
     if n == 0:
-        return identity_like(base).clone()
+        return constant_of(base, identity_like(base))
     if n < 0:
         base = linalg_inv(base)
         n = -n
@@ -328,7 +338,7 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        ``(*, n)``.
+        ``(*, n)``; a number is a vector of one.
     N : int, optional
         By default n.
 
@@ -341,18 +351,22 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
             [1, 3, 9]])
     """
     check_tensor(x, "linalg.vander", "x")
+    if x.dtype.category == BOOL:
+        raise RuntimeError(
+            "linalg.vander: supports floating point, complex, and integer tensors, but got bool"
+        )
+    own: Any = x.to(int64) if x.dtype.category == INTEGER else x
     if not x._shape:
-        raise RuntimeError("linalg.vander: expected a tensor of at least 1 dimension, got 0")
-    own: Any = x if x.dtype.category else x.to(int64)
+        own = own.reshape(1)
     if N is None:
-        N = x._shape[-1]
+        N = own._shape[-1]
     if N < 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
     if N == 1:
         return own.new_ones((*own._shape, 1))
     ones = own.new_ones((*own._shape, 1))
     powers = own.reshape((*own._shape, 1)).expand((*own._shape, N - 1)).cumprod(-1)
-    return concatenate([ones, powers.to(own.dtype)], -1)
+    return concatenate([ones, powers], -1)
 
 
 @composite(name="linalg_diagonal", method=False, view=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...device.dtypes import FLOATING, DType
+from ...device.dtypes import FLOATING, DType, bool_
 from ...dispatch import op_registry
 from ...errors import LinAlgError
 from ...tensor.shapes import Shape, broadcast_shapes
@@ -121,6 +121,11 @@ def identity(n: int, like: Any) -> Any:
 def identity_like(A: Any) -> Any:
     """Return the identity matrix for each square matrix of `A`."""
     return identity(A._shape[-1], A).expand(A._shape)
+
+
+def constant_of(A: Any, value: Any) -> Any:
+    """Return `value`, which is the same for all `A`: as a function of it, of derivative zero."""
+    return _WHERE.call(_EYE.call(1, dtype=bool_, device=A.device), value, A)
 
 
 def where(condition: Any, input: Any, other: Any) -> Any:

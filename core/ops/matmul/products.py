@@ -55,7 +55,7 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
             "matmul(): expected m1 and m2 to have the same dtype, but got: "
             f"{key.dtype.name} != {other.dtype.name}; convert one of them with .to()"
         )
-    if key.dtype.category == BOOL:
+    if key.dtype.category == BOOL and 0 not in input._shape and 0 not in other._shape:
         raise NotImplementedError(
             "matmul(): not implemented for bool; convert the operands to an integer dtype"
         )

@@ -96,15 +96,15 @@ def normal_fill(
 @composite(name="random.random", inplace=True, method=False)
 def random_fill(
     input: Tensor,
-    from_: int | None = None,
-    to: int | None = None,
-    *,
+    *bounds: int | None,
     generator: Generator | None = None,
+    **named: int | None,
 ) -> Tensor:
     """Return whole numbers in the shape and dtype of `input`.
 
     ``random_()`` draws from all non-negative ones that the dtype represents, ``random_(to)`` from 0
-    to `to` - 1, ``random_(from, to)`` from `from` to `to` - 1.
+    to `to` - 1, ``random_(from, to)`` from `from` to `to` - 1, ``random_(from, None)`` from `from` on.
+    Both bounds can be given by name.
 
     Examples
     --------
@@ -114,8 +114,16 @@ def random_fill(
     """
     source = _source(input, generator, "random_", whole=True)
     dtype = input.dtype
-    if from_ is not None and to is None:
-        from_, to = 0, from_
+    given: dict[str, int | None] = dict(
+        zip(("to",) if len(bounds) == 1 else ("from", "to"), bounds, strict=False)
+    )
+    if len(bounds) > 2 or named.keys() - {"from", "to"} or given.keys() & named.keys():
+        raise TypeError(
+            "random_() takes 'from' and 'to', each once, got "
+            f"{len(bounds)} numbers and {', '.join(named) or 'no names'}"
+        )
+    given |= named
+    from_, to = given.get("from"), given.get("to")
     low = 0 if from_ is None else int(from_)
     if to is None:
         if dtype.category == FLOATING:

@@ -350,6 +350,8 @@ def randperm(
     if count < 0:
         raise RuntimeError(f"randperm(): n must be non-negative, got {n}")
     chosen, where = creation.options(dtype, device, int64)
+    if chosen.category in (BOOL, COMPLEX):
+        raise NotImplementedError(f"randperm(): not implemented for {chosen.name}")
     source = chosen_generator(generator, where, "randperm")
     # Sorting 63 random bits: two equal ones among a million have a chance of 1 in 20 million.
     upper = bits((count,), where, source) & 0x7FFFFFFF

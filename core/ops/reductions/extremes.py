@@ -57,7 +57,12 @@ def _canonical_max(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     return input, dim, bool(keepdim)
 
 
-@composite("input, dim, keepdim", rule=_canonical_max, outputs=results.max)
+@composite(
+    "input, dim, keepdim",
+    rule=_canonical_max,
+    outputs=results.max,
+    delegates="amax that of all elements, maximum that of two tensors",
+)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the largest element, the largest along a dimension with its place, or ``maximum``.
 
@@ -102,7 +107,12 @@ def _canonical_min(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     return input, dim, bool(keepdim)
 
 
-@composite("input, dim, keepdim", rule=_canonical_min, outputs=results.min)
+@composite(
+    "input, dim, keepdim",
+    rule=_canonical_min,
+    outputs=results.min,
+    delegates="amin that of all elements, minimum that of two tensors",
+)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the smallest element, the smallest along a dimension with its place, or ``minimum``.
 

@@ -61,9 +61,9 @@ def argsort(
     return Spec((input, dim, bool(descending)), input._shape, int64)
 
 
-def _sorted(input: Tensor, dim: int, descending: bool) -> results.sort:
-    order = argsort(input, dim, descending)
-    return results.sort(input.gather(dim, order), order)
+def _shapeless(found: Any) -> Any:
+    """Return the results of an op over the one element of a 0-d tensor in the shape of that."""
+    return type(found)(*[part.reshape(()) for part in found])
 
 
 def _canonical_sort(
@@ -72,7 +72,7 @@ def _canonical_sort(
     _refuse_complex(input, "sort")
     dim = normalize_dim(dim, len(input._shape), "sort")
     if not input._shape:
-        return Delegated(_sorted(input, dim, bool(descending)))
+        return Delegated(_shapeless(sort(input.reshape(1), 0, bool(descending))))
     return input, dim, bool(descending)
 
 
@@ -106,7 +106,8 @@ def sort(
     >>> values
     tensor([1, 2, 3])
     """
-    return _sorted(input, dim, descending)
+    order = argsort(input, dim, descending)
+    return results.sort(input.gather(dim, order), order)
 
 
 @composite()
@@ -136,7 +137,7 @@ def _canonical_topk(
     if not input._shape:
         if k == 0:
             raise RuntimeError("topk(): k must be 1 for a 0-d tensor, got 0")
-        return Delegated(results.topk(*_sorted(input, dim, bool(largest))))
+        return Delegated(_shapeless(topk(input.reshape(1), k, 0, bool(largest))))
     return input, int(k), dim, bool(largest)
 
 
@@ -196,7 +197,7 @@ def _canonical_kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False
             f"{size}"
         )
     if not input._shape:
-        return Delegated(results.kthvalue(*_sorted(input, dim, False)))
+        return Delegated(_shapeless(kthvalue(input.reshape(1), k, 0)))
     return input, int(k), dim, bool(keepdim)
 
 
@@ -237,8 +238,8 @@ def _canonical_median(name: str, input: Any, dim: int | None, keepdim: bool) -> 
     if dim is not None:
         dim = _prepare(name, input, dim)
         if not input._shape:
-            found = _sorted(input, dim, False)
-            return Delegated((results.median if name == "median" else results.nanmedian)(*found))
+            op = median if name == "median" else nanmedian
+            return Delegated(_shapeless(op(input.reshape(1), 0)))
         return input, dim, bool(keepdim)
     check_tensor(input, name)
     refuse_complex(input, name)
@@ -267,7 +268,11 @@ def _canonical_median_of(input: Any, dim: int | None = None, keepdim: bool = Fal
     return _canonical_median("median", input, dim, keepdim)
 
 
-@composite(rule=_canonical_median_of, outputs=results.median)
+@composite(
+    rule=_canonical_median_of,
+    outputs=results.median,
+    delegates="median_all that of all elements",
+)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the median of all elements, or the medians along `dim` and where they are.
 
@@ -293,7 +298,11 @@ def _canonical_nanmedian(input: Any, dim: int | None = None, keepdim: bool = Fal
     return _canonical_median("nanmedian", input, dim, keepdim)
 
 
-@composite(rule=_canonical_nanmedian, outputs=results.nanmedian)
+@composite(
+    rule=_canonical_nanmedian,
+    outputs=results.nanmedian,
+    delegates="median_all that of all elements",
+)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the median of the elements that are not NaN; else like :func:`median`.
 
@@ -311,7 +320,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 def _canonical_mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     dim = _prepare("mode", input, dim)
     if not input._shape:
-        return Delegated(results.mode(*_sorted(input, dim, False)))
+        return Delegated(_shapeless(mode(input.reshape(1), 0)))
     return input, dim, bool(keepdim)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
 from ...dispatch.op_registry import composite, handle
 from ...tensor.base import TensorBase
+from ...tensor.predicates import all_samples
 from .. import results
 from ..reductions.reductions import aminmax, sum
 from ..rules import cast, check_tensor
@@ -75,7 +76,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     bins = minlength
     if input._shape[0]:
-        least, greatest = aminmax(input)
+        least, greatest = aminmax(all_samples(input))
         if least.item() < 0:
             raise RuntimeError(
                 f"bincount(): only supports 1-d non-negative integral inputs, got {least.item()}"
@@ -147,7 +148,7 @@ def _check_values(name: str, input: Tensor) -> None:
 def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
     """Return how many elements fall into each of `bins` equal intervals between `min` and `max`.
 
-    Elements outside, and NaN, are not counted. If both bounds are zero, those of the data count.
+    Elements outside, and NaN, are not counted. If both bounds are the same, those of the data count.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     _check_bins("histc", bins)
     wide = input if input.dtype in (float32, float64) else cast(input, float32)
     flat = wide.detach().reshape(-1)
-    from_data = min == max == 0
+    from_data = min == max
     low, high = _finite_range(
         "histc", flat, None if from_data else min, None if from_data else max, 1.0
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import FLOATING, int64, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
+from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
 from ..linear import linear
@@ -318,11 +320,11 @@ def _of_probabilities(
             f"classes but got weight tensor of shape: {list(weight.shape)}"
         )
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = target * (1 - smoothing) + smoothing / max(classes, 1)
     logs = _weighted(log_softmax(input, class_dim), weight, class_dim)
     losses = -(logs * target).sum(class_dim)
     if reduction == "mean":
-        return losses.sum() / (input.numel() / classes)
+        return losses.sum() / (input.numel() / classes if classes else math.nan)
     return reduced(losses, reduction, "cross_entropy")
 
 
@@ -388,12 +390,17 @@ def binary_cross_entropy(
     ValueError
         If the shapes differ.
     """
-    if input.device.type == "cpu" and not bool(((input >= 0) & (input <= 1)).all()):
+    if input.device.type == "cpu" and not _all_between_0_and_1(input):
         raise RuntimeError("all elements of input should be between 0 and 1")
     losses = _binary_terms(input, target)
     if weight is not None:
         losses = losses * weight.expand(losses.shape)
     return reduced(losses, reduction, "binary_cross_entropy")
+
+
+def _all_between_0_and_1(input: Any) -> bool:
+    every = all_samples(input)
+    return bool(((every >= 0) & (every <= 1)).all())
 
 
 def _binary_terms(input: Any, target: Any) -> Any:

@@ -10,6 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, where, zeros
+from tensorplug.core.tensor.shapes import normalize_dim
 
 from ..activation import logsigmoid
 from .declaration import check_tensors, loss, reduced
@@ -44,7 +45,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         ndim = max(x1.ndim, x2.ndim)
         x1 = x1.reshape(*[1] * (ndim - x1.ndim), *x1.shape)
         x2 = x2.reshape(*[1] * (ndim - x2.ndim), *x2.shape)
-    if x1.shape[dim] != x2.shape[dim]:
+    dim = normalize_dim(dim, x1.ndim, "cosine_similarity")
+    if x1.ndim and x1.shape[dim] != x2.shape[dim]:
         size = max(x1.shape[dim], x2.shape[dim])
         x1, x2 = (_stretched(x, dim, size) for x in (x1, x2))
     return (unit(x1) * unit(x2)).sum(dim)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core.device.dtypes import float32
+from tensorplug.core.dispatch.op import Delegated
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops.rules import check_tensor
 
@@ -25,7 +26,7 @@ def _canonical_batch_norm(
     training: bool = False,
     momentum: float | None = 0.1,
     eps: float = 1e-5,
-) -> tuple[Any, ...]:
+) -> Any:
     check_tensor(input, "batch_norm")
     sizes = input._shape
     if len(sizes) < 2:
@@ -44,11 +45,24 @@ def _canonical_batch_norm(
             raise ValueError(
                 "Expected running_mean and running_var to be defined when training=False"
             )
-    elif math.prod(sizes) // max(channels, 1) <= 1:
+    elif not math.prod(sizes):
+        return Delegated(of_nothing(input, weight, bias))
+    elif math.prod(sizes) == channels:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
         )
     return input, running_mean, running_var, weight, bias, bool(training), momentum, eps
+
+
+def of_nothing(input: Any, weight: Any, bias: Any) -> Any:
+    """Return what has no elements, standardised: only what is differentiated has to be told."""
+    shape = along_channels(input)
+    output = input.clone()
+    if weight is not None:
+        output = output * weight.reshape(shape)
+    if bias is not None:
+        output = output + bias.reshape(shape)
+    return output.to(input.dtype)
 
 
 def _fit(input: Any, *numbers: Any) -> bool:

@@ -12,7 +12,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
 
 from ._shared import rows_backward, rows_normalized, with_weight
-from .batch_norm import batch_norm
+from .batch_norm import batch_norm, of_nothing
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -210,7 +210,9 @@ def _canonical_instance_norm(
     options = (running_mean, running_var, weight, bias)
     if not use_input_stats:
         return Delegated(batch_norm(input, *options, False, momentum, eps))
-    if math.prod(input._shape[2:]) <= 1:
+    if not math.prod(input._shape):
+        return Delegated(of_nothing(input, weight, bias))
+    if math.prod(input._shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {list(input.shape)}"
         )

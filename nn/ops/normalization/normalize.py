@@ -25,10 +25,17 @@ def _canonical_normalize(
     ndim = len(input._shape)
     if p == 2 and type(dim) is int and -ndim <= dim < ndim and eps > 0 and not input.is_complex():
         return input, dim % ndim, eps
+    if p == 2 and not ndim and dim in (0, -1):
+        return Delegated(normalize(input.reshape(1), p, 0, eps).reshape(()))
     return Delegated(input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input))
 
 
-@composite("input, dim, eps", rule=_canonical_normalize, method=False)
+@composite(
+    "input, dim, eps",
+    rule=_canonical_normalize,
+    delegates="norm those of other norms than 2, or over several dimensions",
+    method=False,
+)
 def normalize(
     input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12
 ) -> Tensor:

@@ -185,7 +185,6 @@ _FOREIGN = (
     (b"\x1f\x8b", "the file is compressed with gzip; unpack it first"),
     (b"PK", "the zip archive is cut short or damaged"),
 )
-_OLD = "the file has the format of torch before version {}; load it with torch and save it again"
 
 
 def diagnosis(start: bytes) -> str:
@@ -196,9 +195,10 @@ def diagnosis(start: bytes) -> str:
         if start.startswith(beginning):
             return text
     if start[257:262] == b"ustar":
-        return f"the file is a tar archive; if torch wrote it, {_OLD.format('0.1.10')}"
-    if b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19" in start:
-        return _OLD.format("1.6")
+        return (
+            "the file is a tar archive; if torch wrote it, it has the format of torch before version "
+            "0.1.10; load it with torch and save it again"
+        )
     if start.startswith(b"\x80"):
         return "the file is a bare pickle, which save() does not write"
     if start[8:9] == b"{":
@@ -213,6 +213,8 @@ def opened_for_writing(target: Any) -> Generator[IO[bytes], None, None]:
         buffer = io.BytesIO()
         yield buffer
         target.write(buffer.getbuffer())
+        if hasattr(target, "flush"):
+            target.flush()
         return
     path = Path(os.fspath(target))
     if not path.parent.is_dir():
@@ -254,15 +256,18 @@ def _give_usual_mode(name: str, path: Path) -> None:
     Path(name).chmod(mode)
 
 
+def _is_seekable(source: Any) -> bool:
+    if hasattr(source, "seekable"):
+        return bool(source.seekable())
+    return hasattr(source, "seek") and hasattr(source, "tell")
+
+
 @contextmanager
 def opened_for_reading(source: Any) -> Generator[tuple[IO[bytes], str], None, None]:
     """Yield a binary file for a path or file object, and what to call it in messages."""
     if hasattr(source, "read"):
-        if not (hasattr(source, "seek") and hasattr(source, "tell")):
-            raise TypeError(
-                "load(): a file object needs read, seek and tell; read it into io.BytesIO first"
-            )
-        yield source, str(getattr(source, "name", "the file object"))
+        label = str(getattr(source, "name", "the file object"))
+        yield (source if _is_seekable(source) else io.BytesIO(source.read())), label
         return
     path = Path(os.fspath(source))
     with path.open("rb") as file:

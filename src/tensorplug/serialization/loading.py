@@ -11,6 +11,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
+from .legacy import LegacyReader, starts_here
 from .storages import MapLocation, Storage, locate
 from .unpickling import Unpickler
 
@@ -71,7 +72,14 @@ def load(
             f"load(): mmap=True needs the path of a file, got a {type(f).__name__} object"
         )
     with opened_for_reading(f) as (file, label):
-        memories = _Memories(Reader(file, label, bool(mmap)), map_location, label)
+        is_legacy = starts_here(file)
+        if is_legacy and mmap:
+            raise RuntimeError(
+                f"load(): {label} has the format of torch before 1.6, which cannot be mapped; save it "
+                "again, or load it without mmap=True"
+            )
+        reader = LegacyReader(file, label) if is_legacy else Reader(file, label, bool(mmap))
+        memories = _Memories(reader, map_location, label)
         unpickler = Unpickler(memories.pickle(), label, memories.find)
         try:
             return unpickler.load()
@@ -88,7 +96,9 @@ def load(
 class _Memories:
     """The memories of one archive, each made into a storage when the pickle first refers to it."""
 
-    def __init__(self, reader: Reader, map_location: MapLocation, label: str) -> None:
+    def __init__(
+        self, reader: Reader | LegacyReader, map_location: MapLocation, label: str
+    ) -> None:
         self._reader = reader
         self._map_location = map_location
         self._label = label
@@ -102,9 +112,14 @@ class _Memories:
     def find(self, reference: Any) -> Storage:
         """Return the storage that a reference in the pickle means."""
         match reference:
-            case ("storage", DType() | None as dtype, str(key), str(location), int(count)) if (
-                "/" not in key and count >= 0
-            ):
+            case (
+                "storage",
+                DType() | None as dtype,
+                str(key),
+                str(location),
+                int(count),
+                *whole,
+            ) if "/" not in key and count >= 0 and whole in ([], [None]):
                 pass
             case _:
                 raise FileFormatError(

@@ -39,6 +39,9 @@ class Global:
 
 
 REBUILD_TENSOR = Global("torch._utils", "_rebuild_tensor_v2")
+REBUILD_PARAMETER_WITH_STATE = Global("torch._utils", "_rebuild_parameter_with_state")
+REBUILD_WITH_ATTRIBUTES = Global("torch._tensor", "_rebuild_from_type_v2")
+TENSOR = Global("torch", "Tensor")
 REBUILD_BYTES = Global("torch._utils", "_rebuild_tensor_v3")
 REBUILD_META = Global("torch._utils", "_rebuild_meta_tensor_no_storage")
 REBUILD_PARAMETER = Global("torch._utils", "_rebuild_parameter")

@@ -14,6 +14,7 @@ from tensorplug.core.tensor import host_memory
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.tensor import Tensor
 
+from . import legacy
 from .archive import Writer, opened_for_writing
 from .names import (
     BYTES,
@@ -21,9 +22,12 @@ from .names import (
     REBUILD_BYTES,
     REBUILD_META,
     REBUILD_PARAMETER,
+    REBUILD_PARAMETER_WITH_STATE,
     REBUILD_TENSOR,
+    REBUILD_WITH_ATTRIBUTES,
     SIZE,
     STORAGE_OF,
+    TENSOR,
     Global,
 )
 
@@ -50,6 +54,9 @@ def save(
         the old one as it was.
     pickle_module, pickle_protocol
         Accepted for compatibility.
+    _use_new_zipfile_serialization : bool
+        False writes the format of torch before 1.6, of which a file object may hold several objects,
+        one after another.
 
     Notes
     -----
@@ -68,8 +75,11 @@ def save(
     """
     with opened_for_writing(f) as file:
         buffer = io.BytesIO()
-        pickler = _Pickler(buffer, _PROTOCOL)
+        pickler = _Pickler(buffer, _PROTOCOL, not _use_new_zipfile_serialization)
         pickler.dump(obj)
+        if not _use_new_zipfile_serialization:
+            legacy.write(file, buffer.getbuffer(), pickler.counted())
+            return
         with Writer(file) as writer:
             writer.write("data.pkl", buffer.getbuffer())
             for key, memory in enumerate(pickler.memories):
@@ -92,9 +102,12 @@ class _Pickler(pickle._Pickler):
     there.
     """
 
-    def __init__(self, file: Any, protocol: int) -> None:
+    def __init__(self, file: Any, protocol: int, is_legacy: bool = False) -> None:
         super().__init__(file, protocol)
         self.memories: list[Any] = []
+        self._counts: list[int] = []
+        # The old format says of each memory also of which larger one it is a part: of none.
+        self._whole: tuple[None, ...] = (None,) if is_legacy else ()
         self._keys: dict[tuple[int, DType, str], str] = {}
         self._owners: list[Any] = []  # kept alive, for their ids are keys
 
@@ -128,8 +141,19 @@ class _Pickler(pickle._Pickler):
 
     def _reduce_tensor(self, tensor: Any) -> Any:
         hooks: OrderedDict[Any, Any] = OrderedDict()
+        attributes = tensor.__dict__
         if isinstance(tensor, _parameter_class()):
-            return REBUILD_PARAMETER, (tensor.detach(), tensor.requires_grad, hooks)
+            parts = (tensor.detach(), tensor.requires_grad, hooks)
+            if attributes:
+                return REBUILD_PARAMETER_WITH_STATE, (*parts, dict(attributes))
+            return REBUILD_PARAMETER, parts
+        make, arguments = self._rebuilding(tensor, hooks)
+        if attributes:
+            return REBUILD_WITH_ATTRIBUTES, (make, TENSOR, arguments, dict(attributes))
+        return make, arguments
+
+    def _rebuilding(self, tensor: Any, hooks: Any) -> Any:
+        """Return the function, by name, that makes a tensor again, and its arguments."""
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
@@ -149,9 +173,15 @@ class _Pickler(pickle._Pickler):
             self._owners.append(owner)
         size = len(memory)
         name = STORAGE_OF.get(dtype)
-        if name is None:
-            return _Storage("storage", BYTES, key, location, size)
-        return _Storage("storage", Global("torch", name), key, location, size // dtype.itemsize)
+        named = BYTES if name is None else Global("torch", name)
+        count = size if name is None else size // dtype.itemsize
+        if int(key) == len(self._counts):
+            self._counts.append(count)
+        return _Storage("storage", named, key, location, count, *self._whole)
+
+    def counted(self) -> list[tuple[Any, int]]:
+        """Return the memories, each with the number of its elements."""
+        return list(zip(self.memories, self._counts, strict=True))
 
 
 def _parameter_class() -> Any:

@@ -109,7 +109,28 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = N
 
     if not isinstance(data, Tensor):
         raise ValueError("a parameter without a tensor")
-    return Parameter(data, requires_grad is True)
+    made = Parameter(data, requires_grad is True)
+    return made if state is None else _with_attributes(made, state)
+
+
+def _rebuild_with_attributes(make: Any, cls: Any, arguments: Any, state: Any) -> Any:
+    if not (isinstance(make, _Known) and cls is _TENSOR and isinstance(arguments, tuple)):
+        raise ValueError("a tensor of an unknown class")
+    tensor = make(*arguments)
+    if not isinstance(tensor, Tensor):
+        raise ValueError("attributes of what is no tensor")
+    return _with_attributes(tensor, state)
+
+
+def _with_attributes(tensor: Any, state: Any) -> Any:
+    """Set a tensor's attributes, as far as its class has none of these names."""
+    attributes = state[0] if isinstance(state, tuple) and state else state
+    if not isinstance(attributes, dict):
+        raise ValueError("attributes that are no dict")
+    for name, value in attributes.items():
+        if isinstance(name, str) and not hasattr(type(tensor), name):
+            tensor.__dict__[name] = value
+    return tensor
 
 
 # --- plain values -----------------------------------------------------------------------------
@@ -184,6 +205,9 @@ def _strided(name: Any) -> Any:
     return strided
 
 
+#: A tensor's class, as a file may name it: to be compared only.
+_TENSOR = _Known(lambda *_: None)
+
 _BUILTINS: dict[str, Any] = {
     "set": _container(set),
     "frozenset": _container(frozenset),
@@ -199,6 +223,8 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _Known(_rebuild_meta),
     ("torch._utils", "_rebuild_parameter"): _Known(_rebuild_parameter),
     ("torch._utils", "_rebuild_parameter_with_state"): _Known(_rebuild_parameter),
+    ("torch._tensor", "_rebuild_from_type_v2"): _Known(_rebuild_with_attributes),
+    ("torch", "Tensor"): _TENSOR,
     ("torch", "Size"): _container(Size),
     ("torch", "device"): _of(Device, str, int),
     ("torch.serialization", "_get_layout"): _Known(_strided),
@@ -306,8 +332,8 @@ class Unpickler(pickle._Unpickler):
 
     Parameters
     ----------
-    data : bytes-like
-        The pickle.
+    data : bytes-like or binary file
+        The pickle; of a file what follows it stays unread.
     label : str
         What messages call the file.
     find_storage : callable
@@ -318,7 +344,8 @@ class Unpickler(pickle._Unpickler):
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, data: Any, label: str, find_storage: Callable[[Any], Storage]) -> None:
-        super().__init__(io.BytesIO(data), encoding="utf-8")
+        file = data if hasattr(data, "read") else io.BytesIO(data)
+        super().__init__(file, encoding="utf-8")
         self._label = label
         self._find_storage = find_storage
 

@@ -11,11 +11,13 @@ import numpy as np
 
 from tensorplug.plugin import (
     ALL_DTYPES,
+    BitsOfBfloat16,
     DeviceRuntime,
     DType,
     Number,
     Shape,
     SharedMemory,
+    as_bfloat16,
     contiguous_strides,
     wrap_integer,
 )
@@ -26,6 +28,7 @@ NATIVES: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
     for dtype in ALL_DTYPES
 }
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _DTYPES = {native: dtype for dtype, native in NATIVES.items()}
 
 
@@ -162,8 +165,12 @@ class NumpyRuntime(DeviceRuntime):
 
     def to_dlpack(self, array: np.ndarray[Any, Any], **options: Any) -> Any:
         """Return a DLPack capsule."""
+        if array.dtype == _BFLOAT16:
+            return as_bfloat16(array.view(np.uint16).__dlpack__(**options))
         return array.__dlpack__(**options)
 
     def from_dlpack(self, producer: Any) -> np.ndarray[Any, Any]:
         """Return an array over the producer's memory."""
-        return np.from_dlpack(producer)
+        source = BitsOfBfloat16(producer)
+        array = np.from_dlpack(source)
+        return array.view(_BFLOAT16) if source.found else array

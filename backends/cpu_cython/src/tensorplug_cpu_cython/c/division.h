@@ -121,7 +121,7 @@ INLINE int64_t whole_power(int64_t x, int64_t exponent) {
 #define WHOLE_POWERS(S, T)                                                                             \
     BINARY_LOOP(any_power_##S, T, T, whole_power(x, y))                                                \
     UNARY_LOOP(cube_##S, T, T, (uint64_t)x * (uint64_t)x * (uint64_t)x)                                \
-    static void power_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
+    static void pow_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
         const T exponent = n ? *(const T *)args[1] : 0; /* of no elements there may be no exponent */  \
         if (!s[1] && (exponent == 2 || exponent == 3)) {                                               \
             char *const ends[2] = {args[0], args[2]};                                                  \

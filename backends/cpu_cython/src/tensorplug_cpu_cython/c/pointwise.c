@@ -82,7 +82,7 @@ BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
     UNARY_LOOP(inverse_root_##S##_loop, T, T, x == -(T)INFINITY ? (T)0 : 1 / C_##S(sqrt)(x + 0))       \
     UNARY_LOOP(same_##S##_loop, T, T, x)                                                               \
     BINARY_LOOP(any_power_##S, T, T, of_two)                                                           \
-    static void power_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
+    static void pow_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
         static const struct { T exponent; tp_loop loop; } known[] = {                                  \
             {2, square_##S##_loop}, {3, cube_##S##_loop}, {(T)0.5, root_##S##_loop},                   \
             {-1, inverse_##S##_loop}, {-2, inverse_square_##S##_loop},                                 \
@@ -99,8 +99,8 @@ BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
     }
 POWERS(F32, float, m_power_F32(x, y))
 POWERS(F64, double, pow(x, y))
-HALF_LOOP(power_F16, 2, F16, power_F32, TO_HALF)
-HALF_LOOP(power_BF16, 2, BF16, power_F32, TO_HALF)
+HALF_LOOP(pow_F16, 2, F16, pow_F32, TO_HALF)
+HALF_LOOP(pow_BF16, 2, BF16, pow_F32, TO_HALF)
 
 BINARY_FLOAT(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))
 #include "division.h"
@@ -351,7 +351,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(maximum, REAL(maximum), TRUE_BYTES(maximum)), B(minimum, REAL(minimum), TRUE_BYTES(minimum)),
         B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
         B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
-        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(power, REAL(power)),
+        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(pow, REAL(pow)),
         B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
         B(floor_divide, REAL(floor_divide)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),

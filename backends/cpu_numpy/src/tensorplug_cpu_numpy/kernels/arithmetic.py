@@ -18,7 +18,7 @@ def build(table: KernelTable) -> None:
     dtypes = (dtype_named("float32"), dtype_named("int32"))
     table.add("neg", negative, dtypes=dtypes, out=True, priority=_PRIORITY)
     floats = (dtype_named("float32"), dtype_named("float64"))
-    table.add("power", power, dtypes=floats, priority=_PRIORITY)
+    table.add("pow", power, dtypes=floats, priority=_PRIORITY)
     table.add("add_scaled", add_scaled, dtypes=floats, out=True)
 
 
@@ -46,6 +46,8 @@ def power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -> Any:
     """Return powers; NumPy takes 40 times as long for a negative number as for a positive one."""
     if exponent.ndim or exponent % 1:
         return np.power(input, exponent)
+    if exponent == 2:
+        return input * input
     if exponent == 3:
         return input * input * input
     result = np.power(np.abs(input), exponent)

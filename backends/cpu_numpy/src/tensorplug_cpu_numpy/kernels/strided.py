@@ -20,7 +20,11 @@ def build(table: KernelTable) -> None:
 
 
 def as_strided(
-    input: Array, size: Shape, stride: Shape, storage_offset: int, layout: Any = None
+    input: Array,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int,
+    layout: Any = None,  # noqa: ARG001  what the derivative needs
 ) -> Array:
     """Return a view with sizes, strides and offset into the memory that `input` shows.
 

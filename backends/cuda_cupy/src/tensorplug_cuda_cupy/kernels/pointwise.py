@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import FLOATS, INTEGRAL, DType, KernelTable, Shape, dtype_named
+from tensorplug.plugin import COMPLEXES, FLOATS, INTEGRAL, DType, KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
 from .. import sources
@@ -53,6 +53,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         table.add(op, namespace.through_float32(kernel), dtypes=HALVES, priority=1)
     table.add("bitwise_left_shift", _binary("shifted_left"), out=True, priority=1)
     table.add("bitwise_right_shift", _binary("shifted_right"), out=True, priority=1)
+    raised = _binary("raised")
+    table.add("pow", raised, dtypes=(*SINGLE_AND_DOUBLE, *COMPLEXES), out=True, priority=1)
+    table.add("pow", namespace.through_float32(raised), dtypes=HALVES, priority=1)
+    table.add("pow", _binary("whole_power"), dtypes=INTEGRAL, out=True, priority=1)
     table.add("fmod", whole_fmod, dtypes=INTEGRAL, out=True, priority=1)
     table.add("relu", relu, dtypes=FLOATS, out=True, priority=1)
     table.add("sign", sign, dtypes=FLOATS, priority=1)

@@ -46,7 +46,9 @@ def storage(array: Any) -> tuple[Any, int]:
     memory = root.data.mem
     if isinstance(memory, cp.cuda.UnownedMemory):
         return memory, memory.size
-    size = root.data.ptr - memory.ptr + root.nbytes
+    steps = zip(root.shape, root.strides, strict=True)
+    reach = sum([(n - 1) * step for n, step in steps]) + root.itemsize if root.size else 0
+    size = root.data.ptr - memory.ptr + reach
     return cp.cuda.UnownedMemory(memory.ptr, size, root, root.data.device_id), size
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from tensorplug.plugin import (
+    BitsOfBfloat16,
     DeviceNotAvailableError,
     DeviceRuntime,
     DType,
     Number,
     Shape,
+    as_bfloat16,
     wrap_integer,
 )
 
@@ -227,11 +229,15 @@ class CudaRuntime(DeviceRuntime):
 
     def to_dlpack(self, array: Any, **options: Any) -> Any:
         """Return a DLPack capsule."""
+        if array.dtype == BFLOAT16:
+            return as_bfloat16(array.view("uint16").__dlpack__(**options))
         return array.__dlpack__(**options)
 
     def from_dlpack(self, producer: Any) -> Any:
         """Return an array over the producer's memory."""
-        return cp.from_dlpack(producer)
+        source = BitsOfBfloat16(producer)
+        array = cp.from_dlpack(source)
+        return array.view(BFLOAT16) if source.found else array
 
     # --- page-locked memory ---
 

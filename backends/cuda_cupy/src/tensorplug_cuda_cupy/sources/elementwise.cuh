@@ -21,6 +21,18 @@ template <typename N> __device__ inline N float_floor_divide(N a, N b) {
     return quotient - below > (N)0.5 ? below + 1 : below;
 }
 
+// Most powers are squares.
+template <typename N> __device__ inline N raised(N a, N b) { return b == (N)2 ? a * a : pow(a, b); }
+
+// By squaring; a negative power is below 1, save of 1 and -1.
+template <typename N> __device__ inline N whole_power(N a, N b) {
+    if (b < 0) return a == (N)1 ? (N)1 : a == (N)-1 ? (N)(b & 1 ? -1 : 1) : (N)0;
+    unsigned long long result = 1, base = (unsigned long long)a;
+    for (; b; b >>= 1, base *= base)
+        if (b & 1) result *= base;
+    return (N)result;
+}
+
 // A shift by a negative number, or by as many bits as there are, moves every bit out.
 template <typename N> __device__ inline N shifted_left(N a, N by) {
     if (by < 0 || by >= (N)(8 * sizeof(N))) return 0;

@@ -79,7 +79,7 @@ BINARY: dict[str, tuple[str, tuple[DType, ...]]] = {
     "maximum": ("a != a ? a : b != b ? b : a > b ? a : b", NUMBERS),
     "minimum": ("a != a ? a : b != b ? b : a < b ? a : b", NUMBERS),
     "mul": ("a * b", (*NUMBERS, BOOL)),
-    "power": ("pow(a, b)", FLOATS),
+    "pow": ("b == 2 ? a * a : pow(a, b)", FLOATS),
     "remainder": ("python_remainder(a, b)", FLOATS),
     "sub": ("a - b", (*NUMBERS, *COMPLEX)),
     "div": ("a / b", FLOATS),

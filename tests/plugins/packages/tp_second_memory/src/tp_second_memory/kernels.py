@@ -166,7 +166,7 @@ BINARY_REAL = {
     "fmod": truncated_remainder,
     "maximum": larger,
     "minimum": smaller,
-    "power": power,
+    "pow": power,
     "remainder": remainder,
 }
 EQUALITY = {"eq": operator.eq, "ne": operator.ne}

@@ -1,0 +1,28 @@
+"""Random orders of dimensions in memory, for every op and dtype; all of them under ``make fuzz``."""
+
+import os
+import random
+
+import pytest
+
+from tensorplug.testing import layout_cases
+from tensorplug.testing.records import OpRecord, all_records
+
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "0"))
+CASES = [
+    pytest.param(record, dtype, id=f"{record.op}-{dtype.name}")
+    for record in all_records()
+    for dtype in record.dtypes
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("record", "dtype"), CASES if COUNT else CASES[::100])
+def test_random_orders(record: OpRecord, dtype: object) -> None:
+    generator = random.Random(f"{record.op} {dtype}")
+
+    def shuffled(ndim: int) -> list[int]:
+        return generator.sample(range(ndim), ndim)
+
+    layouts = {f"order {number}": shuffled for number in range(max(COUNT // 2000, 1))}
+    layout_cases.check_layouts(record, "cpu", dtype, layouts)
