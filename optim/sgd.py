@@ -10,7 +10,6 @@ from .ops.optimizers.fused import sgd_step, sgd_update
 from .ops.optimizers.on_device import rate_of, sgd_step_on_device
 from .optimizer import ParamsT
 from .scalars import Scalar, on_device
-from .state import number
 from .step_optimizer import Step, StepOptimizer
 
 

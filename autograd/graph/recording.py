@@ -299,7 +299,7 @@ class PlainRecording:
 
     rule: CompiledDerivative
     plan: Plan
-    saved: tuple[Any, ...]
+    saved: tuple[Any, ...] | None
     versions: tuple[Any, ...]
 
 

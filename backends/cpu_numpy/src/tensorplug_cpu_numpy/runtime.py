@@ -72,7 +72,7 @@ class NumpyRuntime(DeviceRuntime):
         return tuple([stride // itemsize for stride in array.strides])
 
     # Asked for each view: without a Python frame.
-    is_contiguous = staticmethod(operator.attrgetter("flags.c_contiguous"))
+    is_contiguous = staticmethod(operator.attrgetter("flags.c_contiguous"))  # type: ignore[assignment]
 
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
