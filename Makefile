@@ -15,6 +15,7 @@ PLUGINS := .venv-plugins
 OLDEST := .venv-oldest
 CUDA := .venv-cuda
 CYTHON := .venv-cython
+SITE := .venv-site
 ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
@@ -22,7 +23,7 @@ FOLDERS := src core autograd profiler nn array_api optim amp data distributions 
 SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins docs clean distclean
+.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins docs site clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -45,6 +46,7 @@ help:
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
 	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
+	@echo 'make site               build the documentation as a site, in build/site'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
 
 demo: $(VENV)/.demo
@@ -159,13 +161,21 @@ plugins: | $(PLUGINS)/.made
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
 
+# Warnings are errors. The tutorials run, one thread each; no network is needed beside the environment's.
+site: export OMP_NUM_THREADS = 1
+site: $(SITE)/.site
+	$(SITE)/bin/python -m tensorplug coverage --write docs
+	$(SITE)/bin/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/site-doctrees docs build/site
+	@echo 'the site: build/site/index.html'
+
 clean:
+	rm -rf docs/generated docs/coverage.md docs/primitives.md docs/sg_execution_times.rst
 	rm -rf build dist out *.egg-info backends/*/build backends/*/dist backends/*/src/*.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(SITE)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -183,6 +193,10 @@ $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --editable '.[dev,demo]'
+	@touch $@
+
+$(SITE)/.site: pyproject.toml | $(SITE)/.made
+	TENSORPLUG_PURE=1 $(SITE)/bin/python $(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
 
 $(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made

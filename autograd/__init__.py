@@ -76,6 +76,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 class _AutogradPlugin:
     """Registers the derivatives, tangents and vmap rules of core's ops, as any plugin does."""
 

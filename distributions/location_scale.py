@@ -84,7 +84,7 @@ class Normal(_LocationScale):
 
 
 class Laplace(_LocationScale):
-    """The Laplace distribution of mean `loc`, its density falling as exp(-|x - loc| / scale)."""
+    """The Laplace distribution of mean `loc`, its density falling as ``exp(-|x - loc| / scale)``."""
 
     @property
     def variance(self) -> Any:

@@ -80,7 +80,7 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return log |dy / dx|, summed over one value's dimensions."""
+        """Return ``log |dy / dx|``, summed over one value's dimensions."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:

@@ -148,7 +148,7 @@ class SoftplusTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """y = |x|, which has no inverse but one of its two halves."""
+    """``y = |x|``, which has no inverse but one of its two halves."""
 
     codomain = constraints.positive
 

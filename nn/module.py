@@ -343,6 +343,11 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
         below = [f"({name}): {indent(repr(module), 2)}" for name, module in self._modules.items()]
         return framed(self._get_name(), lines, below)
 
+    def _repr_html_(self) -> str:
+        from .notebook import as_html  # on first use: saves import time
+
+        return as_html(self)
+
 
 def framed(name: str, lines: list[str], below: list[str]) -> str:
     """Return ``name(...)`` with the module's own lines, then those of the modules below."""

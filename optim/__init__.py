@@ -54,3 +54,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     reason = ": there are no sparse tensors; Adam takes its options" if name == "SparseAdam" else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -150,3 +150,7 @@ def __getattr__(name: str) -> Any:
     from . import standard
 
     return getattr(standard, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

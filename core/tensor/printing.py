@@ -7,6 +7,7 @@ to read (and doctests written for torch) stays as it is.
 from __future__ import annotations
 
 import contextlib
+import html
 import math
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
@@ -254,6 +255,15 @@ def tensor_repr(tensor: Tensor, *, contents: str | None = None) -> str:
             lines.append(f", {note}")
             used += len(note) + 2
     return "".join(lines) + ")"
+
+
+def tensor_html(tensor: Tensor) -> str:
+    """Return what notebooks show: the text, and below it the facts that it leaves out."""
+    facts = f"shape {list(tensor.shape)}, {str(tensor.dtype).rpartition('.')[2]}, {tensor.device}"
+    return (
+        f"<pre>{html.escape(repr(tensor))}</pre>"
+        f'<div style="color: gray; font-size: smaller">{facts}</div>'
+    )
 
 
 def _describe(tensor: Tensor, indent: int, contents: str | None) -> tuple[list[str], str]:

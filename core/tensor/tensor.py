@@ -691,6 +691,11 @@ class Tensor(TensorMethods):
 
         return tensor_repr(self, contents=tensor_contents)
 
+    def _repr_html_(self) -> str:
+        from .printing import tensor_html  # on first use: it needs this module
+
+        return tensor_html(self)
+
     def __format__(self, spec: str) -> str:
         if not self._shape and type(self) is Tensor:
             return format(self.item(), spec)

@@ -187,6 +187,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         testing as testing,
         utils as utils,
     )
+    from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
 
 __getattr__ = _namespaces.find_attribute

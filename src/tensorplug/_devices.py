@@ -93,6 +93,11 @@ class _AmpModule(types.ModuleType):
                 return vars(self)[name]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:
+        from tensorplug.amp.device_namespace import names_for  # on first use: saves import time
+
+        return sorted({*vars(self), *names_for(self.__name__.split(".")[1])})
+
 
 class DeviceModule(types.ModuleType):
     """The functions of one device type.
@@ -138,6 +143,14 @@ class DeviceModule(types.ModuleType):
         except DeviceNotAvailableError:
             pass
         raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        """Return what an editor completes; of a plugin that is not loaded only what all devices have."""
+        names = {*vars(self), *dir(type(self)), *creation.legacy_types(self._type)}
+        if self.is_initialized():
+            for part in plugins.runtime_parts(self._type):
+                names.update(part.namespace)
+        return sorted(names)
 
     # --- presence ---
 

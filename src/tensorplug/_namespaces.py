@@ -16,19 +16,18 @@ from ._devices import DeviceModule, is_device_type
 #: Sub-packages and modules that are imported when they are first used.
 LAZY = frozenset(
     {
+        "__config__",
         "amp",
         "array_api",
         "backends",
         "compat",
         "data",
-        "distributed",
         "distributions",
         "fft",
         "func",
         "linalg",
         "multiprocessing",
         "nn",
-        "onnx",
         "optim",
         "plugin",
         "profiler",
@@ -46,6 +45,7 @@ LAZY = frozenset(
 LAZY_FUNCTIONS = {
     "load": "serialization",
     "save": "serialization",
+    "show_config": "__config__",
     "autocast": "amp",
     **dict.fromkeys(
         (

@@ -92,6 +92,7 @@ NOT_OPS = frozenset(
         "set_num_threads",
         "set_printoptions",
         "set_rng_state",
+        "show_config",
         "set_warn_always",
         "tensor",
         "to_dlpack",

@@ -219,15 +219,29 @@ def test_torchvision_is_refused(tmp_path, line):
     assert error.startswith("ModuleNotFoundError: torchvision is compiled against torch itself")
 
 
-def test_tensorboard_is_said_to_keep_nothing(tmp_path):
+def test_tensorboard_is_said_to_keep_nothing_without_its_package(tmp_path):
     program = """
-    import warnings
+    import sys, warnings
+    sys.modules["tensorboardX"] = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         from torch.utils.tensorboard import SummaryWriter
         with SummaryWriter("runs") as writer:
             writer.add_scalar("loss", 1.0, 2)
         assert "not kept" in str(caught[0].message)
+    """
+    run(tmp_path, program)
+
+
+def test_tensorboard_is_written(tmp_path):
+    pytest.importorskip("tensorboardX", reason="it writes the files")
+    program = f"""
+    import os
+    import torch
+    from torch.utils.tensorboard import SummaryWriter
+    with SummaryWriter({str(tmp_path / "runs")!r}) as writer:
+        writer.add_scalar("loss", torch.ones(()), 2)
+    assert len(os.listdir({str(tmp_path / "runs")!r})) == 1
     """
     run(tmp_path, program)
 

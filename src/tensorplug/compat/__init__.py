@@ -120,3 +120,7 @@ def __getattr__(name: str) -> Any:
     if name == "torch":
         return alias_of("torch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -35,11 +35,11 @@ def _no() -> bool:
 
 
 class SummaryWriter:
-    """Takes what a program reports to TensorBoard, and keeps none of it."""
+    """Takes what a program reports to TensorBoard, and keeps none of it, where tensorboardX is missing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
-            "torch.utils.tensorboard has no counterpart: what the program reports is not kept",
+            "what the program reports to TensorBoard is not kept: pip install tensorboardX to keep it",
             stacklevel=2,
         )
 

@@ -246,7 +246,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
     Parameters
     ----------
-    safe_globals : list of class or function, or of (class or function, "module.name")
+    safe_globals : list of class or callable, or of (class or callable, "module.name")
         What files may name.
     """
     for item in safe_globals:

@@ -6,12 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import _pytree, checkpoint, data
+    from . import _pytree, checkpoint, data, tensorboard
+    from .model_summary import Summary, summary
 
-__all__ = ["_pytree", "checkpoint", "data"]
+__all__ = ["Summary", "_pytree", "checkpoint", "data", "summary", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("Summary", "summary"):
+        return getattr(importlib.import_module(f"{__name__}.model_summary"), name)
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
