@@ -30,10 +30,14 @@ cdef class CallCache:
 @cython.locals(parts=list, tensor=TensorBase)
 cpdef tuple call_key(tuple args, dict kwargs)
 
+cpdef tuple item_types(tuple values)
+
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
 
 cpdef bint zeros(tuple values)
+
+cpdef object exact_key(object value)
 
 cpdef object store_call(CallCache cache, object key, object cached)

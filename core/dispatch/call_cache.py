@@ -156,10 +156,18 @@ def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         else:
             parts.append(type(arg))
             parts.append(arg)
+            if isinstance(arg, tuple):  # as items too, 1, 1.0 and True are equal
+                parts.append(item_types(arg))
     if kwargs:
         for name, value in kwargs.items():
-            parts.append((name, type(value), value))
+            types = item_types(value) if isinstance(value, tuple) else None
+            parts.append((name, type(value), value, types))
     return tuple(parts)
+
+
+def item_types(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types of a tuple's items, of tuples among them those of their items."""
+    return tuple([item_types(v) if isinstance(v, tuple) else type(v) for v in values])
 
 
 def cache_call(
@@ -240,8 +248,21 @@ def _alike(tensor: TensorBase) -> Any:
 
 
 def zeros(values: tuple[Any, ...]) -> bool:
-    """Return whether a value is 0.0 or -0.0, which are one as keys."""
-    return any([isinstance(value, (float, complex)) and not value for value in values])
+    """Return whether a value is 0.0 or -0.0, which are one as keys, or has one as a part or an item."""
+    for value in values:
+        if isinstance(value, (float, complex)):
+            if not value.real or (not value.imag and isinstance(value, complex)):
+                return True
+        elif isinstance(value, (tuple, list)) and zeros(tuple(value)):
+            return True
+    return False
+
+
+def exact_key(value: Any) -> Any:
+    """Return what tells a plain value from one of its type that equals it."""
+    if isinstance(value, tuple):
+        return item_types(value), repr(value) if zeros(value) else None
+    return repr(value) if isinstance(value, (float, complex)) and zeros((value,)) else None
 
 
 def store_call(cache: CallCache, key: Any, cached: Any) -> Any:

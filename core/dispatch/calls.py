@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
+from .arguments import plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
@@ -37,13 +38,19 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     try:
         cached = cache.calls.get(key)
     except TypeError:  # an argument that cannot be a key, such as a list
+        args, kwargs = plain_arguments(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))
     if cached is None:
+        given, named = args, kwargs
+        args, kwargs = plain_arguments(op, args, kwargs)
         spec = op.function(*args, **kwargs)
+        alike = not reads_tensor(given, named, args, kwargs)
         if type(spec) is Delegated:
-            cache_delegation(op, cache, key, args, spec)
+            if alike:
+                cache_delegation(op, cache, key, args, spec)
             return spec.result
-        cache_call(op, cache, key, args, kwargs, spec)
+        if alike:
+            cache_call(op, cache, key, args, kwargs, spec)
         return execute(op, spec)
     result = cached.result
     if result is None:
@@ -96,6 +103,12 @@ def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
 
 
 _NO_FLAGS = frozenset({int, float, str, tuple, list})
+
+
+def _takes_numbers(op: Op) -> bool:
+    """Return whether any parameter is not just a tensor."""
+    kinds = op.function.__annotations__
+    return any([kinds.get(name) not in ("Tensor", "Tensor | None") for name in op.names])
 
 
 # Parameters, and by what other names torch takes them: NumPy's, and those of its overloads.
@@ -193,6 +206,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
+        numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
             if len(args) > first:
@@ -211,6 +225,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     return run_overridden(op, args, kwargs)
                 return call_overridden(op, cache, args, kwargs)
             if op.canonical is None:
+                if numbers:
+                    args, kwargs = plain_arguments(op, args, kwargs)
                 return op.function(*args, **kwargs)
             return call_ruled(op, cache, args, kwargs)
 
@@ -229,6 +245,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         if op.view:  # whether memory can be shown in a shape depends on more than shapes
             return call_view(op, plans, cache, args, kwargs)
         if seeded:
+            args, kwargs = plain_arguments(op, args, kwargs)
             return execute(op, op.function(*args, **kwargs))
         return call_primitive(op, cache, args, kwargs)
 

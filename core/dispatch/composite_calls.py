@@ -7,6 +7,7 @@ from typing import Any
 from ..device.dtypes import FLOATING
 from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, unset_tensor, wrap
 from . import contracts
+from .arguments import plain_arguments, reads_tensor
 from .call_cache import (
     CachedCall,
     CallCache,
@@ -36,11 +37,16 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     if cached is None:
         if type(op.index) is not int:
             return run_overridden(op, args, kwargs)
+        given, named = args, kwargs
+        args, kwargs = plain_arguments(op, args, kwargs)
         values: Any = op.arguments(args, kwargs)
+        alike = not reads_tensor(given, named, args, kwargs)
         if type(values) is Delegated:
-            cache_delegation(op, cache, key, args, values)
+            if alike:
+                cache_delegation(op, cache, key, args, values)
             return values.result
-        _cache_call(op, cache, key, args, kwargs, values)
+        if alike:
+            _cache_call(op, cache, key, args, kwargs, values)
         return _run_canonical(op, values, args, kwargs)
     if cached.function is not None:
         filled = cached.template.copy()
@@ -169,6 +175,7 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
 
 def _run_list(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.kind == "primitive":
+        args, kwargs = plain_arguments(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))
     return run_overridden(op, args, kwargs)
 
@@ -176,13 +183,17 @@ def _run_list(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _run_and_cache_list(
     op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    if type(op.index) is not int:
+        return run_overridden(op, args, kwargs)
+    given, named = args, kwargs
+    args, kwargs = plain_arguments(op, args, kwargs)
+    if reads_tensor(given, named, args, kwargs) or zeros((*args[1:], *kwargs.values())):
+        return _run_list(op, args, kwargs)
     if op.kind == "primitive":
         spec = op.function(*args, **kwargs)
         if type(spec) is not Delegated:
             _cache_list_call(op, cache, key, args, spec)
         return execute(op, spec)
-    if type(op.index) is not int:
-        return run_overridden(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
     if type(values) is not Delegated and args[0]:
         spec = Spec.__new__(Spec)
@@ -197,7 +208,7 @@ def _cache_list_call(op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], 
     if not args[0] or not _same_items(values[0], args[0]):
         return
     rest = values[1:]
-    if first_tensor(rest) is not None or zeros(rest):
+    if first_tensor(rest) is not None:
         return
     tensor_key = spec.key
     own = Spec.__new__(Spec)
@@ -249,6 +260,7 @@ def _spec_of_values(values: Any) -> Spec | None:
 
 def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its rule, if it has one, and its decomposition."""
+    args, kwargs = plain_arguments(op, args, kwargs)
     if op.canonical is None:
         return op.function(*args, **kwargs)
     values: Any = op.arguments(args, kwargs)
@@ -273,12 +285,16 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
         if op.canonical is not None and op.leading == len(filled):
             return op.function(*filled)
         return op.decompose(tuple(filled))
+    given, named = args, kwargs
+    args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
+    alike = not reads_tensor(given, named, args, kwargs)
     if type(values) is Delegated:
-        cache_delegation(op, cache, key, args, values)
+        if alike:
+            cache_delegation(op, cache, key, args, values)
         return values.result
     first = first_tensor(values)
-    if first is not None:
+    if first is not None and alike:
         spec = Spec.__new__(Spec)
         spec.values, spec.key, spec.outputs = values, first._key, ()
         cache_call(op, cache, key, args, kwargs, spec)
@@ -289,6 +305,7 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """Call a composite that a kernel or a derivative may stand in for."""
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
+    args, kwargs = plain_arguments(op, args, kwargs)
     return _run_canonical(op, op.arguments(args, kwargs), args, kwargs)
 
 
@@ -329,6 +346,7 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.canonical is None:
+        args, kwargs = plain_arguments(op, args, kwargs)
         return op.function(*args, **kwargs)
     return op.decompose(values)
 

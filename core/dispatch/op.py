@@ -213,6 +213,7 @@ class Op:
         "inplace",
         "inplace_body",
         "inplace_of",
+        "integers",
         "kind",
         "layout",
         "leading",
@@ -271,6 +272,8 @@ class Op:
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
+        # The positions and names of the parameters that are ints.
+        self.integers: tuple[tuple[int, str], ...] = ()
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()

@@ -387,6 +387,9 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     return ordered, not (collects or more or keywords)
 
 
+_INTEGERS = ("int", "int | None", int)
+
+
 def _declare(
     function: Callable[..., Any],
     kind: OpKind,
@@ -410,6 +413,8 @@ def _declare(
     op.canonical = rule
     names, plain = _parameters(declaration)
     op.names = names
+    kinds = function.__annotations__
+    op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
     if plain:
         given = declaration.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given

@@ -10,6 +10,7 @@ from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
+from .arguments import plain_arguments
 from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
@@ -156,7 +157,8 @@ CAST = op_registry.handle("cast")
 def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the in-place variant of an op: compute it and write the result into `target`."""
     if dispatch_state.layers_active:
-        return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
+        args, kwargs = plain_arguments(op, (target, *args), kwargs)
+        return dispatch_state.through_layers(_inplace_op(op, name), args, kwargs)
     return run_inplace(op, name, target, args, kwargs)
 
 
@@ -172,6 +174,8 @@ def run_inplace(
         and _inplace_plain(op, target, args)
     ):
         return target
+    (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
+    args = tuple(rest)
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
         return target
     if kwargs and op.scaled is not None and len(args) == 1:
@@ -261,7 +265,10 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
                 return False
             raw.append(arg._array)
         elif fits(arg, key.dtype):
-            raw.append(key.scalar(arg) if op.pointwise else arg)
+            try:
+                raw.append(key.scalar(arg) if op.pointwise else arg)
+            except (RuntimeError, OverflowError):
+                return False  # the op's rule knows what becomes of it
         else:
             return False
     if len(raw) != op.arity:

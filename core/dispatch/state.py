@@ -58,6 +58,8 @@ class DispatchState:
         From the module of Tensor: give it a method, unless there is one of that name; take one away.
     get_item, set_item : callable
         From the module of indexing: what ``tensor[key]`` and ``tensor[key] = value`` do.
+    beside_array : callable
+        From the module of operators beside arrays: what an operator gives for a tensor and a NumPy array.
     find_runtime, find_missing, find_extensions : callable
         From the discovery of plugins: the runtime of a device type; load what may bring an op, and say why
         a plugin that may is not used; load the extensions, and warn of kernels that wait in vain.
@@ -68,11 +70,11 @@ class DispatchState:
     """
 
     __slots__ = (
-        "add_method", "array_namespace", "build_call", "build_inplace", "call_batched", "call_dual",
-        "find_extensions", "find_missing", "find_runtime", "get_item", "grad_disabled", "gradient",
-        "gradient_off", "kernel_timer", "layers_active", "log_choice", "make_stub", "native_kernel",
-        "planning", "preferences", "preferred_kernel", "remove_method", "set_item", "spec_batched",
-        "spec_dual", "through_layers", "transfer_timer", "verify",
+        "add_method", "array_namespace", "beside_array", "build_call", "build_inplace",
+        "call_batched", "call_dual", "find_extensions", "find_missing", "find_runtime", "get_item",
+        "grad_disabled", "gradient", "gradient_off", "kernel_timer", "layers_active", "log_choice",
+        "make_stub", "native_kernel", "planning", "preferences", "preferred_kernel", "remove_method",
+        "set_item", "spec_batched", "spec_dual", "through_layers", "transfer_timer", "verify",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
@@ -84,6 +86,7 @@ class DispatchState:
     build_inplace: Callable[[Op, str], Callable[..., Any]]
     add_method: Callable[[str, Callable[..., Any]], bool]
     remove_method: Callable[[str, Callable[..., Any]], None]
+    beside_array: Callable[[Op, Any, Any], Any]
     get_item: Callable[[Any, Any], Any]
     set_item: Callable[[Any, Any, Any], None]
     find_runtime: Callable[[str], DeviceRuntime]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
+from .arguments import plain_arguments
 from .call_cache import CallCache, ViewPlan, store_call
 from .composite_calls import call_overridden, run_decomposition
 from .execution import contract, execute, note_shown, shown_views
@@ -97,6 +98,7 @@ def _tracked(source: Any) -> bool:
 
 def _run(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.kind == "primitive":
+        args, kwargs = plain_arguments(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))
     if op.overridden:
         return call_overridden(op, cache, args, kwargs)

@@ -102,7 +102,7 @@ def clamp_min(input: Tensor, min: Tensor | Number) -> Spec:
     tensor([0., 2.])
     """
     check_tensor(input, "clamp_min")
-    return elementwise("clamp_min", input, min, without=(COMPLEX,))
+    return elementwise("clamp_min", input, min, without=(COMPLEX,), exact=True)
 
 
 @primitive("input, max", pointwise=True, inplace=True)
@@ -116,7 +116,7 @@ def clamp_max(input: Tensor, max: Tensor | Number) -> Spec:
     tensor([-1.,  0.])
     """
     check_tensor(input, "clamp_max")
-    return elementwise("clamp_max", input, max, without=(COMPLEX,))
+    return elementwise("clamp_max", input, max, without=(COMPLEX,), exact=True)
 
 
 def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:

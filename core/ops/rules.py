@@ -11,6 +11,7 @@ from ..device.dtypes import (
     get_default_dtype,
     result_dtype,
 )
+from ..device.scalars import wrapped
 from ..dispatch import op_registry
 from ..dispatch.op_registry import Spec
 from ..tensor.base import TensorBase
@@ -52,6 +53,7 @@ def elementwise(
     result: DType | None = None,
     without: tuple[int, ...] = (),
     condition: Any = None,
+    exact: bool = False,
 ) -> Spec:
     """Return the spec of a pointwise op: operands promoted to one dtype and broadcast.
 
@@ -71,6 +73,8 @@ def elementwise(
         The categories of dtype that the op does not take; checked on the promoted dtype.
     condition : Tensor, optional
         A first operand that is broadcast, but neither promoted nor converted.
+    exact : bool
+        Whether numbers have to be in the range of the dtype; else they wrap around, as operands do.
 
     Raises
     ------
@@ -112,6 +116,8 @@ def elementwise(
             if key.dtype is not compute and (position or condition is None):
                 operand = _CAST.call(operand, compute)
             shapes.append(operand._shape)
+        elif not exact:
+            operand = wrapped(operand, compute)
         values.append(operand)
     shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)
     return Spec(tuple(values), shape, result or compute, key=compute, device=device)

@@ -12,6 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from ..device.dtypes import bool_, int32, int64, uint8
+from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
 from ..dispatch.execution import execute, show
 from ..dispatch.keys import dispatch_key
@@ -145,10 +146,10 @@ def set_item(input: Any, key: Any, value: Any) -> None:
     """
     if not isinstance(value, (TensorBase, bool, int, float, complex)):
         value = _number(value, input)
-    if isinstance(value, complex) and not input._key.dtype.is_complex:
-        raise RuntimeError(
-            f"value cannot be converted to type {input._key.dtype.name} without overflow"
-        )
+    if type(value) is complex:
+        value = fitting(value, input._key.dtype)
+    elif not isinstance(value, TensorBase) and not -60000 < value < 60000:
+        value = loosely(value, input._key.dtype)
     if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:
         number = not isinstance(value, TensorBase) or not value._shape
         if number and key._shape and op_registry.has_op("masked_fill"):

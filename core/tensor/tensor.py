@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
-from ..device.dtypes import DType
+from ..device.dtypes import DType, uint8
 from ..dispatch import composite_calls, execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
+from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted
 from .creation import legacy_of, legacy_tensor, tensor, type_name, type_named
-from .host import to_array, to_dlpack, to_numpy
+from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
 from .shapes import Shape, Size, normalize_dim
@@ -66,7 +67,6 @@ class Tensor(TensorMethods):
     _tangents: Any = None
 
     __array_priority__ = 1000  # NumPy arrays leave binary operators to us
-    __array_ufunc__: Any = None
 
     if TYPE_CHECKING:  # see Operators
 
@@ -74,6 +74,7 @@ class Tensor(TensorMethods):
         def __rand__(self, other: Any) -> Tensor: ...
         def __rfloordiv__(self, other: Any) -> Tensor: ...
         def __rlshift__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
         def __rmod__(self, other: Any) -> Tensor: ...
         def __rmul__(self, other: Any) -> Tensor: ...
         def __ror__(self, other: Any) -> Tensor: ...
@@ -542,6 +543,12 @@ class Tensor(TensorMethods):
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         return to_array(self, dtype, copy)
 
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
+        """Return what a function of NumPy computed of a tensor as one; truth values become uint8."""
+        return from_array(array, flags=uint8)
+
     def __dlpack__(
         self: Any,
         *,
@@ -722,4 +729,5 @@ fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: 
 composite_calls.unset_tensor = fast_path.unset_tensor  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
 dispatch_state.add_method = _add_method
+dispatch_state.beside_array = beside_array
 dispatch_state.remove_method = _remove_method

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
+from ...device.dtypes import BOOL, FLOATING, Number, result_dtype
+from ...device.scalars import coefficient
 from ...dispatch.op_registry import composite
 from ...tensor.base import TensorBase
 from ..comparison import lt
@@ -31,7 +32,10 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
     if (
         end._key is key
         and key.dtype.category == FLOATING
-        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._key is key))
+        and (
+            (type(weight) is float and -60000 < weight < 60000)
+            or (isinstance(weight, TensorBase) and weight._key is key)
+        )
     ):
         return input, end, weight
     if not isinstance(weight, (TensorBase, int, float, complex)):
@@ -50,10 +54,8 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
                     f"{weight._key.dtype.name}"
                 )
             weight = cast(weight, input.dtype)
-    elif isinstance(weight, complex) and input.dtype.category != COMPLEX:
-        raise RuntimeError(
-            f"lerp(): value cannot be converted to type {input.dtype.name} without overflow: {weight}"
-        )
+    else:
+        weight = coefficient(weight, input.dtype)
     return input, end, weight
 
 
@@ -92,16 +94,10 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
 
 def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
     """Return a factor that fits the dtype which the tensors come to."""
-    if type(value) is float and tensors[0]._key.dtype.category == FLOATING:
-        return value
     compute = result_dtype(tensors)
-    if value != 1 and compute.category <= INTEGER and not isinstance(value, int):
-        return int(value.real)
-    if isinstance(value, complex) and compute.category != COMPLEX:
-        raise RuntimeError(
-            f"{name}(): value cannot be converted to type {compute.name} without overflow: {value}"
-        )
-    return value
+    if compute.category == BOOL:
+        raise NotImplementedError(f"{name}() is not implemented for dtype bool")
+    return coefficient(value, compute)
 
 
 def _canonical_addcmul(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
@@ -58,7 +59,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     Raises
     ------
     RuntimeError
-        If an operand is a bool tensor: use ``^`` or ``logical_xor``.
+        If an operand is a bool or a bool tensor: use ``^`` or ``logical_xor``.
 
     Examples
     --------
@@ -67,7 +68,11 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        if isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL:
+        if (
+            operand._key.dtype.category == BOOL
+            if isinstance(operand, TensorBase)
+            else isinstance(operand, bool)
+        ):
             raise RuntimeError(
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
@@ -88,7 +93,7 @@ sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 def _scaled(
     name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
 ) -> Tensor | Number:
-    if alpha == 1 and not isinstance(alpha, bool):
+    if type(alpha) is int and alpha == 1:
         return other
     compute = result_dtype((input, other))
     if isinstance(alpha, bool) and compute.category != BOOL:
@@ -100,8 +105,14 @@ def _scaled(
             f"{name}(): For integral input tensors, argument alpha must not be a floating point "
             f"number, got {alpha}"
         )
-    if compute.category == BOOL:
-        alpha = bool(alpha)
+    if isinstance(alpha, complex) and compute.category != COMPLEX:
+        raise RuntimeError(
+            f"{name}(): For non-complex input tensors, argument alpha must not be a complex number, "
+            f"got {alpha}"
+        )
+    alpha = fitting(alpha, compute)
+    if alpha == 1:
+        return other
     return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
 
 

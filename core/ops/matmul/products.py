@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, INTEGER, Number, result_dtype
+from ...device.dtypes import BOOL, Number, result_dtype
+from ...device.scalars import coefficient
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, conj, mul
@@ -445,8 +446,7 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if input._shape != shape[len(shape) - len(input._shape) :]:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
-    if product._key.dtype.category <= INTEGER:
-        beta, alpha = int(beta), int(alpha)  # truncated, as torch converts them to the dtype
+    beta, alpha = (coefficient(factor, product._key.dtype) for factor in (beta, alpha))
     if alpha != 1:
         product = mul(product, alpha)
     if beta == 0:

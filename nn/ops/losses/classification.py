@@ -425,13 +425,24 @@ def _binary_share(g: Any, input: Any, weight: Any, reduction: str) -> Any:
     return g if weight is None else g * weight
 
 
+def _cut_off_logs(input: Any) -> tuple[Any, Any]:
+    """Return log x and log(1 - x), -100 where they are infinite, and without a slope there."""
+    none, all_of_it = input == 0, input == 1
+    of_input = input.masked_fill(none, 1).log().clamp(min=-100).masked_fill(none, -100)
+    rest = (-input.masked_fill(all_of_it, 0)).log1p().clamp(min=-100)
+    return of_input, rest.masked_fill(all_of_it, -100)
+
+
 def _binary_target(g: Any, input: Any, weight: Any, reduction: str) -> Any:
-    logs = (-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)
+    of_input, of_rest = _cut_off_logs(input)
+    logs = of_rest - of_input
     return _binary_share(g, input, weight, reduction) * logs
 
 
 def _binary_weight(g: Any, input: Any, target: Any, weight_shape: Any, reduction: str) -> Any:
-    terms = _binary_share(g, input, None, reduction) * _binary_terms(input, target)
+    of_input, of_rest = _cut_off_logs(input)
+    terms = (target - 1) * of_rest - target * of_input
+    terms = _binary_share(g, input, None, reduction) * terms
     return terms.sum_to_size(weight_shape)
 
 
