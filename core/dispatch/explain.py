@@ -170,7 +170,7 @@ def _advice(op: str, device: str, dtype: DType) -> list[str]:
     package = next((r.package for r in manager.registered() if _serves(r, device)), "")
     if package:
         ways.append(f"`pip install --upgrade {package}`, if a later version has the kernel")
-    hint = discovery.install_hints.get(device)
+    hint = discovery.install_hint(device)
     if hint:
         ways.append(f"`{hint}`, which adds the kernels known for {device!r}")
     view = op_registry.has_op(op) and op_registry.get_op(op).view

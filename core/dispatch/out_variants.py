@@ -44,7 +44,7 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
             results = execute(op, spec)
     else:
         if "device" in op.names and "dtype" in op.names:
-            kwargs = _of_target(op, kwargs, targets[0])
+            kwargs = _of_target(op, args, kwargs, targets[0])
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -64,7 +64,9 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     return named._make(targets) if hasattr(named, "_make") else out
 
 
-def _of_target(op: Op, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
+def _of_target(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any
+) -> dict[str, Any]:
     """Return the keywords with which a factory makes what ``out=`` holds; others must not contradict."""
     own = target._key
     asked = kwargs.get("dtype")
@@ -74,6 +76,8 @@ def _of_target(op: Op, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
             f"({own.dtype.name})"
         )
     given = {"dtype": own.dtype, "device": own.device}
+    for name in op.names[: len(args)]:
+        given.pop(name, None)
     return given | {name: value for name, value in kwargs.items() if value is not None}
 
 

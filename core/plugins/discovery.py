@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +101,14 @@ _quarantine: dict[tuple[str, str], Quarantined] = {}
 _tried: set[str] = set()
 _loading: set[str] = set()
 
-#: Well-known device types and the command that installs them; the facade fills it in.
-install_hints: dict[str, str] = {}
+#: Well-known device types, and what returns the command that installs them; the facade fills it in.
+install_hints: dict[str, Callable[[], str]] = {}
+
+
+def install_hint(device: str) -> str:
+    """Return the command that installs a device type, or "" if none is known."""
+    hint = install_hints.get(device)
+    return hint() if hint is not None else ""
 
 
 def installed(refresh: bool = False) -> list[Found]:
@@ -304,7 +311,7 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
             f"device {device!r} went away when plugin {former} was unregistered; register it again"
         )
     known = sorted({found.device for found in installed()} - {EXTENSION} | set(manager._runtimes))
-    hint = install_hints.get(device)
+    hint = install_hint(device)
     advice = (
         f"install one with: {hint}"
         if hint

@@ -139,7 +139,9 @@ def test_an_unknown_device_names_the_known_and_the_command(monkeypatch):
 
     with pytest.raises(DeviceNotAvailableError, match=r"'abacus'.*choose one of: .*cpu.*meta"):
         tp.zeros(2, device="abacus")
-    monkeypatch.setitem(discovery.install_hints, "abacus", "pip install 'tensorplug[abacus]'")
+    monkeypatch.setitem(
+        discovery.install_hints, "abacus", lambda: "pip install 'tensorplug[abacus]'"
+    )
     with pytest.raises(DeviceNotAvailableError, match=r"pip install 'tensorplug\[abacus\]'"):
         tp.zeros(2, device="abacus")
 
