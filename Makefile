@@ -40,7 +40,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
-	@echo 'make fuzz               read 10,000 damaged and forged files'
+	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
 	@echo 'make test-oldest        run the tests on the oldest packages that are allowed'
@@ -131,7 +131,8 @@ doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
 fuzz: $(VENV)/.dev
-	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py tests/conformance/test_layouts.py tests/autograd/test_transform_cases.py
+	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) \
+		$(shell grep -rl --include='*.py' TENSORPLUG_FUZZ tests)
 
 check: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check

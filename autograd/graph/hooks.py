@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tensorplug.core.contexts import Context
 from tensorplug.core.device.device import CPU
+from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
-from . import saved_tensors
 from .handles import RemovableHandle
 from .nodes import Node
 from .saved_tensors import saved_tensors_hooks
@@ -26,8 +27,7 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
+class disable_saved_tensors_hooks(Context, contextlib.ContextDecorator):
     """Have :class:`saved_tensors_hooks` raise within a ``with`` block of this thread.
 
     Parameters
@@ -35,12 +35,12 @@ def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
     error_message : str
         What the RuntimeError says.
     """
-    previous = saved_tensors.local.disabled
-    saved_tensors.local.disabled = error_message
-    try:
-        yield
-    finally:
-        saved_tensors.local.disabled = previous
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+
+    def _changes(self) -> dict[str, Any]:
+        return {"saved_hooks_disabled": self._message}
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
@@ -58,8 +58,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         bump_version(written)
 
 
-@contextlib.contextmanager
-def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
+class save_on_cpu(saved_tensors_hooks, contextlib.ContextDecorator):
     """Keep what nodes save on the CPU, and bring it back for backward.
 
     Parameters
@@ -81,16 +80,16 @@ def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[No
     tensor([2., 2.])
     """
 
-    def pack(tensor: Any) -> tuple[Any, Any]:
-        kept = tensor.to(CPU, copy=True)
-        return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
+    def __init__(self, pin_memory: bool = False, device_type: str = "") -> None:
+        def pack(tensor: Any) -> tuple[Any, Any]:
+            kept = tensor.to(CPU, copy=True)
+            return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
 
-    def unpack(packed: tuple[Any, Any]) -> Any:
-        device, tensor = packed
-        return tensor.to(device, non_blocking=pin_memory)
+        def unpack(packed: tuple[Any, Any]) -> Any:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
 
-    with saved_tensors_hooks(pack, unpack):
-        yield
+        super().__init__(pack, unpack)
 
 
 def register_multi_grad_hook(
@@ -107,7 +106,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = renewed(threading.Lock())
     known: dict[int, Any] = {}
 
     def note(position: int) -> Callable[[Any], None]:

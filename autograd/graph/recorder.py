@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
+from tensorplug.core.dispatch.counts import recording_on, settle
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op import Op
@@ -45,7 +46,7 @@ class Recorder(GradientLayer):
 
     def enabled(self) -> bool:
         """Return whether this thread records."""
-        return recording.on()
+        return recording_on()
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one tensor."""
@@ -245,6 +246,8 @@ class Recorder(GradientLayer):
         """Mark what was made in inference mode."""
         if recording.inference:
             mark_inference(output)
+        elif recording.counted is not None and recording.counted.grad_disabled:
+            settle()
 
     def record_view(
         self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
@@ -255,7 +258,7 @@ class Recorder(GradientLayer):
             if recording.inference:
                 mark_inference(output)
                 return
-            enabled = recording.enabled
+            enabled = recording_on()
         note_view(op, source, values, output, enabled, plan)
         if not output._key.is_differentiable:
             return
@@ -278,7 +281,7 @@ class Recorder(GradientLayer):
                 f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
                 "allowed. You can make a clone to get a normal tensor before doing inplace update."
             )
-        if dispatch_state.grad_disabled and not recording.on():
+        if dispatch_state.grad_disabled and not recording_on():
             return None
         own = requires_grad(target)
         view = None if target._extra is None else target._extra.view
@@ -337,7 +340,7 @@ class Recorder(GradientLayer):
 
     def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
         """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
-        if (not dispatch_state.grad_disabled or recording.on()) and requires_grad(target):
+        if (not dispatch_state.grad_disabled or recording_on()) and requires_grad(target):
             if target._node is None:
                 raise RuntimeError(
                     f"{name}(): a leaf Variable that requires grad is being used in an in-place "
@@ -383,7 +386,7 @@ class Recorder(GradientLayer):
                 "tensor that doesn't require differentiation"
             )
         else:
-            tensor._state = 0
+            tensor._state = VIEW if tensor._is_view() else 0
 
     def grad_fn(self, tensor: Any) -> Any:
         """Return the node that made the tensor."""

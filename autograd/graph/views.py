@@ -210,11 +210,14 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
 
 
 def requires_grad(tensor: Any) -> bool:
-    """Return whether a tensor requires grad; a view asks its base."""
+    """Return whether a tensor requires grad; a view asks its base.
+
+    One that was made before the base required grad, or was not recorded, is a leaf of its own, as in torch.
+    """
     state = tensor._state
     if state == VIEW:
         refresh(tensor)
-        return bool(tensor._state == TRACKED)
+        return bool(tensor._state == TRACKED) or requires_grad(tensor._extra.view.base)
     return bool(state)
 
 

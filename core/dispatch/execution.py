@@ -69,12 +69,13 @@ class _Shown(threading.local):
 
 
 shown_views = _Shown()
+_NOTED = 256  # what an interrupt leaves behind must not grow
 
 
 def note_shown(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> None:
     """Note a view; called while some thread plans a call."""
     views = shown_views.views
-    if views is not None:
+    if views is not None and len(views) < _NOTED:
         views.append((op, source, values, output))
 
 

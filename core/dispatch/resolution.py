@@ -6,12 +6,12 @@ that accepts this one; the composite's decomposition; the fallback policy; an er
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..contexts import Context, thread
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
 from ..device.meta import empty_meta, pointwise_kernel
@@ -20,6 +20,7 @@ from ..errors import KernelNotFoundError
 from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .counts import count_preferences, settle
 from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
 from .op_registry import Op
@@ -327,21 +328,15 @@ def _reset() -> None:
 # --- preference -------------------------------------------------------------------------------
 
 
-class _Preferred(threading.local):
-    names: tuple[str, ...] = ()
-
-
-_preferred = _Preferred()
 _PREFERRED: dict[tuple[Op, DispatchKey, tuple[str, ...]], Callable[..., Any]] = {}
 
 
 def preferred_backends() -> tuple[str, ...]:
     """Return the plugins this thread prefers, the most preferred first."""
-    return _preferred.names
+    return thread.preferred
 
 
-@contextmanager
-def prefer(*backends: str) -> Generator[None]:
+class prefer(Context, ContextDecorator):
     """Choose kernels of these plugins, where they have one, within a ``with`` block of this thread.
 
     Parameters
@@ -354,20 +349,20 @@ def prefer(*backends: str) -> Generator[None]:
     ValueError
         If no plugin has that name.
     """
-    require_names(backends)
-    previous = _preferred.names
-    _preferred.names = (*backends, *previous)
-    dispatch_state.count_preferences(1)
-    try:
-        yield
-    finally:
-        dispatch_state.count_preferences(-1)
-        _preferred.names = previous
+
+    def __init__(self, *backends: str) -> None:
+        require_names(backends)
+        self._backends = backends
+
+    def _changes(self) -> dict[str, Any]:
+        count_preferences()
+        return {"preferred": (*self._backends, *thread.preferred)}
 
 
 def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
-    names = _preferred.names
+    names = thread.preferred
     if not names:
+        settle()
         return tensor_key.kernels[op.index]
     key = (op, tensor_key, names)
     found = _PREFERRED.get(key)

@@ -31,12 +31,13 @@ class DispatchState:
     Attributes
     ----------
     grad_disabled, layers_active : int
-        How many contexts, over all threads, disable recording (``no_grad`` and ``inference_mode`` blocks) or
-        see calls (layers, preferred backends). While they are zero, no thread-local state is looked at.
+        How many threads may be in contexts that disable recording (``no_grad`` and ``inference_mode``
+        blocks) or see calls (layers, preferred backends); see :mod:`.counts`. While they are zero, no
+        thread-local state is looked at.
     planning : int
         How many calls of view ops, over all threads, note which views they make; see :mod:`.view_calls`.
     preferences : int
-        How many contexts prefer a backend; each counts as an active layer too.
+        How many threads may prefer a backend; each counts as an active layer too.
     verify : bool
         Whether the next kernel's result is checked in full: after a kernel's first call, or always. See
         :mod:`.contracts`.
@@ -115,10 +116,6 @@ class DispatchState:
         """Make `layer` the one that ops on tensors that require grad go through."""
         self.gradient = layer
 
-    def count_grad_disabled(self, change: int) -> None:
-        """Count a context that forbids recording in (1) or out (-1)."""
-        self.grad_disabled += change
-
     def count_layers(self, change: int) -> None:
         """Count a context that intercepts calls in (1) or out (-1)."""
         self.layers_active += change
@@ -126,11 +123,6 @@ class DispatchState:
     def count_planning(self, change: int) -> None:
         """Count a call that notes views in (1) or out (-1)."""
         self.planning += change
-
-    def count_preferences(self, change: int) -> None:
-        """Count a context that prefers a backend in (1) or out (-1)."""
-        self.preferences += change
-        self.layers_active += change
 
 
 #: The only one.

@@ -119,8 +119,8 @@ def _run_and_plan(
     try:
         result = _run(op, cache, args, kwargs)
     finally:
-        dispatch_state.count_planning(-1)
         shown_views.views = outer
+        dispatch_state.count_planning(-1)
     if outer is not None:
         outer += views
     outputs = result if type(result) is tuple else (result,)

@@ -10,11 +10,10 @@ the error comes back, with its traceback, when its device is asked for.
 
 from __future__ import annotations
 
-import functools
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..device.runtime import DeviceRuntime
@@ -36,6 +35,7 @@ class Found:
 
     entry_point: EntryPoint
     api_version: str
+    _known: tuple[str, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -47,15 +47,22 @@ class Found:
         """The device type it serves, or "extension"."""
         return self.entry_point.name.partition(".")[0]
 
-    @functools.cached_property  # each time the metadata is parsed
+    @property
     def package(self) -> str:
         """The distribution's name."""
-        return self.entry_point.dist.name if self.entry_point.dist is not None else ""
+        return self._distribution()[0]
 
-    @functools.cached_property
+    @property
     def version(self) -> str:
         """The distribution's version."""
-        return self.entry_point.dist.version if self.entry_point.dist is not None else ""
+        return self._distribution()[1]
+
+    def _distribution(self) -> tuple[str, str]:
+        # Kept, as each time the metadata is parsed; cached_property of Python 3.11 would hold a lock.
+        if self._known is None:
+            dist = self.entry_point.dist
+            self._known = ("", "") if dist is None else (dist.name, dist.version)
+        return self._known
 
     @property
     def label(self) -> str:

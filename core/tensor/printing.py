@@ -102,8 +102,8 @@ def printoptions(**options: Any) -> Generator[None, None, None]:
     """Use print options within a ``with`` block."""
     global _options
     before = _options
-    set_printoptions(**options)
     try:
+        set_printoptions(**options)
         yield
     finally:
         _options = before

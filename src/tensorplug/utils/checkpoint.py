@@ -19,11 +19,11 @@ from typing import Any
 
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
 from tensorplug.autograd.engine.engine import running
-from tensorplug.autograd.graph import saved_tensors
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.layers import recording
 
@@ -64,17 +64,15 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 # --- settings ---------------------------------------------------------------------------------
 
-_settings: dict[str, bool | None] = {"debug": None, "early_stop": True}
+declare(checkpoint_debug=None, checkpoint_early_stop=True)
 
 
-@contextlib.contextmanager
-def _setting(name: str, value: bool | None) -> Generator[None]:
-    previous = _settings[name]
-    _settings[name] = value
-    try:
-        yield
-    finally:
-        _settings[name] = previous
+class _Setting(Context):
+    def __init__(self, **setting: bool | None) -> None:
+        self._setting = setting
+
+    def _changes(self) -> dict[str, Any]:
+        return dict(self._setting)
 
 
 def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
@@ -88,12 +86,12 @@ def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
     >>> with set_checkpoint_early_stop(False):
     ...     y = checkpoint(lambda x: x.exp(), x, use_reentrant=False)
     """
-    return _setting("early_stop", enable)
+    return _Setting(checkpoint_early_stop=enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
     """Have all checkpoints in a ``with`` block say what was saved in errors, or not; None: as each is set."""
-    return _setting("debug", enabled)
+    return _Setting(checkpoint_debug=enabled)
 
 
 # --- states that the second run starts from ---------------------------------------------------
@@ -221,9 +219,9 @@ def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
-    if not saved_tensors.local.stack:
+    if not thread.saved_hooks:
         return _giving((args, kwargs))
-    pack, unpack = saved_tensors.local.stack[-1]
+    pack, unpack = thread.saved_hooks[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
         (pack(leaf.detach()), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
@@ -273,10 +271,10 @@ def _without_reentrance(
         with restored, recompute_context:
             function(*given, **named)
 
-    chosen = _settings["debug"]
+    chosen = thread.checkpoint_debug
     frame = _Frame(
         rerun,
-        early_stop and bool(_settings["early_stop"]),
+        early_stop and bool(thread.checkpoint_early_stop),
         determinism_check,
         debug if chosen is None else chosen,
     )
