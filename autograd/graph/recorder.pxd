@@ -44,7 +44,7 @@ cdef class Recorder(GradientLayer):
         mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording, several=MultiNode, made=list,
         front=OutputNode, output=TensorBase,
     )
-    cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+    cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
 
     @cython.locals(node=OpNode, enabled=bint)
     cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)

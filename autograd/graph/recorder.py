@@ -205,7 +205,7 @@ class Recorder(GradientLayer):
         if output._key.is_differentiable:
             build_listed(op, cached, tensors, output)
 
-    def record_known_outputs(
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""

@@ -16,7 +16,7 @@ cdef int TRACKED
 cpdef call_overridden(Op op, CallCache cache, tuple args, dict kwargs)
 
 @cython.locals(keys=tuple, found=list, number=Py_ssize_t, key=DispatchKey, output=TensorBase)
-cdef _outputs_of_known(Op op, CachedCall cached, object arrays)
+cdef _outputs_of_cached(Op op, CachedCall cached, object arrays)
 
 @cython.locals(
     cached=CachedCall, recorded=bint, tracked=bint, shaped=bint, tensor=TensorBase, parts=list, tensor_key=DispatchKey, result=DispatchKey,
@@ -42,7 +42,7 @@ cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, DispatchKey key)
 
-@cython.locals(key=tuple, cached=CachedCall, first=TensorBase, spec=Spec, filled=list, number=Py_ssize_t, slot=Py_ssize_t)
+@cython.locals(key=tuple, cached=CachedCall, spec=Spec, filled=list, number=Py_ssize_t, slot=Py_ssize_t)
 cpdef call_ruled(Op op, CallCache cache, tuple args, dict kwargs)
 
 cpdef run_decomposition(Op op, tuple args, dict kwargs)
@@ -54,8 +54,10 @@ cpdef composite_spec(Op op, tuple args, dict kwargs)
 @cython.locals(first=TensorBase, spec=Spec)
 cdef _spec_of_values(object values)
 
-@cython.locals(arrays=list)
 cdef object _wrapped(Op op, DispatchKey key, object results)
+
+@cython.locals(output=TensorBase)
+cdef object _output(DispatchKey key, object array)
 
 @cython.locals(targets=list, raw=list, target=TensorBase)
 cdef _run_writing(Op op, tuple values, DispatchKey key)

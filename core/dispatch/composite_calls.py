@@ -74,9 +74,9 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     array = run_cached(op, cached, args)
     tensor_key = cached.key
     if len(op.outputs) != 1:
-        outputs = _outputs_of_known(op, cached, array)
+        outputs = _outputs_of_cached(op, cached, array)
         if tracked:
-            dispatch_state.gradient.record_known_outputs(op, cached, args, outputs)
+            dispatch_state.gradient.record_cached_outputs(op, cached, args, outputs)
         return outputs
     result = cached.result
     if result is None:  # the first call like this
@@ -93,7 +93,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     return output
 
 
-def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
+def _outputs_of_cached(op: Op, cached: CachedCall, arrays: Any) -> Any:
     """Return the tensors of what a kernel with several outputs returned in a cached call."""
     keys: Any = cached.outputs
     if not keys:  # the first call like this
@@ -261,10 +261,8 @@ def _spec_of_values(values: Any) -> Spec | None:
 def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its rule, if it has one, and its decomposition."""
     args, kwargs = plain_arguments(op, args, kwargs)
-    if op.canonical is None:
-        return op.function(*args, **kwargs)
-    values: Any = op.arguments(args, kwargs)
-    return values.result if type(values) is Delegated else op.decompose(values)
+    values: Any = None if op.canonical is None else op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else _decomposed(op, values, args, kwargs)
 
 
 def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -293,10 +291,8 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
         if alike:
             cache_delegation(op, cache, key, args, values)
         return values.result
-    first = first_tensor(values)
-    if first is not None and alike:
-        spec = Spec.__new__(Spec)
-        spec.values, spec.key, spec.outputs = values, first._key, ()
+    spec = _spec_of_values(values)
+    if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return op.decompose(values)
 
@@ -368,25 +364,21 @@ def _run_kernel(op: Op, values: tuple[Any, ...], key: DispatchKey) -> Any:
     if not op.outputs:
         return results
     if len(op.outputs) == 1 and not isinstance(results, (tuple, list)):
-        return _wrapped(op, key, (results,))[0]
+        return _output(key, results)
     return _wrapped(op, key, results)
 
 
 def _wrapped(op: Op, key: DispatchKey, results: Any) -> Any:
     """Return the tensors of what a kernel returned."""
-    if not op.cacheable:  # a tuple may hold tuples, such as a histogram's edges per dimension
-        return tuple([_wrapped(op, key, a) if type(a) is tuple else _own(key, a) for a in results])
-    runtime = key.runtime
-    arrays = [a if type(a) is key.array_type else key.as_array(a) for a in results]
-    outputs = tuple([wrap(array, key.with_dtype(runtime.dtype(array))) for array in arrays])
-    if dispatch_state.grad_disabled:
-        for output in outputs:
-            dispatch_state.gradient.mark_if_inference(output)
+    # A tuple may hold tuples, such as a histogram's edges per dimension.
+    outputs = tuple(
+        [_wrapped(op, key, a) if type(a) is tuple else _output(key, a) for a in results]
+    )
     named: Any = op.named
     return outputs if named is None else named(*outputs)
 
 
-def _own(key: DispatchKey, array: Any) -> Any:
+def _output(key: DispatchKey, array: Any) -> Any:
     if type(array) is not key.array_type:
         array = key.as_array(array)
     output = wrap(array, key.with_dtype(key.runtime.dtype(array)))

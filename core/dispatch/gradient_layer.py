@@ -47,7 +47,7 @@ class GradientLayer:
     def record_listed(self, op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
         """Record an op of a list of tensors with one output, whose spec was cached."""
 
-    def record_known_outputs(
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""

@@ -103,28 +103,6 @@ class Delegated(Spec):
         return self._result if self.function is None else self.function(*self.args)
 
 
-class Unregistered:
-    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __index__(self) -> int:
-        # Whoever imports an extension's package may call its ops before anything else loads it.
-        from . import op_registry  # on first use: it needs this module
-        from .state import dispatch_state  # on first use: it needs this module
-
-        reason = dispatch_state.find_missing(self.name)
-        if op_registry.has_op(self.name):
-            index = op_registry.get_op(self.name).index
-            if type(index) is int:
-                return index
-        raise RegistrationError(
-            f"op {self.name!r} is declared but not registered; return it from the "
-            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
-        )
-
-
 #: Whether an op is computed by kernels alone, or has a decomposition.
 OpKind = Literal["primitive", "composite"]
 
@@ -239,9 +217,9 @@ class Op:
         "writes",
     )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, index: Any = None) -> None:
         self.name = name
-        self.index: int = cast(int, Unregistered(name))
+        self.index: int = index
         self.declared = False
         self.kind: OpKind = "primitive"
         self.function: Callable[..., Any] = _undeclared
@@ -296,11 +274,6 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<{self.kind} op {self.name}({', '.join(self.parameters)})>"
-
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        from .op_registry import get_op  # on first use: it needs this module
-
-        return get_op, (self.name,)
 
     @property
     def signature(self) -> inspect.Signature:

@@ -20,9 +20,9 @@ from .gradient_layer import GradientLayer
 
 if TYPE_CHECKING:
     from ..device.runtime import DeviceRuntime
+    from .choice import Choice
     from .keys import DispatchKey
     from .op import Op, Spec
-    from .resolution import Choice
 
 
 class DispatchState:

@@ -25,6 +25,7 @@ from .creation import legacy_of, legacy_tensor, tensor, type_name, type_named
 from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
+from .printing import tensor_html, tensor_repr
 from .shapes import Shape, Size, normalize_dim
 
 _handle = op_registry.handle
@@ -694,13 +695,9 @@ class Tensor(TensorMethods):
         return int(self.item())
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .printing import tensor_repr  # on first use: it needs this module
-
         return tensor_repr(self, contents=tensor_contents)
 
     def _repr_html_(self) -> str:
-        from .printing import tensor_html  # on first use: it needs this module
-
         return tensor_html(self)
 
     def __format__(self, spec: str) -> str:
