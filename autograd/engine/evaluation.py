@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.core.device.device import META
 from tensorplug.core.device.meta import MetaArray
 from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.call_cache import exact_key
 from tensorplug.core.dispatch.fast_path import fits
 from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
 from tensorplug.core.tensor.base import TensorBase, new_tensor
@@ -89,7 +90,14 @@ def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any,
                 raise node.modified(value, version)
             arrays.append(tensor._array)
         elif isinstance(value, NUMBERS) and fits(value, key.dtype):
-            arrays.append(key.scalar(value))
+            try:
+                arrays.append(key.scalar(value))
+            except (
+                RuntimeError,
+                OverflowError,
+            ):  # the rules of the formula's ops know what becomes of it
+                uniform = False
+                break
         else:
             if not isinstance(value, NUMBERS) and not hasattr(value, "unpack"):
                 formula.keyed = True  # it takes a plain value: never shape-free
@@ -171,8 +179,8 @@ def _evaluate_keyed(node: OpNode, index: int, gradients: tuple[Any, ...]) -> tup
         elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
             return _on_tensors(node, formula, references, gradients)
         else:
-            # 1, 1.0 and True are equal as keys, but not as arguments.
-            key.append((type(value), value))
+            # 1, 1.0 and True are equal as keys, but not as arguments, and neither are 0.0 and -0.0.
+            key.append((type(value), value, exact_key(value)))
     frozen = tuple(key)
     try:
         program = formula.programs.get(frozen)
@@ -183,7 +191,7 @@ def _evaluate_keyed(node: OpNode, index: int, gradients: tuple[Any, ...]) -> tup
             new_tensor(MetaArray(value, first.dtype), dispatch_key(META, first.dtype), value)
             if isinstance(first, DispatchKey)
             else value
-            for first, value in key
+            for first, value, *_ in key
         ]
         try:
             program = trace(formula, arguments, node.key.device)

@@ -19,7 +19,6 @@ cpdef binary(object input, object other, Op op, bint operator=*)
 
 cdef _slow_path(Op op, object input, object other, bint operator)
 cpdef bint is_operand(object value)
-cpdef as_operand(object value)
 cpdef bint fits(object value, object dtype)
 
 @cython.locals(spec=Spec)

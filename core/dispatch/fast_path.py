@@ -11,6 +11,7 @@ from typing import Any
 from ..device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
 from ..tensor.base import TensorBase, unset_tensor
 from . import dispatcher
+from .arguments import is_scalar
 from .execution import execute, note_kernel
 from .op import Op
 from .state import dispatch_state
@@ -71,14 +72,20 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
             if second._shape is not shape and second._shape != shape:
                 shape = None
         elif fits(other, key.dtype):
-            operand = key.scalar(other)
+            try:
+                operand = key.scalar(other)
+            except (RuntimeError, OverflowError):  # the op's rule knows what becomes of it
+                return _slow_path(op, input, other, operator)
         else:
             return _slow_path(op, input, other, operator)
     elif isinstance(other, TensorBase) and fits(input, other._key.dtype):
         second = other
         key = second._key
         shape = second._shape
-        array = key.scalar(input)
+        try:
+            array = key.scalar(input)
+        except (RuntimeError, OverflowError):
+            return _slow_path(op, input, other, operator)
         operand = second._array
         right = second._state
     else:
@@ -109,27 +116,21 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
 
 def _slow_path(op: Op, input: Any, other: Any, operator: bool) -> Any:
     """Call a binary op whose operands are not of one key."""
-    if operator:
+    if operator and not (isinstance(input, OPERANDS) and isinstance(other, OPERANDS)):
+        computed = dispatch_state.beside_array(op, input, other)
+        if computed is not None:
+            return computed
         if not is_operand(input) or not is_operand(other):
             return NotImplemented
-        input = as_operand(input)
-        other = as_operand(other)
     return dispatcher.general(op, (input, other), {})
 
 
-_NUMBERS = (int, float, complex)  # bool is an int
+OPERANDS = (TensorBase, int, float, complex)  # bool is an int
 
 
 def is_operand(value: Any) -> bool:
     """Return whether an operator accepts `value` beside a tensor; a NumPy scalar is a number."""
-    return isinstance(value, (TensorBase, *_NUMBERS)) or (
-        hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "shape", None) == ()
-    )
-
-
-def as_operand(value: Any) -> Any:
-    """Return a tensor or Python number for a value that :func:`is_operand` accepts."""
-    return value if isinstance(value, (TensorBase, *_NUMBERS)) else value.item()
+    return isinstance(value, OPERANDS) or is_scalar(value)
 
 
 def fits(value: Any, dtype: DType) -> bool:
@@ -147,7 +148,7 @@ def fits(value: Any, dtype: DType) -> bool:
 def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
     """Return the factor of `other` in a sum or difference that takes neither conversion nor checks."""
     alpha: Any = options.get("alpha")
-    if len(options) != 1 or type(alpha) not in (int, float):
+    if len(options) != 1 or type(alpha) not in (int, float) or not -60000 < alpha < 60000:
         return None
     if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         return None

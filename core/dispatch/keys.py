@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..device.device import CPU, Device, default, unlisted
 from ..device.dtypes import ALL_DTYPES, FLOATING, DType
 from ..device.runtime import DeviceRuntime, RefusingRuntime, RemovedRuntime
+from ..device.scalars import fitting
 from ..errors import DeviceNotAvailableError, DTypeNotAvailableError
+from ..locks import renewed
 
 if TYPE_CHECKING:  # these need the keys
     from .op import Op
@@ -24,7 +26,7 @@ _SCALARS_KEPT = 1024
 
 #: Guards everything that changes when a plugin comes or goes: plugins, ops, kernels, these tables. One
 #: lock, because each of them is changed on behalf of another, and two would be taken in either order.
-lock = threading.RLock()
+lock = renewed(threading.RLock())
 
 
 class DispatchKey:
@@ -59,14 +61,22 @@ class DispatchKey:
         self.scalars: dict[Any, Any] = {}
 
     def scalar(self, value: Any) -> Any:
-        """Return a cached 0-d array of a Python number; it must never be written to."""
-        # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros.
-        key = value if value and not isinstance(value, complex) else repr(value)
+        """Return a cached 0-d array of a Python number; it must never be written to.
+
+        Raises
+        ------
+        RuntimeError, OverflowError
+            If the dtype cannot hold the number.
+        """
+        # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros; nan equals nothing.
+        key = repr(value) if not value or (isinstance(value, complex) and value == value) else value
         array = self.scalars.get(key)
         if array is None:
             if len(self.scalars) >= _SCALARS_KEPT:
                 self.scalars.clear()
-            array = self.runtime.scalar(value, self.dtype, self.device.index or 0)
+            array = self.runtime.scalar(
+                fitting(value, self.dtype), self.dtype, self.device.index or 0
+            )
             self.scalars[key] = array
         return array
 
@@ -214,7 +224,7 @@ def forget_device(device_type: str, plugin: str) -> None:
                 tensor_key.kernels[index] = runtime.refuse
 
 
-def known_keys() -> list[DispatchKey]:
+def all_keys() -> list[DispatchKey]:
     """Return every key in use so far."""
     return list(_KEYS.values())
 

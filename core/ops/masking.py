@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number, bool_, result_dtype, uint8
+from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, uint8
+from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry, out_variants
+from ..dispatch.arguments import plain
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
 from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
@@ -80,9 +82,11 @@ def where(
                 f"{condition.dtype.name}; compare it with something, for example != 0"
             )
         condition = _NE.call(condition, 0)
-    return elementwise(
-        "where", input, other, condition=condition, compute=result_dtype((input, other))
-    )
+    compute = result_dtype((input, other))
+    values = [
+        v if isinstance(v, TensorBase) else loosely(plain(v), compute) for v in (input, other)
+    ]
+    return elementwise("where", *values, condition=condition, compute=compute, exact=True)
 
 
 @composite(inplace=True)
@@ -127,18 +131,18 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
                 f"{name}(): only supports a 0-dimensional value tensor, but got a tensor with "
                 f"{len(value._shape)} dimension(s)"
             )
+        if dtype.category != BOOL and _may_overflow(value, dtype):
+            fitting(value.item(), dtype)
         return cast(value, dtype)
-    if dtype.category == BOOL:
-        return bool(value)
-    if isinstance(value, complex) and dtype.category != COMPLEX:
-        if value.imag:
-            raise RuntimeError(
-                f"{name}(): value {value} cannot be converted to type {dtype.name} without overflow"
-            )
-        value = value.real
-    if isinstance(value, float) and dtype.category < FLOATING:
-        return int(value)
-    return value
+    return fitting(plain(value), dtype)
+
+
+def _may_overflow(value: Any, dtype: DType) -> bool:
+    """Return whether a dtype might not hold a 0-d tensor's value, and the value is there to be looked at."""
+    own = value._key.dtype
+    if own is dtype or value._key.is_meta or getattr(value, "_batched", False):
+        return False
+    return own.category > dtype.category or own.itemsize >= dtype.itemsize
 
 
 @composite()

@@ -19,6 +19,7 @@ from ..device.dtypes import (
     int32,
     int64,
 )
+from ..device.scalars import wrapped
 from ..dispatch.op_registry import Spec, composite, handle, primitive, primitive_tuple
 from ..tensor.predicates import is_tensor
 from . import results
@@ -246,9 +247,11 @@ def nan_to_num(
         parts = [nan_to_num(part.call(input), nan, posinf, neginf) for part in (_REAL, _IMAG)]
         return _COMPLEX.call(*parts)
     limits = finfo(dtype)
-    result = where(ne(input, input), 0.0 if nan is None else nan, input)
-    result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
-    return where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+    result = where(ne(input, input), wrapped(0.0 if nan is None else nan, dtype), input)
+    most = limits.max if posinf is None else wrapped(posinf, dtype)
+    result = where(eq(input, math.inf), most, result)
+    least = limits.min if neginf is None else wrapped(neginf, dtype)
+    return where(eq(input, -math.inf), least, result)
 
 
 @composite(inplace=True)

@@ -221,6 +221,14 @@ def to_array(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
     return np.array(array, dtype=dtype, copy=copy)
 
 
+def from_array(result: Any, *, flags: DType | None = None) -> Any:
+    """Return what NumPy computed as a tensor; `flags` is the dtype of truth values, if not bool."""
+    array = np.asarray(result)
+    if flags is not None and array.dtype == np.bool_:
+        array = array.astype(NATIVE[flags])
+    return share_array(array, "from_numpy")
+
+
 # --- DLPack -----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 from ..dispatch.op cimport Op
 from ..dispatch.state cimport DispatchState
-from ..dispatch.fast_path cimport as_operand, binary, is_operand, unary
+from ..dispatch.fast_path cimport binary, is_operand, unary
 from .base cimport TensorBase
 
 cdef DispatchState dispatch_state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..dispatch.fast_path import as_operand, binary, is_operand, unary
+from ..dispatch.fast_path import OPERANDS, binary, is_operand, unary
 from ..dispatch.op import Op
 from ..dispatch.op_registry import handle
 from ..dispatch.out_variants import inplace
@@ -118,15 +118,14 @@ class Operators(TensorBase):
         return self
 
     def __pow__(self, other: Any) -> Tensor:
-        if not is_operand(self) or not is_operand(other):
-            return NotImplemented
-        return POW.call(as_operand(self), as_operand(other))
+        return _unless_array(POW, self, other)
 
     def __matmul__(self, other: Any) -> Tensor:
         left: Any = self
-        if not isinstance(left, TensorBase) or not isinstance(other, TensorBase):
-            return NotImplemented
-        return MATMUL.call(left, other)
+        if isinstance(left, TensorBase) and isinstance(other, TensorBase):
+            return MATMUL.call(left, other)
+        computed: Any = dispatch_state.beside_array(MATMUL, left, other)
+        return NotImplemented if computed is None else computed
 
     def __iadd__(self, other: Any) -> Self:
         return _in_place(ADD, self, other)
@@ -176,8 +175,19 @@ class Operators(TensorBase):
 def _in_place(op: Op, target: T, other: Any) -> T:
     if not is_operand(other):
         return NotImplemented
-    inplace(op, f"{op.name}_", target, (as_operand(other),), {})
+    inplace(op, f"{op.name}_", target, (other,), {})
     return target
+
+
+def _unless_array(op: Op, input: Any, other: Any) -> Any:
+    """Call an op as an operator."""
+    if not (isinstance(input, OPERANDS) and isinstance(other, OPERANDS)):
+        computed = dispatch_state.beside_array(op, input, other)
+        if computed is not None:
+            return computed
+        if not is_operand(input) or not is_operand(other):
+            return NotImplemented
+    return op.call(input, other)
 
 
 if isinstance(binary, FunctionType):

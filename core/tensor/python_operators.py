@@ -44,6 +44,7 @@ def complete(operators: type[Any]) -> None:
         elif name in ARITHMETIC:
             setattr(operators, f"__r{name}__", _reflected(operator))
     operators.__rpow__ = _reflected(operators.__pow__)
+    operators.__rmatmul__ = _reflected(operators.__matmul__)
 
 
 def _reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32
+from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, bfloat16, float16, float32
+from tensorplug.core.device.scalars import coefficient, fitting, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.tensor.base import TensorBase
@@ -57,7 +58,7 @@ def widened(input: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _canonical_leaky_relu(input: Any, negative_slope: float = 0.01) -> tuple[Any, float]:
-    return _floating(input, "leaky_relu"), negative_slope
+    return input, coefficient(negative_slope, _floating(input, "leaky_relu").dtype)
 
 
 @composite(rule=_canonical_leaky_relu, method=False)
@@ -75,7 +76,8 @@ def leaky_relu_backward(g: Tensor, input: Tensor, negative_slope: float) -> Tens
 def _canonical_elu(
     input: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
 ) -> tuple[Any, float, float, float]:
-    return _floating(input, "elu"), alpha, scale, input_scale
+    dtype = _floating(input, "elu").dtype
+    return input, *[coefficient(factor, dtype) for factor in (alpha, scale, input_scale)]
 
 
 @composite(rule=_canonical_elu, method=False)
@@ -113,7 +115,7 @@ def _canonical_celu(input: Any, alpha: float = 1.0) -> tuple[Any, float]:
     _floating(input, "celu")
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return input, alpha
+    return input, coefficient(alpha, input.dtype)
 
 
 @composite(rule=_canonical_celu, method=False)
@@ -203,7 +205,8 @@ def silu_backward(g: Tensor, input: Tensor) -> Tensor:
 def _canonical_softplus(
     input: Any, beta: float = 1.0, threshold: float = 20.0
 ) -> tuple[Any, float, float]:
-    return _floating(input, "softplus"), beta, threshold
+    dtype = _floating(input, "softplus").dtype
+    return input, coefficient(beta, dtype), coefficient(threshold, dtype)
 
 
 @composite(rule=_canonical_softplus, method=False)
@@ -262,7 +265,16 @@ def mish(input: Tensor) -> Tensor:
 def _canonical_hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0
 ) -> tuple[Any, float, float]:
-    _tensor(input, "hardtanh")
+    dtype = _tensor(input, "hardtanh").dtype
+    if dtype.category == BOOL:
+        raise RuntimeError("hardtanh(): Bool inputs not supported for hardtanh")
+    if dtype.category == INTEGER:
+        if not dtype.is_signed and (min_val < 0 or max_val < 0):
+            raise RuntimeError(
+                "hardtanh(): cannot do hardtanh on an unsigned type with negative limits, got "
+                f"{min_val} and {max_val}"
+            )
+        min_val, max_val = fitting(min_val, dtype), fitting(max_val, dtype)
     if min_val > max_val:
         raise ValueError(
             f"hardtanh(): min_val ({min_val}) cannot be greater than max_val ({max_val})"
@@ -347,7 +359,11 @@ def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
 
 
 def _canonical_threshold(input: Any, threshold: float, value: float) -> tuple[Any, float, float]:
-    return _tensor(input, "threshold"), threshold, value
+    dtype = _tensor(input, "threshold").dtype
+    if dtype.category == BOOL:
+        raise NotImplementedError("threshold() is not implemented for dtype bool")
+    number = fitting if dtype.category == INTEGER else wrapped
+    return input, number(threshold, dtype), fitting(value, dtype)
 
 
 @composite(rule=_canonical_threshold, method=False)
@@ -360,7 +376,7 @@ def _canonical_softshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
     _floating(input, "softshrink")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return input, lambd
+    return input, fitting(lambd, input.dtype)
 
 
 @composite(rule=_canonical_softshrink, method=False)
@@ -377,7 +393,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def _canonical_hardshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
-    return _floating(input, "hardshrink"), lambd
+    return input, fitting(lambd, _floating(input, "hardshrink").dtype)
 
 
 @composite(rule=_canonical_hardshrink, method=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import COMPLEX, FLOATING, INTEGER, Number, result_dtype
+from ...device.dtypes import BOOL, FLOATING, Number, result_dtype
+from ...device.scalars import coefficient
 from ...dispatch.op_registry import composite
+from ...errors import warn
 from ...tensor.base import TensorBase
 from ..comparison import lt
 from ..masking import where
@@ -31,7 +33,10 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
     if (
         end._key is key
         and key.dtype.category == FLOATING
-        and (type(weight) is float or (isinstance(weight, TensorBase) and weight._key is key))
+        and (
+            (type(weight) is float and -60000 < weight < 60000)
+            or (isinstance(weight, TensorBase) and weight._key is key)
+        )
     ):
         return input, end, weight
     if not isinstance(weight, (TensorBase, int, float, complex)):
@@ -50,10 +55,8 @@ def _canonical_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any, Any]:
                     f"{weight._key.dtype.name}"
                 )
             weight = cast(weight, input.dtype)
-    elif isinstance(weight, complex) and input.dtype.category != COMPLEX:
-        raise RuntimeError(
-            f"lerp(): value cannot be converted to type {input.dtype.name} without overflow: {weight}"
-        )
+    else:
+        weight = coefficient(weight, input.dtype)
     return input, end, weight
 
 
@@ -92,21 +95,25 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
 
 def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
     """Return a factor that fits the dtype which the tensors come to."""
-    if type(value) is float and tensors[0]._key.dtype.category == FLOATING:
-        return value
     compute = result_dtype(tensors)
-    if value != 1 and compute.category <= INTEGER and not isinstance(value, int):
-        return int(value.real)
-    if isinstance(value, complex) and compute.category != COMPLEX:
-        raise RuntimeError(
-            f"{name}(): value cannot be converted to type {compute.name} without overflow: {value}"
-        )
-    return value
+    if compute.category == BOOL:
+        raise NotImplementedError(f"{name}() is not implemented for dtype bool")
+    return coefficient(value, compute)
+
+
+def _in_order(name: str, tensor1: Any, tensor2: Any, value: Any) -> tuple[Any, Any, Any]:
+    """Return the tensors and the value; in calls of a deprecated form that one comes first."""
+    if isinstance(tensor1, TensorBase):
+        return tensor1, tensor2, value
+    check_tensor(value, name, "tensor2")
+    warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+    return tensor2, value, tensor1
 
 
 def _canonical_addcmul(
     input: Any, tensor1: Any, tensor2: Any, value: Number = 1
 ) -> tuple[Any, Any, Any, Number]:
+    tensor1, tensor2, value = _in_order("addcmul", tensor1, tensor2, value)
     return input, tensor1, tensor2, _value_for("addcmul", value, input, tensor1, tensor2)
 
 
@@ -126,6 +133,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 def _canonical_addcdiv(
     input: Any, tensor1: Any, tensor2: Any, value: Number = 1
 ) -> tuple[Any, Any, Any, Number]:
+    tensor1, tensor2, value = _in_order("addcdiv", tensor1, tensor2, value)
     _refuse_integers(tensor1, tensor2)
     return input, tensor1, tensor2, _value_for("addcdiv", value, input, tensor1, tensor2)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
-from ..rules import cast, check_tensor, elementwise
+from ..rules import cast, check_tensor, elementwise, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -31,7 +32,12 @@ __all__ = [
 ]
 
 
+def _factor_first(input: Any, alpha: Any, other: Any) -> Any:
+    return (input, other), {"alpha": alpha}
+
+
 @primitive("input, other", pointwise=True, inplace=True)
+@with_former_order(_factor_first)
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input + alpha * other``.
 
@@ -48,17 +54,18 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
     tensor([2., 3.])
     """
-    return elementwise("add", input, _scaled("add", input, other, alpha))
+    return elementwise("add", input, _scaled("add", input, other, alpha), numbers=True)
 
 
 @primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
+@with_former_order(_factor_first)
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input - alpha * other``.
 
     Raises
     ------
     RuntimeError
-        If an operand is a bool tensor: use ``^`` or ``logical_xor``.
+        If an operand is a bool or a bool tensor: use ``^`` or ``logical_xor``.
 
     Examples
     --------
@@ -67,12 +74,16 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        if isinstance(operand, TensorBase) and operand._key.dtype.category == BOOL:
+        if (
+            operand._key.dtype.category == BOOL
+            if isinstance(operand, TensorBase)
+            else isinstance(operand, bool)
+        ):
             raise RuntimeError(
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
             )
-    return elementwise("sub", input, _scaled("sub", input, other, alpha))
+    return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
 
 
 @composite(method=False, elementwise=True)
@@ -88,7 +99,7 @@ sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 def _scaled(
     name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
 ) -> Tensor | Number:
-    if alpha == 1 and not isinstance(alpha, bool):
+    if type(alpha) is int and alpha == 1:
         return other
     compute = result_dtype((input, other))
     if isinstance(alpha, bool) and compute.category != BOOL:
@@ -100,8 +111,14 @@ def _scaled(
             f"{name}(): For integral input tensors, argument alpha must not be a floating point "
             f"number, got {alpha}"
         )
-    if compute.category == BOOL:
-        alpha = bool(alpha)
+    if isinstance(alpha, complex) and compute.category != COMPLEX:
+        raise RuntimeError(
+            f"{name}(): For non-complex input tensors, argument alpha must not be a complex number, "
+            f"got {alpha}"
+        )
+    alpha = fitting(alpha, compute)
+    if alpha == 1:
+        return other
     return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
 
 
@@ -129,7 +146,7 @@ def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return elementwise("mul", input, other)
+    return elementwise("mul", input, other, numbers=True)
 
 
 @primitive("input", pointwise=True, inplace=True, aliases=("negative",))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...device.dtypes import BOOL, FLOATING, Number, complex128, float64, int64, result_dtype
+from ...device.dtypes import (
+    BOOL,
+    FLOATING,
+    INTEGER,
+    Number,
+    complex128,
+    float64,
+    int64,
+    result_dtype,
+)
+from ...dispatch.arguments import plain
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
@@ -55,7 +65,10 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
             f"pow(): Integers to negative integer powers are not allowed, got a tensor of "
             f"{input.dtype.name} and exponent {exponent}; convert it to a floating-point dtype"
         )
-    return elementwise("pow", input, exponent)
+    compute = result_dtype((input, exponent))
+    limited = compute.category == INTEGER or compute.itemsize == 2
+    exact = limited and isinstance(input, TensorBase)
+    return elementwise("pow", input, exponent, compute=compute, exact=exact)
 
 
 @primitive("input", pointwise=True, inplace=True)
@@ -83,6 +96,7 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     >>> tp.float_power(tp.tensor([2, 3]), 2).dtype
     tensorplug.float64
     """
+    exponent = plain(exponent)
     compute = complex128 if result_dtype((input, exponent)).is_complex else float64
     if isinstance(input, TensorBase):
         input = cast(input, compute)

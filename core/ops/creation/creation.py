@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...device.device import Device
 from ...device.dtypes import (
-    BOOL,
-    COMPLEX,
-    FLOATING,
-    INTEGER,
     DType,
     Number,
     as_dtype,
-    finfo,
     get_default_dtype,
-    iinfo,
     scalar_dtype,
 )
+from ...device.scalars import fitting, loosely
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import new_tensor as wrap_array
@@ -66,49 +60,6 @@ def options(dtype: Any, device: Any, default: DType | None = None) -> tuple[DTyp
     """Return the dtype and device of a creation op's keyword arguments."""
     chosen = (default or get_default_dtype()) if dtype is None else as_dtype(dtype)
     return chosen, default_device() if device is None else Device(device)
-
-
-def fitting(value: Number, dtype: DType) -> Number:
-    """Return `value` as a number that `dtype` holds, converted as C does.
-
-    Raises
-    ------
-    RuntimeError
-        If it is out of range. A negative integer wraps around in an unsigned dtype.
-    """
-    if isinstance(value, complex) and dtype.category != COMPLEX:
-        if value.imag and dtype.category != BOOL:
-            raise _overflow(value, dtype)
-        value = value.real or value.imag
-    if dtype.category == BOOL:
-        return bool(value)
-    if dtype.category == INTEGER:
-        if isinstance(value, float) and not math.isfinite(value):
-            raise _overflow(value, dtype)
-        whole = int(value)  # type: ignore[arg-type]
-        limit = _largest(dtype)
-        lowest = -limit - 1 if dtype.is_signed else -limit
-        if not lowest <= whole <= limit:
-            raise _overflow(value, dtype)
-        return whole if dtype.is_signed else whole % (int(limit) + 1)
-    if dtype.category == FLOATING:
-        real = float(value)  # type: ignore[arg-type]
-        if dtype.itemsize == 4 and math.isfinite(real) and abs(real) > _largest(dtype):
-            raise _overflow(value, dtype)
-        return real
-    return value
-
-
-@functools.cache
-def _largest(dtype: DType) -> float:
-    """Return the largest number of a dtype."""
-    return (iinfo(dtype) if dtype.category == INTEGER else finfo(dtype)).max
-
-
-def _overflow(value: Number, dtype: DType) -> RuntimeError:
-    return RuntimeError(
-        f"full(): value cannot be converted to type {dtype.name} without overflow, got {value!r}"
-    )
 
 
 def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
@@ -335,7 +286,8 @@ def scalar_tensor(
     tensor(3.)
     """
     chosen, where = options(dtype, device)
-    return made(fill_new((), number(s, "scalar_tensor", "s"), chosen, where), requires_grad)
+    value = loosely(number(s, "scalar_tensor", "s"), chosen)
+    return made(fill_new((), value, chosen, where), requires_grad)
 
 
 def in_strides(

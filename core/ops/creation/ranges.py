@@ -17,6 +17,7 @@ from ...device.dtypes import (
     get_default_dtype,
     int64,
 )
+from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..rules import number
@@ -223,12 +224,9 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
     if dtype.category == BOOL:
         raise NotImplementedError(f"{name}(): not implemented for bool")
-    if dtype.category < COMPLEX and isinstance(start + end, complex):
-        raise RuntimeError(f"{name}(): a complex range does not fit into {dtype.name}")
+    start, end = fitting(start, dtype), fitting(end, dtype)
     if count <= 1:
         return fill_new((count,), start, dtype, device)
-    if dtype.category == INTEGER:
-        start, end = int(start), int(end)  # type: ignore[arg-type]
     gap = (end - start) / (count - 1)
     half = count // 2
     # Adding 0.0 makes floats of ints, which are truncated to an integer dtype at the end only.
@@ -264,6 +262,8 @@ def logspace(
     if chosen.category == BOOL:
         raise NotImplementedError("logspace(): not implemented for bool")
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
+    for bound in (first, last):
+        fitting(bound, chosen)
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
     return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
 

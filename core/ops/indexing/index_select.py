@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import Number, bool_
+from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Delegated, composite, in_place
 from ...dispatch.out_variants import check_out, inplace
@@ -103,6 +104,7 @@ def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[i
             f"index_add(): source of shape {list(source._shape)} does not match the slices to add to, "
             f"{list(expected)}"
         )
+    alpha = fitting(alpha, input._key.dtype)
     return dim, vector, source if alpha == 1 else source * alpha
 
 

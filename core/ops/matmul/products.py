@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, INTEGER, Number, result_dtype
+from ...device.dtypes import BOOL, Number, result_dtype
+from ...device.scalars import coefficient
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, conj, mul
-from ..rules import cast, check_tensor
+from ..rules import cast, check_tensor, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -297,7 +299,15 @@ ger = outer
 # --- a product added to something -------------------------------------------------------------
 
 
+def _factors_first(first: Any, second: Any, *rest: Any) -> Any:
+    """Rearrange (beta, input, [alpha,] a, b), or (input, beta, [alpha,] a, b) as methods have it."""
+    input, beta = (first, second) if isinstance(first, TensorBase) else (second, first)
+    *alpha, a, b = rest
+    return (input, a, b), {"beta": beta, **({"alpha": alpha[0]} if alpha else {})}
+
+
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -323,6 +333,7 @@ def addmm(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -348,6 +359,7 @@ def addmv(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -376,6 +388,7 @@ def addr(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -400,6 +413,7 @@ def baddbmm(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -445,8 +459,7 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if input._shape != shape[len(shape) - len(input._shape) :]:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
-    if product._key.dtype.category <= INTEGER:
-        beta, alpha = int(beta), int(alpha)  # truncated, as torch converts them to the dtype
+    beta, alpha = (coefficient(factor, product._key.dtype) for factor in (beta, alpha))
     if alpha != 1:
         product = mul(product, alpha)
     if beta == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int32, int64, result_dtype
+from ...device.dtypes import float64, int32, int64, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
 from ...tensor.predicates import is_tensor
 from ..reductions.reductions import refuse_complex
@@ -25,8 +25,8 @@ def _values(name: str, sequence: Tensor, values: Any) -> tuple[Tensor, Tensor]:
     if not is_tensor(values):
         if not isinstance(values, (bool, int, float)):
             raise TypeError(f"{name}(): expected Tensor or Number, got {type(values).__name__}")
-        dtype = result_dtype((sequence, values))
-        values = _FULL.call((), values, dtype=dtype, device=sequence.device)
+        wide = float64 if isinstance(values, float) else None  # a float of any size
+        values = _FULL.call((), values, dtype=wide, device=sequence.device)
     for tensor in (sequence, values):
         refuse_complex(tensor, name)
     dtype = result_dtype((sequence, values))

@@ -88,14 +88,15 @@ _KEPT = 100
 
 def _with_numbers(name: str) -> Any:
     """Return a kernel of (input, numbers…); the loops of some numbers are kept."""
-    loops: dict[tuple[float, ...], Any] = {}
+    loops: dict[Any, Any] = {}
 
     def kernel(input: Any, *numbers: float, out: Any = None) -> Any:
-        loop = loops.get(numbers)
+        key = numbers if all(numbers) else repr(numbers)  # 0.0 and -0.0 are equal
+        loop = loops.get(key)
         if loop is None:
             if len(loops) >= _KEPT:
                 loops.clear()
-            loop = loops[numbers] = pointwise.Unary(name, None, numbers).call
+            loop = loops[key] = pointwise.Unary(name, None, numbers).call
         return loop(input, out)
 
     return kernel
@@ -103,14 +104,15 @@ def _with_numbers(name: str) -> Any:
 
 def _slope_with_numbers(name: str) -> Any:
     """Return a kernel of (gradient, input, numbers…)."""
-    loops: dict[tuple[float, ...], Any] = {}
+    loops: dict[Any, Any] = {}
 
     def kernel(g: Any, input: Any, *numbers: float) -> Any:
-        loop = loops.get(numbers)
+        key = numbers if all(numbers) else repr(numbers)  # 0.0 and -0.0 are equal
+        loop = loops.get(key)
         if loop is None:
             if len(loops) >= _KEPT:
                 loops.clear()
-            loop = loops[numbers] = pointwise.Binary(name, None, numbers).call
+            loop = loops[key] = pointwise.Binary(name, None, numbers).call
         return loop(g, input)
 
     return kernel

@@ -1,0 +1,114 @@
+"""Python numbers as a dtype holds them: converted as C does, refused where it cannot hold them, wrapped."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from .dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    Number,
+    finfo,
+    float32,
+    iinfo,
+    wrap_integer,
+)
+
+__all__ = ["coefficient", "fitting", "loosely", "wrapped"]
+
+
+def fitting(value: Number, dtype: DType) -> Any:
+    """Return `value` as a number that `dtype` holds, converted as C does.
+
+    Raises
+    ------
+    RuntimeError
+        If it is out of range. A negative integer wraps around in an unsigned dtype.
+    OverflowError
+        If it is an int of more than 64 bits.
+    """
+    category = dtype.category
+    if category == FLOATING and type(value) is float and -60000 < value < 60000:
+        return value
+    if isinstance(value, int):
+        _check_width(value)
+    if category == BOOL:
+        return bool(value)
+    if category == COMPLEX:
+        for part in (value.real, value.imag):
+            if abs(part) > _largest(dtype) and math.isfinite(part):
+                raise _overflow(value, dtype)
+        return value
+    if isinstance(value, complex):
+        if value.imag:
+            raise _overflow(value, dtype)
+        value = value.real
+    if category == INTEGER:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _overflow(value, dtype)
+        whole = int(value)
+        limit = _largest(dtype)
+        if not (-limit - 1 if dtype.is_signed else -limit) <= whole <= limit:
+            raise _overflow(value, dtype)
+        return wrap_integer(whole, dtype)
+    real = float(value)
+    if abs(real) > _largest(dtype) and math.isfinite(real):
+        raise _overflow(value, dtype)
+    return real
+
+
+def coefficient(value: Number, dtype: DType) -> Any:
+    """Return a factor of elements, in the dtype that they are computed in: half precision in float32."""
+    return fitting(value, float32 if _is_half(dtype) else dtype)
+
+
+def loosely(value: Number, dtype: DType) -> Any:
+    """Return a number to be converted by way of float32: beyond half precision it is infinite."""
+    return wrapped(value, dtype) if _is_half(dtype) else value
+
+
+def _is_half(dtype: DType) -> bool:
+    return dtype.category == FLOATING and dtype.itemsize == 2
+
+
+def wrapped(value: Number, dtype: DType) -> Any:
+    """Return an operand of arithmetic, which wraps around in integers and is infinite beyond floats.
+
+    Raises
+    ------
+    OverflowError
+        If it is an int of more than 64 bits.
+    """
+    category = dtype.category
+    if isinstance(value, int):
+        _check_width(value)
+        if category == INTEGER:
+            return value if -128 <= value <= 127 and dtype.is_signed else wrap_integer(value, dtype)
+    if category >= FLOATING and not isinstance(value, complex) and abs(value) > _largest(dtype):
+        return math.copysign(math.inf, value)
+    if category == COMPLEX and isinstance(value, complex):
+        real = dtype.to_real()
+        return complex(wrapped(value.real, real), wrapped(value.imag, real))
+    return value
+
+
+def _check_width(value: int) -> None:
+    if not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError(f"int too big to convert: {value} has more than 64 bits")
+
+
+@functools.cache
+def _largest(dtype: DType) -> Any:
+    """Return the largest number of a dtype, of a complex one that of its parts."""
+    return (iinfo(dtype) if dtype.category == INTEGER else finfo(dtype)).max
+
+
+def _overflow(value: Number, dtype: DType) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {dtype.name} without overflow, got {value!r}"
+    )

@@ -1,0 +1,81 @@
+"""Arguments of calls as ops take them: scalars of array libraries, ``numpy.int64(1)`` say, are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor.base import TensorBase
+from .op import Op
+
+_PLAIN = frozenset({int, float, bool, complex, str, type(None)})
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether `value` is a scalar of an array library; a 0-d array, which can be set, is none."""
+    return (
+        hasattr(value, "dtype")
+        and hasattr(value, "item")
+        and getattr(value, "shape", None) == ()
+        and not hasattr(value, "__setitem__")
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value with scalars of array libraries, also those in a list or tuple, as Python numbers."""
+    kind = type(value)
+    if kind in _PLAIN or isinstance(value, TensorBase):
+        return value
+    if kind is tuple or kind is list:
+        return kind([plain(item) for item in value]) if any(map(is_scalar, value)) else value
+    return value.item() if is_scalar(value) else value
+
+
+def plain_arguments(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with such scalars as numbers, and what is said to be an int as one.
+
+    Raises
+    ------
+    TypeError
+        If an argument that has to be an int is none.
+    """
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if not isinstance(value, TensorBase) and type(value) not in _PLAIN:
+            args = tuple([plain(arg) for arg in args])
+            kwargs = {name: plain(value) for name, value in kwargs.items()}
+            break
+    for position, name in op.integers:
+        if position < len(args):
+            value = args[position]
+            if type(value) is not int and value is not None:
+                args = (*args[:position], _index(op, name, value), *args[position + 1 :])
+        elif name in kwargs:
+            value = kwargs[name]
+            if type(value) is not int and value is not None:
+                kwargs = {**kwargs, name: _index(op, name, value)}
+    return args, kwargs
+
+
+def reads_tensor(
+    given: tuple[Any, ...], named: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Return whether :func:`plain_arguments` read a tensor: what the call comes to depends on its value."""
+    for before, after in zip(given, args, strict=True):
+        if isinstance(before, TensorBase) and before is not after:
+            return True
+    return any(
+        [
+            isinstance(value, TensorBase) and value is not kwargs[name]
+            for name, value in named.items()
+        ]
+    )
+
+
+def _index(op: Op, name: str, value: Any) -> Any:
+    """Return an argument that has to be an int; a 0-d tensor of integers is read."""
+    if isinstance(value, int) or getattr(value, "_batched", False):
+        return value
+    if hasattr(value, "__index__"):
+        return value.__index__()
+    raise TypeError(f"{op.name}(): argument '{name}' must be int, not {type(value).__name__}")

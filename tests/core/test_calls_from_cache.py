@@ -1,0 +1,86 @@
+"""Calls that the caches serve, against the same calls with all caches cleared, at random.
+
+Arguments alternate that are equal as keys or nearly so: 1, 1.0 and True, zeros of both signs, in complex
+numbers and in tuples too, NaN of several payloads, scalars of NumPy, calls that fail between calls that don't.
+``make fuzz`` draws more.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from scalar_cases import described, drawn, near, outcome
+
+import tensorplug as tp
+from tensorplug.core.dispatch.call_cache import clear_call_caches
+from tensorplug.core.dispatch.keys import known_keys
+from tensorplug.core.dispatch.op_registry import all_ops, get_op
+from tensorplug.testing import cases
+
+SKIPPED = {
+    "empty": "whatever the memory held",
+    "new_empty": "whatever the memory held",
+    "place": "takes the sizes of a view that is there",
+}
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "120"))
+
+
+def clear() -> None:
+    """Forget all calls, numbers and programs of formulas."""
+    clear_call_caches()
+    for key in known_keys():
+        key.scalars.clear()
+    for op in all_ops():
+        for plan in getattr(op.derivative, "plans", {}).values():
+            for formula in plan.formulas:
+                formula.programs.clear()
+
+
+def with_gradient(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a call and its backward pass come to."""
+    leaves: list[tp.Tensor] = []
+
+    def leaf(tensor: tp.Tensor) -> tp.Tensor:
+        tensor = tensor.detach().clone()
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            leaves.append(tensor.requires_grad_())
+        return tensor
+
+    args, kwargs = cases.map_tensors((args, kwargs), leaf)
+
+    def call() -> Any:
+        result = op.call(*args, **kwargs)
+        before = described(result)
+        for tensor in cases.tensors_in((result,)):
+            if tensor.requires_grad:
+                tensor.backward(tensor.detach().clone() + 1, retain_graph=True)
+        return before, [tensor.grad for tensor in leaves]
+
+    return outcome(call)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("share", range(4))
+def test_cached_calls(share: int) -> None:
+    rng = np.random.default_rng(share)
+    for record, dtype, sample, slot in drawn(rng, COUNT // 4, lambda record: True):
+        op = get_op(record.op)
+        if record.op in SKIPPED:
+            continue
+        values = near(slot.value)
+        picked = rng.permutation(len(values))[:7]
+        calls = [slot.filled(sample, values[place]) for place in picked]
+        alone = []
+        for args, kwargs in calls:
+            clear()
+            alone.append(with_gradient(op, args, kwargs))
+        clear()
+        for number in rng.integers(len(calls), size=2 * len(calls)):
+            args, kwargs = calls[number]
+            got = with_gradient(op, args, kwargs)
+            assert got == alone[number], (
+                f"{record.op} {dtype.name}: {args} {kwargs} after others like it differs"
+            )
