@@ -198,6 +198,8 @@ def _canonical_cross_entropy(
     class_dim = 0 if len(shape) == 1 else 1
     if shape == target._shape:
         if target.dtype.category >= FLOATING:
+            if ignore_index >= 0:
+                raise RuntimeError("ignore_index is not supported for floating point target")
             return Delegated(
                 _of_probabilities(input, target, weight, reduction, label_smoothing, class_dim)
             )
@@ -386,12 +388,14 @@ def binary_cross_entropy(
     Raises
     ------
     RuntimeError
-        If an input is no probability.
+        If an input or a target is no probability.
     ValueError
         If the shapes differ.
     """
-    if input.device.type == "cpu" and not _all_between_0_and_1(input):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    if input.device.type == "cpu":  # elsewhere it would wait for the device
+        for name, values in (("input", input), ("target", target)):
+            if not _all_between_0_and_1(values):
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     losses = _binary_terms(input, target)
     if weight is not None:
         losses = losses * weight.expand(losses.shape)
