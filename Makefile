@@ -120,7 +120,7 @@ doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
 fuzz: $(VENV)/.dev
-	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py tests/conformance/test_layouts.py
+	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py tests/conformance/test_layouts.py tests/core/test_calls_from_cache.py tests/core/test_scalar_spellings.py
 
 check: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check

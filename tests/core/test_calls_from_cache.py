@@ -1,7 +1,7 @@
 """Calls that the caches serve, against the same calls with all caches cleared, at random.
 
 Arguments alternate that are equal as keys or nearly so: 1, 1.0 and True, zeros of both signs, in complex
-numbers and in tuples too, NaN of several payloads, scalars of NumPy, calls that fail between calls that don't.
+numbers and in tuples too, NaN of several payloads, scalars of NumPy, calls that fail between others.
 ``make fuzz`` draws more.
 """
 
