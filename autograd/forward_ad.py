@@ -44,7 +44,7 @@ def enter_dual_level() -> int:
     if _open:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     level = ForwardLevel()
-    levels.enter(level, batch=False)
+    levels.enter(level)
     _open.append(level)
     return len(_open) - 1
 
@@ -65,7 +65,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             f"Trying to exit a dual level {number} that was not the last one that was entered: current "
             f"level is {len(_open) - 1}."
         )
-    levels.leave(_open.pop(), batch=False)
+    levels.leave(_open.pop())
 
 
 def _level(level: int | None, action: str) -> ForwardLevel:

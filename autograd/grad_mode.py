@@ -8,28 +8,25 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
+from tensorplug.core.contexts import Context
+from tensorplug.core.dispatch.counts import count_grad_disabled
 from tensorplug.core.dispatch.layers import recording
-from tensorplug.core.dispatch.state import dispatch_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Mode:
+class _Mode(Context):
     """A context manager that decorates functions too, and generator functions."""
 
     enabled = True
     inference: bool | None = None  # as it is
 
-    def __enter__(self) -> None:
-        self.previous = recording.enabled, recording.inference
-        recording.enabled = self.enabled
+    def _changes(self) -> dict[str, Any]:
+        count_grad_disabled()
+        changes: dict[str, Any] = {"enabled": self.enabled}
         if self.inference is not None:
-            recording.inference = self.inference
-        dispatch_state.count_grad_disabled(1)
-
-    def __exit__(self, *exc: object) -> None:
-        dispatch_state.count_grad_disabled(-1)
-        recording.enabled, recording.inference = self.previous
+            changes["inference"] = self.inference
+        return changes
 
     def _again(self) -> _Mode:
         """Return a fresh instance, for one call of a decorated function."""
@@ -137,16 +134,13 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
-        self.previous = recording.enabled, recording.inference
-        recording.enabled = self.enabled
+        self.previous = recording.enabled
         # The call alone may leave a thread that does not record: look at it from now on.
-        if not self.enabled:
-            dispatch_state.count_grad_disabled(1)
+        count_grad_disabled()
+        recording.enabled = self.enabled
 
-    def __enter__(self) -> None:
-        # The mode is on since the construction.
-        if self.enabled:
-            dispatch_state.count_grad_disabled(1)
+    def _before(self, changes: dict[str, Any]) -> dict[str, Any]:
+        return {"enabled": self.previous}  # the mode is on since the construction
 
     def _again(self) -> _Mode:
         return _Fixed(self.enabled)
@@ -154,9 +148,7 @@ class set_grad_enabled(_Mode):
     def __call__(self, function: F) -> F:
         """Return `function` with the mode on during each call."""
         # Used as a decorator, the construction itself must not have changed the mode.
-        recording.enabled, recording.inference = self.previous
-        if not self.enabled:
-            dispatch_state.count_grad_disabled(-1)
+        recording.enabled = self.previous
         return super().__call__(function)
 
 

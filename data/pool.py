@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 from .shared import receive
+from .signals import signals_put_off
 from .workers import Job, run
 
 # A worker's end shows in its sentinel at once, unless a child of its own keeps that open; then it
@@ -61,7 +62,8 @@ class WorkerPool:
         )
         try:
             for worker in range(job.num_workers):
-                self._start(context, job, worker)
+                with signals_put_off():
+                    self._start(context, job, worker)
         except BaseException:
             self.close()
             raise
@@ -173,12 +175,13 @@ class WorkerPool:
         grace : float
             Seconds in which a worker may finish what it is reading.
         """
-        if self._finalizer.detach() is not None:
+        if self._finalizer.alive:
             _shut_down(self._processes, self._tasks, self._results, os.getpid(), grace)
+            self._finalizer.detach()
 
 
 def _shut_down(
-    processes: Sequence[multiprocessing.Process],
+    processes: list[multiprocessing.Process],
     tasks: Sequence[Connection],
     results: Sequence[Connection],
     owner: int,
@@ -186,11 +189,20 @@ def _shut_down(
 ) -> None:
     if os.getpid() != owner:
         return  # a forked copy
-    for connection in (*tasks, *results):  # no more tasks, and a worker that sends gets an error
-        connection.close()
-    deadline = time.monotonic() + grace
-    for process in processes:
-        process.join(max(0.0, deadline - time.monotonic()))
+    try:
+        for connection in (*tasks, *results):  # no more tasks; a worker that sends gets an error
+            connection.close()
+        deadline = time.monotonic() + grace
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+    finally:  # also when an interrupt says that nobody wants to wait
+        with signals_put_off():
+            _end(processes)
+            processes.clear()  # if it was called within a call that was interrupted, that finds none
+
+
+def _end(processes: Sequence[multiprocessing.Process]) -> None:
+    """End processes that have not ended by themselves."""
     for end in ("terminate", "kill"):
         left = [process for process in processes if process.is_alive()]
         for process in left:

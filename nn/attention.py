@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-import threading
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import ContextDecorator
+from typing import Any
+
+from tensorplug.core.contexts import Context, declare, thread
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -21,18 +23,10 @@ class SDPBackend(enum.IntEnum):
     OVERRIDEABLE = 4
 
 
-class _Local(threading.local):
-    chosen: tuple[SDPBackend, ...] | None = None
+declare(sdpa_backends=None)
 
 
-_local = _Local()
-
-
-@contextmanager
-def sdpa_kernel(
-    backends: SDPBackend | Iterable[SDPBackend],
-    set_priority: bool = False,  # noqa: ARG001
-) -> Generator[None]:
+class sdpa_kernel(Context, ContextDecorator):
     """Note which implementations of attention a program allows within a ``with`` block.
 
     Which kernel runs is settled by the plugins' priorities, and all of them compute the same; a plugin with
@@ -59,20 +53,25 @@ def sdpa_kernel(
     >>> output.shape
     Size([1, 2, 4])
     """
-    chosen = (backends,) if isinstance(backends, SDPBackend) else tuple(backends)
-    for backend in chosen:
-        if not isinstance(backend, SDPBackend):
-            raise TypeError(
-                f"sdpa_kernel() takes one SDPBackend or several, got {type(backend).__name__}"
-            )
-    before = _local.chosen
-    _local.chosen = chosen
-    try:
-        yield
-    finally:
-        _local.chosen = before
+
+    def __init__(
+        self,
+        backends: SDPBackend | Iterable[SDPBackend],
+        set_priority: bool = False,
+    ) -> None:
+        chosen = (backends,) if isinstance(backends, SDPBackend) else tuple(backends)
+        for backend in chosen:
+            if not isinstance(backend, SDPBackend):
+                raise TypeError(
+                    f"sdpa_kernel() takes one SDPBackend or several, got {type(backend).__name__}"
+                )
+        self._chosen = chosen
+
+    def _changes(self) -> dict[str, Any]:
+        return {"sdpa_backends": self._chosen}
 
 
 def chosen_backends() -> tuple[SDPBackend, ...] | None:
     """Return what the innermost :func:`sdpa_kernel` of this thread allows; None outside of any."""
-    return _local.chosen
+    chosen: tuple[SDPBackend, ...] | None = thread.sdpa_backends
+    return chosen

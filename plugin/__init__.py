@@ -51,6 +51,7 @@ from tensorplug.core.errors import (
 )
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
+from tensorplug.core.plugins.installation import Advice, install_command
 from tensorplug.core.tensor.shapes import (
     Shape,
     broadcast_shapes,
@@ -78,6 +79,7 @@ __all__ = [
     "FLOATS",
     "GROUP",
     "INTEGRAL",
+    "Advice",
     "ArrayApiBackend",
     "AutocastPolicy",
     "BitsOfBfloat16",
@@ -122,6 +124,7 @@ __all__ = [
     "hookimpl",
     "host_kernels",
     "hot_path_compiled",
+    "install_command",
     "kernel_below",
     "linear",
     "normalize_dim",

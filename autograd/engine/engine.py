@@ -17,6 +17,7 @@ from tensorplug.core.dispatch import layers, op_registry
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.locks import renewed
 from tensorplug.core.ops.copying import clone_strided
 from tensorplug.core.tensor.base import TensorBase, bump_version, extra_of, new_tensor
 from tensorplug.core.tensor.layout import is_dense
@@ -66,12 +67,19 @@ class _Running(threading.local):
 
 running = _Running()
 
-# Held by the pass that works in the nodes' own slots.
-_slots = threading.Lock()
+# Empty while a pass works in the nodes' own slots: a lock would be taken by a call. In a child that was
+# forked meanwhile it stays empty, and so must it: the nodes have that pass's counts in them.
+_FREE = (None,)
+_slots: list[None] = list(_FREE)
+
+
+def _within() -> None:
+    """Stand for the end of a context while a pass runs; it has none of its own."""
+
 
 # Held while a leaf's gradient is looked at and written to, so that none is lost where threads share leaves. A
 # layer may run a pass of its own within, hence the R.
-_accumulating = threading.RLock()
+_accumulating = renewed(threading.RLock())
 
 
 class BackwardPass:
@@ -203,16 +211,20 @@ class BackwardPass:
         key = first.key if isinstance(first, Node) else first._key
         runtime = key.runtime
         around = runtime.current_queue(key.device.index or 0) if queues.ever else None
-        self.alone = _slots.acquire(False)
         finished = False
         targets = self.targets is not None
         outer = running.targets
-        if outer is not targets:
-            running.targets = targets
-        enabled, inference = recording.enabled, recording.inference
-        recording.enabled, recording.inference = self.create_graph, False
-        dispatch_state.count_grad_disabled(1)
+        enabled, inference, close = recording.enabled, recording.inference, recording.close
+        # No call stands between a change and the `try` that takes it back: an interrupt might come with it.
+        dispatch_state.grad_disabled += 1
+        recording.enabled, recording.inference, recording.close = self.create_graph, False, _within
+        running.targets = targets
         try:
+            try:
+                del _slots[0]
+                self.alone = True
+            except IndexError:
+                self.alone = False
             self.count(nodes)
             for edge, _ in roots:
                 if isinstance(edge, Node):
@@ -234,14 +246,13 @@ class BackwardPass:
                     self._step(ready.pop(), ready)
             finished = True
         finally:
-            dispatch_state.count_grad_disabled(-1)
-            recording.enabled, recording.inference = enabled, inference
-            if outer is not targets:
-                running.targets = outer
+            dispatch_state.grad_disabled -= 1
+            recording.enabled, recording.inference, recording.close = enabled, inference, close
+            running.targets = outer
             if self.alone:
                 if not finished:
                     _reset_slots(nodes)
-                _slots.release()
+                _slots[:] = _FREE
 
     def _run_plain(self, ready: list[Node]) -> None:
         """Run nodes; the common cases, ops that nothing is hooked to, inline."""
@@ -436,6 +447,9 @@ class BackwardPass:
                 self.captured[leaf] = tensor
             if self.targets.get(leaf) is not ACCUMULATE:
                 return
+        if extra is not None and extra.accumulation_hooks is not None:
+            backward_hooks.accumulate_hooked(self, leaf, tensor)
+            return
         self.accumulate(leaf, tensor, fresh)
 
     def accumulate(self, leaf: Any, tensor: Any, fresh: bool) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from tensorplug.core.ops.arithmetic.division import div, floor_divide
 from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.arithmetic.powers import pow
-from tensorplug.core.ops.bitwise import bitwise_and
-from tensorplug.core.ops.comparison import eq, ge
+from tensorplug.core.ops.bitwise import bitwise_and, bitwise_or
+from tensorplug.core.ops.comparison import eq, ge, ne
 from tensorplug.core.ops.copying import copy
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
@@ -56,8 +56,9 @@ def conjugate(value: Any) -> Any:
 
 def _pow_input(g: Any, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor):
-        slope = g * conjugate(exponent * pow(input, exponent - 1))
-        return where(eq(exponent, 0), 0, slope)
+        # x**0 is constant in x; how its slope grows with the exponent shows in the second derivative.
+        constant = bitwise_and(eq(exponent, 0), bitwise_or(eq(input, 0), ne(input, input)))
+        return g * conjugate(exponent * pow(where(constant, 1, input), exponent - 1))
     if exponent == 2:
         return g * conjugate(input * 2)
     return g * conjugate(exponent * pow(input, exponent - 1)) if exponent else zero(g)
@@ -69,7 +70,7 @@ def _pow_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
         at_zero = eq(input, 0)
         if not exponent.is_complex():
             at_zero = bitwise_and(at_zero, ge(exponent, 0))
-        return where(at_zero, 0, g * conjugate(result * log(input)))
+        return g * conjugate(result * log(where(at_zero, 1, input)))
     if input == 0:
         slope = g * conjugate(result * -math.inf)
         return zero(g) if exponent.is_complex() else where(ge(exponent, 0), 0, slope)

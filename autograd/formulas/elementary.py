@@ -29,7 +29,8 @@ def _acosh(g: Any, input: Any) -> Any:
 
 def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
     square = y * y + x * x
-    return where(eq(square, 0), 0, value / square)
+    at_zero = eq(square, 0)
+    return where(at_zero, 0, value / where(at_zero, 1, square))
 
 
 DERIVATIVES = [

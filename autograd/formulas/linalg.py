@@ -324,9 +324,10 @@ def _vector_norm(
     if ord < 1:
         zero = size == 0
         slopes = x.sgn() * size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
-        return slopes * (g * result.pow(1 - ord))
+        return slopes * (g * result.masked_fill(result == 0, 1).pow(1 - ord))
     if ord < 2:
-        slopes = x.sgn() * size.pow(ord - 1)
+        zero = size == 0
+        slopes = x.sgn() * size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
     else:
         slopes = x * size.pow(ord - 2)
     return slopes * quotient(g, result.pow(ord - 1))

@@ -18,6 +18,7 @@ from tensorplug.core.tensor.predicates import is_tensor
 from ..engine.derivatives import derivative, not_differentiable
 from ..vmap.vmap_rules import shared_rule
 from .arithmetic import zero
+from .reductions import quotient
 from .shape import fitted
 
 
@@ -73,10 +74,10 @@ DERIVATIVES = [
     derivative(
         "hypot",
         input=lambda g, input, result, input_shape, input_dtype: fitted(
-            g * (input / result), input_shape, input_dtype
+            g * quotient(input, result), input_shape, input_dtype
         ),
         other=lambda g, other, result, other_shape, other_dtype: fitted(
-            g * (other / result), other_shape, other_dtype
+            g * quotient(other, result), other_shape, other_dtype
         ),
     ),
     derivative(

@@ -12,7 +12,7 @@ from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
 from tensorplug.core.tensor.shapes import contiguous_strides
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
-from ..forward.tangents import linear
+from ..forward.tangents import linear, tangent
 from ..vmap.vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
@@ -87,7 +87,8 @@ TANGENTS = [
     linear("as_strided", "input"),
     linear("diagonal", "input"),
     linear("unfold", "input"),
-    linear("view_as_complex", "input"),
+    # The tangent may lie in memory in another way.
+    tangent("view_as_complex", input=lambda t: view_as_complex(t.contiguous())),
     linear("view_as_real", "input"),
 ]
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tensorplug.core.contexts import Context
 from tensorplug.core.device.device import CPU
+from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
-from . import saved_tensors
+from .edges import GradientEdge, get_gradient_edge
 from .handles import RemovableHandle
 from .nodes import Node
 from .saved_tensors import saved_tensors_hooks
 
 __all__ = [
+    "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -26,8 +31,7 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
+class disable_saved_tensors_hooks(Context, contextlib.ContextDecorator):
     """Have :class:`saved_tensors_hooks` raise within a ``with`` block of this thread.
 
     Parameters
@@ -35,12 +39,12 @@ def disable_saved_tensors_hooks(error_message: str) -> Generator[None]:
     error_message : str
         What the RuntimeError says.
     """
-    previous = saved_tensors.local.disabled
-    saved_tensors.local.disabled = error_message
-    try:
-        yield
-    finally:
-        saved_tensors.local.disabled = previous
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+
+    def _changes(self) -> dict[str, Any]:
+        return {"saved_hooks_disabled": self._message}
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
@@ -58,8 +62,29 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         bump_version(written)
 
 
-@contextlib.contextmanager
-def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[None]:
+class allow_mutation_on_saved_tensors(saved_tensors_hooks, contextlib.ContextDecorator):
+    """Let tensors be written to in place after nodes have saved them, within a ``with`` block.
+
+    Nodes that are made there keep copies. (Torch copies when a tensor is written to.)
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x * 1
+    ...     z = y * y
+    ...     _ = y.mul_(10)
+    >>> z.sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Tensor.clone, lambda tensor: tensor)
+
+
+class save_on_cpu(saved_tensors_hooks, contextlib.ContextDecorator):
     """Keep what nodes save on the CPU, and bring it back for backward.
 
     Parameters
@@ -81,16 +106,16 @@ def save_on_cpu(pin_memory: bool = False, device_type: str = "") -> Generator[No
     tensor([2., 2.])
     """
 
-    def pack(tensor: Any) -> tuple[Any, Any]:
-        kept = tensor.to(CPU, copy=True)
-        return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
+    def __init__(self, pin_memory: bool = False, device_type: str = "") -> None:
+        def pack(tensor: Any) -> tuple[Any, Any]:
+            kept = tensor.to(CPU, copy=True)
+            return tensor.device, kept.pin_memory(device_type or None) if pin_memory else kept
 
-    def unpack(packed: tuple[Any, Any]) -> Any:
-        device, tensor = packed
-        return tensor.to(device, non_blocking=pin_memory)
+        def unpack(packed: tuple[Any, Any]) -> Any:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
 
-    with saved_tensors_hooks(pack, unpack):
-        yield
+        super().__init__(pack, unpack)
 
 
 def register_multi_grad_hook(
@@ -107,7 +132,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = renewed(threading.Lock())
     known: dict[int, Any] = {}
 
     def note(position: int) -> Callable[[Any], None]:

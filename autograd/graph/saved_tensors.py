@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os.path
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.contexts import NOTHING, Context, declare, thread
 from tensorplug.core.device import queues
 from tensorplug.core.dispatch import profiling
 from tensorplug.core.dispatch.state import dispatch_state
@@ -20,17 +20,14 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: 
 _OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # noqa: PTH118
 
 
-class _Hooks(threading.local):
-    stack: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
-    disabled: str | None = None  # the message of the error that hooks raise instead
+# Of each thread: pairs of hooks, and the message of the error that they raise instead.
+declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None)
 
-
-local = _Hooks()
-
-# How many saved_tensors_hooks contexts are open, over all threads; whether anomaly mode is on; and whether a
+# How many threads have saved_tensors_hooks contexts open; whether anomaly mode is on; and whether a
 # profile is taken. What recording looks at is the layer's `watched`.
 hooks = 0
 anomaly = False
+check_nan = True  # in anomaly mode
 profiled = False
 
 
@@ -41,7 +38,7 @@ def _update_watched() -> None:
 queues.on_change(_update_watched)
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Context):
     """Pack what nodes save with one function and unpack it with another, within a ``with`` block.
 
     Parameters
@@ -65,27 +62,40 @@ class saved_tensors_hooks:
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pair = (pack_hook, unpack_hook)
 
-    def __enter__(self) -> None:
-        global hooks
-        if local.disabled is not None:
-            raise RuntimeError(local.disabled)
-        self.previous = local.stack
-        local.stack = (*self.previous, self.pair)
-        hooks += 1
-        _update_watched()
+    def _changes(self) -> dict[str, Any]:
+        if thread.saved_hooks_disabled is not None:
+            raise RuntimeError(thread.saved_hooks_disabled)
+        _count_hooks()
+        return {"saved_hooks": (*thread.saved_hooks, self.pair)}
 
-    def __exit__(self, *exc: object) -> None:
+
+class _Counted:
+    """Goes with a thread that is counted."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
         global hooks
         hooks -= 1
         _update_watched()
-        local.stack = self.previous
+
+
+def _count_hooks() -> None:
+    global hooks
+    if thread.saved_hooks_counted is None:
+        counted = _Counted()
+        hooks += 1
+        thread.saved_hooks_counted = counted
+        _update_watched()
 
 
 def pack(
     saved: tuple[Any, ...], versions: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return what is saved after this thread's innermost hooks packed the tensors in it."""
-    if not local.stack:
+    if not thread.saved_hooks:
+        if thread.close is NOTHING:
+            thread.saved_hooks_counted = None
         return saved, versions
     packed = list(saved)
     kept = list(versions)
@@ -100,7 +110,7 @@ def pack(
 
 
 def _packed(tensor: Any) -> SavedByHook:
-    pack_hook, unpack_hook = local.stack[-1]
+    pack_hook, unpack_hook = thread.saved_hooks[-1]
     edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
     return SavedByHook(pack_hook(tensor.detach()), unpack_hook, edge)
 
@@ -119,10 +129,10 @@ def watch(node: Any) -> None:
             node_extra(node).queue = queue
 
 
-def set_anomaly(mode: bool) -> None:
-    """Store the forward call with each node, or stop doing so."""
-    global anomaly
-    anomaly = mode
+def set_anomaly(mode: bool, nan: bool = True) -> None:
+    """Store the forward call with each node, or stop doing so; whether gradients may be NaN."""
+    global anomaly, check_nan
+    anomaly, check_nan = mode, nan
     _update_watched()
 
 

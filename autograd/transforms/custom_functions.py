@@ -104,7 +104,7 @@ def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> 
         def jvp(ctx: Any, *tangents: Any) -> Any:
             kept = ctx.saved_tensors
             shown = BatchLevel(level.size, level.randomness)
-            with entered(shown, batch=True):
+            with shown, entered(shown, batch=True):
                 saved = iter([wrap(t, 0, shown) for t in kept])
                 ctx.inner._for_forward = tuple(
                     [next(saved) if there else None for there in ctx.forward_places]
@@ -129,7 +129,7 @@ def _generated(function: Any, level: BatchLevel, dims: list[Any], spec: Any) -> 
         def backward(ctx: Any, *gradients: Any) -> Any:
             kept = ctx.saved_tensors
             shown = BatchLevel(level.size, level.randomness)
-            with entered(shown, batch=True):
+            with shown, entered(shown, batch=True):
                 saved = iter([wrap(t, 0, shown) for t in kept])
                 ctx.inner._node = None
                 ctx.inner._to_save = tuple([next(saved) if there else None for there in ctx.places])

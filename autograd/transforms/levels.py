@@ -12,13 +12,13 @@ composites are taken apart, unless a level has a rule for the whole.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
+from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.dispatch import execution, layers
+from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
@@ -55,73 +55,64 @@ class Level:
         """Let go of all tensors."""
         self.known.clear()
 
+    def __enter__(self) -> Self:
+        return self
 
-class _State(threading.local):
-    """The levels that this thread's ops meet, the outermost first."""
-
-    batches: tuple[Any, ...] = ()
-    tangents: tuple[Any, ...] = ()
-
-
-state = _State()
+    def __exit__(self, *exc: object) -> None:
+        self.end()
 
 
-class ActiveLevels:
+# The levels that a thread's ops meet, the outermost first.
+declare(batches=(), tangents=())
+state = thread
+
+
+class ActiveLevels(Context):
     """Has ops meet the given levels only, within a ``with`` block."""
 
-    __slots__ = ("batches", "previous", "tangents")
+    __slots__ = ("batches", "tangents")
 
     def __init__(self, batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
         self.batches = batches
         self.tangents = tangents
 
-    def __enter__(self) -> None:
-        stack = layers._local.stack
-        self.previous = state.batches, state.tangents, stack
-        state.batches, state.tangents = self.batches, self.tangents
-        active = TRANSFORMS in stack
-        if (self.batches or self.tangents) and not active:
-            layers._local.stack = tuple(sorted((*stack, TRANSFORMS), key=lambda layer: layer.order))
-        elif active and not (self.batches or self.tangents):
-            layers._local.stack = tuple([layer for layer in stack if layer is not TRANSFORMS])
-
-    def __exit__(self, *exc: object) -> None:
-        state.batches, state.tangents, layers._local.stack = self.previous
+    def _changes(self) -> dict[str, Any]:
+        if self.batches or self.tangents:
+            count_layers()
+        return _meeting(self.batches, self.tangents)
 
 
-@contextmanager
-def entered(level: Level, *, batch: bool) -> Generator[Level]:
+def _meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the state of a thread whose ops meet these levels."""
+    stack = thread.stack
+    active = TRANSFORMS in stack
+    if (batches or tangents) and not active:
+        stack = layers.with_layer(stack, TRANSFORMS)
+    elif active and not (batches or tangents):
+        stack = tuple([layer for layer in stack if layer is not TRANSFORMS])
+    return {"batches": batches, "tangents": tangents, "stack": stack}
+
+
+def entered(level: Level, *, batch: bool) -> ActiveLevels:
     """Have ops meet one more level, the innermost of its kind, within a ``with`` block."""
-    enter(level, batch=batch)
-    try:
-        yield level
-    finally:
-        leave(level, batch=batch)
-
-
-def enter(level: Level, *, batch: bool) -> None:
-    """Have this thread's ops meet one more level from now on."""
     if batch:
-        state.batches += (level,)
-    else:
-        state.tangents += (level,)
-    stack = layers._local.stack
-    if TRANSFORMS not in stack:
-        layers._local.stack = tuple(sorted((*stack, TRANSFORMS), key=lambda layer: layer.order))
+        return ActiveLevels((*state.batches, level), state.tangents)
+    return ActiveLevels(state.batches, (*state.tangents, level))
+
+
+def enter(level: Level) -> None:
+    """Have this thread's ops meet one more level of forward mode from now on."""
     dispatch_state.count_layers(1)
+    table = thread.__dict__
+    table |= _meeting(state.batches, (*state.tangents, level))
 
 
-def leave(level: Level, *, batch: bool) -> None:
-    """End a level."""
-    if batch:
-        state.batches = tuple([other for other in state.batches if other is not level])
-    else:
-        state.tangents = tuple([other for other in state.tangents if other is not level])
+def leave(level: Level) -> None:
+    """End a level of forward mode."""
+    tangents = tuple([other for other in state.tangents if other is not level])
+    table = thread.__dict__
+    table |= _meeting(state.batches, tangents)
     dispatch_state.count_layers(-1)
-    if not (state.batches or state.tangents):
-        layers._local.stack = tuple(
-            [layer for layer in layers._local.stack if layer is not TRANSFORMS]
-        )
     level.end()
 
 
@@ -181,7 +172,7 @@ def run_spec(op: Op, spec: Spec) -> Any:
 
 def _base(op: Op, spec: Spec) -> Any:
     """Call a primitive below all levels: what layers there are below see it by its name."""
-    stack = layers._local.stack
+    stack = thread.stack
     below = tuple([layer for layer in stack if layer.order < TRANSFORMS.order])
     if not below:
         return execution.execute(op, spec)

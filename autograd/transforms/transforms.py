@@ -319,7 +319,7 @@ def jvp(
         with ActiveLevels((), state.tangents):
             dual = low.view_as(low)
         duals.append((dual, direction))
-    with entered(level, batch=False):
+    with level, entered(level, batch=False):
         for dual, direction in duals:
             set_tangent(dual, level, direction)
         arguments = [raised(dual, batches) for dual, _ in duals]

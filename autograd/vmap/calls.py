@@ -40,24 +40,21 @@ def call_batched(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op.inplace_of is not None:
             return _inplace(op.inplace_of, op.name, args, kwargs)
         ranked = VMAP_RULES.ranked(op.name)
-        level = None
-        if ranked or op.derivative is not None:
-            level = innermost((args, tuple(kwargs.values())))
+        if not ranked and op.derivative is None:
+            return run_decomposition(op, args, kwargs)
+        values = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
+        level = innermost(values)
         if level is not None:
-            values = op.arguments(args, kwargs)
-            if type(values) is Delegated:
-                return values.result
             for rule in ranked:
                 result = _apply(rule, op, None, values, level)
                 if result is not NotImplemented:
                     return result
-            inner = innermost(values)
-            if inner is not None:
-                result = call_whole(op, values, inner)
-                if result is not NotImplemented:
-                    return _wrapped(result, inner)
-            return op.decompose(values)
-        return run_decomposition(op, args, kwargs)
+            result = call_whole(op, values, level)
+            if result is not NotImplemented:
+                return _wrapped(result, level)
+        return op.decompose(values)
     return run_spec(op, op.function(*args, **kwargs))
 
 

@@ -186,7 +186,7 @@ def _run(
 ) -> Any:
     """Call the function once, on batched tensors."""
     level = BatchLevel(size, randomness)
-    with entered(level, batch=True):
+    with level, entered(level, batch=True):
         args = [
             leaf if dim is None else wrap(leaf, dim, level)
             for leaf, dim in zip(leaves, dims, strict=True)

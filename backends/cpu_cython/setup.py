@@ -75,7 +75,7 @@ IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 IS_GNU = sys.platform != "win32"
 LEVELS = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4"} if IS_X86 and IS_GNU else {}
 
-FLAGS = ["-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
+FLAGS = ["-std=gnu11", "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
 # These two passes of GCC split loops so that they are no longer vectorised.
 LEVEL_FLAGS = ["-fno-thread-jumps", "-fno-split-paths"] if sys.platform == "linux" else []
 OPENMP = ["-fopenmp"] if sys.platform == "linux" else []

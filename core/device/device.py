@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Self
+
+from ..contexts import Context, declare, thread
 
 _INTERNED: dict[tuple[str, int | None], Device] = {}
 
 
-class Device:
+class Device(Context):
     """Where a tensor's data lives: ``tp.device("cpu")``, ``tp.device("cuda", 1)``, ``tp.device("meta")``.
 
     Creating one loads no plugin; the first tensor on it does. In a ``with`` block a device is the one on
@@ -68,13 +69,12 @@ class Device:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"device is immutable: cannot set {name!r}")
 
-    def __enter__(self) -> Self:
-        default.outer.append(default.device)
-        default.device = self
-        return self
+    def _changes(self) -> dict[str, Any]:
+        return {"device": self}
 
-    def __exit__(self, *exc: object) -> None:
-        default.device = default.outer.pop()
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
 
     def __repr__(self) -> str:
         if self.index is None:
@@ -106,13 +106,6 @@ CPU = Device("cpu")
 META = Device("meta")
 
 
-class _Default(threading.local):
-    """The device on which this thread makes tensors where none is named."""
-
-    device = CPU
-
-    def __init__(self) -> None:
-        self.outer: list[Device] = []
-
-
-default = _Default()
+# The device on which a thread makes tensors where none is named.
+declare(device=CPU)
+default = thread

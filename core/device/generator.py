@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..dispatch.keys import canonical_device
+from ..locks import renewed
 from ..tensor.base import TensorBase
 from ..tensor.creation import tensor
 from .device import CPU, Device
@@ -69,7 +70,7 @@ class Generator:
 
     def __init__(self, device: Device | str = "cpu") -> None:
         self._device = Device(device)
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._seed = _FIRST_SEED
         self._offset = 0
 
@@ -166,7 +167,7 @@ def _restore(device: str, seed: int, offset: int) -> Generator:
 default_generator = Generator()
 default_generator.seed()
 _defaults: dict[Device, Generator] = {CPU: default_generator}
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 # What manual_seed said last: devices that come later start there, too.
 _base_seed: int | None = None
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ..locks import renewed
+
 #: How many threads are on another queue than the usual one, and whether any ever was.
 elsewhere = 0
 ever = False
 
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 _listeners: list[Callable[[], None]] = []
 
 

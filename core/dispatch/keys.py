@@ -17,6 +17,7 @@ from ..device.dtypes import ALL_DTYPES, FLOATING, DType
 from ..device.runtime import DeviceRuntime, RefusingRuntime, RemovedRuntime
 from ..device.scalars import fitting
 from ..errors import DeviceNotAvailableError, DTypeNotAvailableError
+from ..locks import renewed
 
 if TYPE_CHECKING:  # these need the keys
     from .op import Op
@@ -26,7 +27,7 @@ _SCALARS_KEPT = 1024
 
 #: Guards everything that changes when a plugin comes or goes: plugins, ops, kernels, these tables. One
 #: lock, because each of them is changed on behalf of another, and two would be taken in either order.
-lock = threading.RLock()
+lock = renewed(threading.RLock())
 
 
 class DispatchKey:
@@ -226,7 +227,7 @@ def forget_device(device_type: str, plugin: str) -> None:
                 tensor_key.kernels[index] = runtime.refuse
 
 
-def known_keys() -> list[DispatchKey]:
+def all_keys() -> list[DispatchKey]:
     """Return every key in use so far."""
     return list(_KEYS.values())
 

@@ -7,12 +7,13 @@ functional transforms are layers, and so may a plugin's be.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
 
+from ..contexts import Context, thread
 from . import dispatcher
+from .counts import count_grad_disabled, count_layers, settle
 from .op_registry import Op
 from .state import dispatch_state
 
@@ -56,37 +57,43 @@ class Layer:
         """Handle one call; ``proceed(*args, **kwargs)`` passes it on."""
         return proceed(*args, **kwargs)
 
-    @contextmanager
-    def active(self) -> Generator[Layer]:
+    def active(self) -> AbstractContextManager[Layer]:
         """Intercept this thread's calls within a ``with`` block."""
-        previous = _local.stack
-        # A layer entered again, or of equal order, goes above what is there already.
-        _local.stack = tuple(sorted((*previous, self), key=lambda layer: layer.order))
-        dispatch_state.count_layers(1)
-        try:
-            yield self
-        finally:
-            dispatch_state.count_layers(-1)
-            _local.stack = previous
+        return _Active(self)
 
 
-class _Local(threading.local):
-    """The active layers of a thread, lowest order first."""
+class _Active(Context):
+    """Has a layer intercept the calls of this thread."""
 
-    stack: tuple[Layer, ...] = ()
+    __slots__ = ("layer",)
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+
+    def _changes(self) -> dict[str, Any]:
+        count_layers()
+        return {"stack": with_layer(thread.stack, self.layer)}
+
+    def __enter__(self) -> Layer:
+        super().__enter__()
+        return self.layer
 
 
-_local = _Local()
+def with_layer(stack: tuple[Layer, ...], layer: Layer) -> tuple[Layer, ...]:
+    """Return active layers with one more; one of equal order, or itself, is below it."""
+    return tuple(sorted((*stack, layer), key=lambda layer: layer.order))
 
 
 def active_layers() -> tuple[Layer, ...]:
     """Return this thread's active layers, the outermost last."""
-    return _local.stack
+    return thread.stack
 
 
 def _through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    stack = _local.stack
+    stack = thread.stack
     if not stack:
+        if not thread.preferred:
+            settle()
         return dispatcher.run(op, args, kwargs)
     return _enter(stack, len(stack) - 1, op, args, kwargs)
 
@@ -101,59 +108,42 @@ def _enter(
     def proceed(*args: Any, **kwargs: Any) -> Any:
         if position:
             return _enter(stack, position - 1, op, args, kwargs)
-        inside = _local.stack
-        _local.stack = tuple([entry for entry in stack if entry.nested])
+        inside = thread.stack
+        thread.stack = tuple([entry for entry in stack if entry.nested])
         try:
             return dispatcher.run(op, args, kwargs)
         finally:
-            _local.stack = inside
+            thread.stack = inside
 
-    previous = _local.stack
-    _local.stack = below
+    previous = thread.stack
+    thread.stack = below
     try:
         return layer(op, args, kwargs, proceed)
     finally:
-        _local.stack = previous
+        thread.stack = previous
 
 
-@contextmanager
-def isolated() -> Generator[None]:
-    """Leave this thread's layers out within a ``with`` block."""
-    previous = _local.stack
-    _local.stack = ()
-    try:
-        yield
-    finally:
-        _local.stack = previous
+class isolated(Context, ContextDecorator):
+    """Leaves this thread's layers out within a ``with`` block."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {"stack": ()}
 
 
-class _GradientOff:
+class _GradientOff(Context):
     """Disables recording in this thread; ``no_grad`` and fused derivatives use it."""
 
-    __slots__ = ("previous",)
+    __slots__ = ()
 
-    def __enter__(self) -> None:
-        self.previous = recording.enabled
-        recording.enabled = False
-        dispatch_state.count_grad_disabled(1)
-
-    def __exit__(self, *exc: object) -> None:
-        dispatch_state.count_grad_disabled(-1)
-        recording.enabled = self.previous
+    def _changes(self) -> dict[str, Any]:
+        count_grad_disabled()
+        return {"enabled": False}
 
 
-class Recording(threading.local):
-    """Whether this thread records for differentiation, and whether it makes inference tensors."""
-
-    enabled: bool = True
-    inference: bool = False
-
-    def on(self) -> bool:
-        """Return whether calls are recorded: in inference mode none is."""
-        return self.enabled and not self.inference
-
-
-recording = Recording()
+#: Says whether this thread records for differentiation, and whether it makes inference tensors.
+recording = thread
 
 gradient_off: Callable[[], AbstractContextManager[None]] = _GradientOff
 

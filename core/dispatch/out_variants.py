@@ -44,7 +44,7 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
             results = execute(op, spec)
     else:
         if "device" in op.names and "dtype" in op.names:
-            kwargs = _of_target(op, kwargs, targets[0])
+            kwargs = _of_target(op, args, kwargs, targets[0])
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -67,7 +67,9 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     return named._make(targets) if hasattr(named, "_make") else out
 
 
-def _of_target(op: Op, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
+def _of_target(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any
+) -> dict[str, Any]:
     """Return the keywords with which a factory makes what ``out=`` holds; others must not contradict."""
     own = target._key
     asked = kwargs.get("dtype")
@@ -77,6 +79,8 @@ def _of_target(op: Op, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
             f"({own.dtype.name})"
         )
     given = {"dtype": own.dtype, "device": own.device}
+    for name in op.names[: len(args)]:
+        given.pop(name, None)
     return given | {name: value for name, value in kwargs.items() if value is not None}
 
 
@@ -258,7 +262,8 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     writer = key.writers[index]
     if writer is None or (op.pointwise and key.results[index] is not key):
         return False
-    if target._state and (target._state == TRACKED or _is_tracked_view(target)):
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
         return False
     if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
         return False
@@ -271,7 +276,9 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     shape = target._shape
     for arg in args:
         if isinstance(arg, TensorBase):
-            if arg._key is not key or arg._state or (arg._shape and arg._shape != shape):
+            if arg._key is not key or (arg._shape and arg._shape != shape):
+                return False
+            if recorded and arg._state:
                 return False
             raw.append(arg._array)
         elif fits(arg, key.dtype):

@@ -6,12 +6,11 @@ that accepts this one; the composite's decomposition; the fallback policy; an er
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from typing import Any
 
+from ..contexts import Context, thread
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
 from ..device.meta import empty_meta, pointwise_kernel
@@ -20,53 +19,14 @@ from ..errors import KernelNotFoundError
 from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .choice import Choice, nearest
+from .counts import count_preferences, settle
 from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
 from .op_registry import Op
 from .state import dispatch_state
 
 CAST = op_registry.handle("cast")
-
-
-Way = Literal["kernel", "decomposition", "fallback", "meta", "none"]
-
-
-@dataclass(slots=True)
-class Choice:
-    """How one (op, device, dtype) is served, with every loser and the reason.
-
-    ``tp.explain`` prints it; the coverage matrix and the profiler read it.
-
-    Attributes
-    ----------
-    way : {"kernel", "decomposition", "fallback", "meta", "none"}
-        Which step of the resolution served it.
-    kernel : Kernel or None
-        The winner, where it is a kernel.
-    losers : list of (Kernel, str)
-        The other kernels for the op on the device, each with the reason why it is not used.
-    computed_in : DType or None
-        What the arguments are converted to first, where that is not `dtype`;
-        :func:`.explain.explain` sets it.
-    refused : str
-        Why the op itself does not take the dtype.
-    """
-
-    op: str
-    device: str
-    dtype: DType
-    way: Way
-    kernel: Kernel | None = None
-    losers: list[tuple[Kernel, str]] = field(default_factory=list)
-    computed_in: DType | None = None
-    refused: str = ""
-
-    def __str__(self) -> str:
-        from .explain import render  # on first use: it needs this module
-
-        return render(self)
-
-    __repr__ = __str__
 
 
 def choose(
@@ -114,12 +74,12 @@ def choose(
 
 def native_kernel(op: Op, key: DispatchKey) -> bool:
     """Return whether a plugin's kernel serves the op on this key."""
-    call_cache = _NATIVE.get((op, key))
-    if call_cache is None:
+    native = _NATIVE.get((op, key))
+    if native is None:
         with lock:
             choice = choose(op, key.device.type, key.dtype)
-            call_cache = _NATIVE[op, key] = choice.way == "kernel"
-    return call_cache
+            native = _NATIVE[op, key] = choice.way == "kernel"
+    return native
 
 
 _NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
@@ -235,10 +195,10 @@ def kernel_below(
     found = _BELOW.get(key)
     if found is None:
         with lock:
-            call_cache = op_registry.get_op(op)
+            asked = op_registry.get_op(op)
             tensor_key = keys.dispatch_key(Device(device), dtype)
-            choice = choose(call_cache, device, dtype, (), plugin)
-            found = _serving(choice, call_cache, tensor_key)
+            choice = choose(asked, device, dtype, (), plugin)
+            found = _serving(choice, asked, tensor_key)
             if out and not (choice.kernel is not None and choice.kernel.out):
                 found = _copying(found, tensor_key)
             _BELOW[key] = found
@@ -310,8 +270,6 @@ def _raw(value: Any) -> Any:
 
 def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
     """Return the error for an op that nothing runs."""
-    from .explain import nearest  # on first use: it needs this module
-
     return KernelNotFoundError(
         f"no kernel for op {op.name!r} on device {key.device.type!r} with dtype "
         f"{key.dtype.name}.\n{nearest(op, key)}"
@@ -327,21 +285,15 @@ def _reset() -> None:
 # --- preference -------------------------------------------------------------------------------
 
 
-class _Preferred(threading.local):
-    names: tuple[str, ...] = ()
-
-
-_preferred = _Preferred()
 _PREFERRED: dict[tuple[Op, DispatchKey, tuple[str, ...]], Callable[..., Any]] = {}
 
 
 def preferred_backends() -> tuple[str, ...]:
     """Return the plugins this thread prefers, the most preferred first."""
-    return _preferred.names
+    return thread.preferred
 
 
-@contextmanager
-def prefer(*backends: str) -> Generator[None]:
+class prefer(Context, ContextDecorator):
     """Choose kernels of these plugins, where they have one, within a ``with`` block of this thread.
 
     Parameters
@@ -354,20 +306,20 @@ def prefer(*backends: str) -> Generator[None]:
     ValueError
         If no plugin has that name.
     """
-    require_names(backends)
-    previous = _preferred.names
-    _preferred.names = (*backends, *previous)
-    dispatch_state.count_preferences(1)
-    try:
-        yield
-    finally:
-        dispatch_state.count_preferences(-1)
-        _preferred.names = previous
+
+    def __init__(self, *backends: str) -> None:
+        require_names(backends)
+        self._backends = backends
+
+    def _changes(self) -> dict[str, Any]:
+        count_preferences()
+        return {"preferred": (*self._backends, *thread.preferred)}
 
 
 def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
-    names = _preferred.names
+    names = thread.preferred
     if not names:
+        settle()
         return tensor_key.kernels[op.index]
     key = (op, tensor_key, names)
     found = _PREFERRED.get(key)

@@ -10,10 +10,10 @@ the error comes back, with its traceback, when its device is asked for.
 
 from __future__ import annotations
 
-import functools
 import time
 import traceback
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..device.runtime import DeviceRuntime
@@ -35,6 +35,7 @@ class Found:
 
     entry_point: EntryPoint
     api_version: str
+    _known: tuple[str, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -46,15 +47,22 @@ class Found:
         """The device type it serves, or "extension"."""
         return self.entry_point.name.partition(".")[0]
 
-    @functools.cached_property  # each time the metadata is parsed
+    @property
     def package(self) -> str:
         """The distribution's name."""
-        return self.entry_point.dist.name if self.entry_point.dist is not None else ""
+        return self._distribution()[0]
 
-    @functools.cached_property
+    @property
     def version(self) -> str:
         """The distribution's version."""
-        return self.entry_point.dist.version if self.entry_point.dist is not None else ""
+        return self._distribution()[1]
+
+    def _distribution(self) -> tuple[str, str]:
+        # Kept, as each time the metadata is parsed; cached_property of Python 3.11 would hold a lock.
+        if self._known is None:
+            dist = self.entry_point.dist
+            self._known = ("", "") if dist is None else (dist.name, dist.version)
+        return self._known
 
     @property
     def label(self) -> str:
@@ -100,8 +108,14 @@ _quarantine: dict[tuple[str, str], Quarantined] = {}
 _tried: set[str] = set()
 _loading: set[str] = set()
 
-#: Well-known device types and the command that installs them; the facade fills it in.
-install_hints: dict[str, str] = {}
+#: Well-known device types, and what returns the command that installs them; the facade fills it in.
+install_hints: dict[str, Callable[[], str]] = {}
+
+
+def install_hint(device: str) -> str:
+    """Return the command that installs a device type, or "" if none is known."""
+    hint = install_hints.get(device)
+    return hint() if hint is not None else ""
 
 
 def installed(refresh: bool = False) -> list[Found]:
@@ -304,7 +318,7 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
             f"device {device!r} went away when plugin {former} was unregistered; register it again"
         )
     known = sorted({found.device for found in installed()} - {EXTENSION} | set(manager._runtimes))
-    hint = install_hints.get(device)
+    hint = install_hint(device)
     advice = (
         f"install one with: {hint}"
         if hint

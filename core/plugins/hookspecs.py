@@ -2,9 +2,10 @@
 
 A plugin is an object (a module, or an instance of a class) with a ``name`` and some of the
 functions below, marked with ``tensorplug.plugin.hookimpl``. They run once, when the plugin is
-registered, in the order in which they stand here, so that each may refer to what came before; the
-last, ``tensorplug_records``, runs only under test. Nothing here is called on the way of an op. If
-anything that they return is refused, nothing of the plugin is kept.
+registered, in the order in which they stand here, so that each may refer to what came before;
+``tensorplug_records`` runs only under test, ``tensorplug_advice`` for ``tensorplug doctor``. Nothing
+here is called on the way of an op. If anything that they return is refused, nothing of the plugin is
+kept.
 
 Each returns an iterable, which may be empty or a generator. A later version of the API may add
 hooks to this list; a plugin without them stays valid. A hook that changes in what it takes or
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..dispatch.kernel_registry import Kernel
     from ..dispatch.layers import Layer
     from ..dispatch.op_registry import Op
+    from .installation import Advice
     from .op_rules import OpItem
 
 PROJECT = "tensorplug"
@@ -206,6 +208,25 @@ def tensorplug_records() -> Iterable[OpSamples]:  # type: ignore[empty-body]
             from .samples import RECORDS
 
             return RECORDS
+    """
+
+
+@hookspec
+def tensorplug_advice() -> Iterable[Advice]:  # type: ignore[empty-body]
+    """Return what ``tensorplug doctor`` should say of this plugin; it is called by that command alone.
+
+    Returns
+    -------
+    iterable of Advice
+        Such as a library that would make it faster, and what installs that.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_advice(self):
+            return [Advice("BLAS", "missing", "pip install acme-blas")]
     """
 
 

@@ -29,6 +29,7 @@ from .waiting import Waiting
 
 if TYPE_CHECKING:
     from ..dispatch.layers import Layer
+    from .installation import Advice
 
 
 @dataclass(slots=True)
@@ -199,7 +200,7 @@ def _detach(record: PluginRecord) -> None:
 def _register_parts(record: PluginRecord) -> None:
     runtimes: dict[str, DeviceRuntime] = {}
     for item in _collect(record, "tensorplug_devices"):
-        runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})
+        runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes}, registered())
         validation.check_served(runtime, record)
         runtimes[runtime.type] = runtime
     for item in _collect(record, "tensorplug_ops"):
@@ -310,6 +311,15 @@ def registered() -> list[PluginRecord]:
 def waiting_kernels() -> list[Waiting]:
     """Return the kernels that wait for an op, or an extension, that is not registered; loads nothing."""
     return list(waiting.waiting(_records))
+
+
+def advice() -> list[tuple[str, Advice]]:
+    """Return what the plugins' hooks ``tensorplug_advice`` return, each with the plugin's name."""
+    return [
+        (record.name, item)
+        for record in registered()
+        for item in _collect(record, "tensorplug_advice")
+    ]
 
 
 def op_records() -> list[Any]:

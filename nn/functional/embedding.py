@@ -33,7 +33,7 @@ def _canonical_bag(
     _check(input, weight, offsets, mode, scale_grad_by_freq, per_sample_weights, sparse)
     padding = None if padding_idx is None else _padding_row(padding_idx, weight._shape[0])
     if max_norm is not None:
-        _check_first(offsets)
+        _check_offsets(offsets, input)
         limit_norms(weight, input.reshape(-1).to(int64), max_norm, norm_type)
         return Delegated(
             embedding_bag(
@@ -100,6 +100,7 @@ def embedding_bag(
     tensor([[3.],
             [4.]])
     """
+    inside = None  # what comes after the end of the last bag is in none
     if input.ndim == 2:
         bags, length = input.shape
         flat = input.reshape(-1).to(int64)
@@ -107,15 +108,18 @@ def embedding_bag(
         membership: Any = arange(bags * length, device=input.device).floor_divide(max(length, 1))
     else:
         assert offsets is not None
-        _check_first(offsets)
+        _check_offsets(offsets, input)
         starts = offsets.to(int64)
         starts = starts[:-1] if include_last_offset else starts
         flat, factors, bags = input.to(int64), per_sample_weights, starts.shape[0]
-        membership = (
-            searchsorted(starts, arange(flat.shape[0], device=input.device), right=True) - 1
-        )
+        positions = arange(flat.shape[0], device=input.device)
+        membership = searchsorted(starts, positions, right=True) - 1
+        if include_last_offset:
+            inside = positions < offsets[-1]
     members = embedding(flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
     counted = flat != (-1 if padding_idx is None else padding_idx)
+    if inside is not None:
+        counted = counted & inside
     empty = weight.new_zeros((bags, weight.shape[1]))
     if mode == "max":
         return _largest(members, membership, counted, empty)
@@ -129,15 +133,23 @@ def embedding_bag(
     return totals / counts.clamp(min=1).unsqueeze(1)
 
 
-def _check_first(offsets: Any) -> None:
+def _check_offsets(offsets: Any, input: Any) -> None:
     if offsets is None or offsets.is_meta or not offsets.numel():
         return
     first = int(offsets[0].item())
     if first:
-        raise ValueError(
+        raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
             f"position 0. However, got {first}"
         )
+    last, length = int(offsets[-1].item()), input.shape[0]
+    if last > length:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {last}"
+        )
+    # Elsewhere than on the CPU this would wait for the device once more.
+    if offsets.device.type == "cpu" and bool((offsets[1:] < offsets[:-1]).any()):
+        raise RuntimeError(f"embedding_bag(): offsets must not decrease, got {offsets.tolist()}")
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:

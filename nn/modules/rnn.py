@@ -69,6 +69,9 @@ class RNNBase(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
+        for name, flag in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
         _check(mode, hidden_size, num_layers, dropout, proj_size)
         self.mode = mode
         self.input_size = input_size

@@ -18,16 +18,18 @@ from tensorplug.core.device.generator import Generator, generator_of
 from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins.installation import install_command
 from tensorplug.core.tensor import creation, device_members
 
-#: Well-known device types and the command that installs their plugin, where there is one.
-WELL_KNOWN: Mapping[str, str] = {
-    "cuda": "pip install 'tensorplug[cuda13]' (or [cuda12], as your driver is)",
-    "mps": "",
-    "xpu": "",
-}
+#: The well-known device types; for some it is known what installs their plugin.
+WELL_KNOWN = ("cuda", "mps", "xpu")
 
-discovery.install_hints.update({name: hint for name, hint in WELL_KNOWN.items() if hint})
+discovery.install_hints["cuda"] = lambda: (
+    f"{install_command('tensorplug-cuda-cupy[cuda13]')} (or [cuda12], as your driver is)"
+)
+
+#: The package of compiled kernels for the CPU.
+FAST_BACKEND = "tensorplug-cpu-cython"
 for _type in WELL_KNOWN:
     device_members.add(_type)
 

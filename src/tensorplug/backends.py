@@ -59,8 +59,8 @@ class Backend:
     def flags(self, **switches: Any) -> Generator[None, None, None]:
         """Set switches within a ``with`` block."""
         before = {name: getattr(self, name) for name in switches}
-        vars(self).update(switches)
         try:
+            vars(self).update(switches)
             yield
         finally:
             vars(self).update(before)
@@ -73,13 +73,15 @@ class Backend:
 
         Plugins choose by priority.
         """
-        before = dict(self._sdp)
-        self._sdp.update({name.removeprefix("enable_"): bool(on) for name, on in switches.items()})
+        before = self._sdp
         try:
+            self._sdp = before.copy()
+            self._sdp.update(
+                {name.removeprefix("enable_"): bool(on) for name, on in switches.items()}
+            )
             yield
         finally:
-            self._sdp.clear()
-            self._sdp.update(before)
+            self._sdp = before
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -7,7 +7,8 @@ import pytest
 
 import tensorplug as tp
 from tensorplug import nn
-from tensorplug.amp.layer import layer, state
+from tensorplug.amp.layer import layer
+from tensorplug.core.contexts import thread
 from tensorplug.core.dispatch.state import dispatch_state
 
 
@@ -20,8 +21,8 @@ def test_it_is_off_before_and_after():
     with tp.autocast("cpu"):
         assert dispatch_state.layers_active == 1
         assert product() is tp.bfloat16
-    assert dispatch_state.layers_active == 0
     assert product() is tp.float32
+    assert dispatch_state.layers_active == 0  # since the first call after it
     assert tp.plugins.layers()["autocast"] is layer
 
 
@@ -112,15 +113,15 @@ def test_the_cast_of_a_parameter_is_kept_until_the_outermost_end():
         first = x @ weight
         with tp.autocast("cpu"):
             x @ weight
-        assert len(state.cache) == 1
+        assert len(thread.autocast.cache) == 1
         with tp.no_grad():
             x @ weight  # not recorded: an entry of its own
             weight.mul_(3)
-        assert len(state.cache) == 2
+        assert len(thread.autocast.cache) == 2
         assert (x @ weight)[0, 0].item() == 6  # after a write it is converted anew
         with tp.no_grad():
             x @ x
-    assert not state.cache
+    assert not thread.autocast.cache
     first.sum().backward()
     assert weight.grad.dtype is tp.float32
 
@@ -130,7 +131,7 @@ def test_without_a_cache():
     with tp.autocast("cpu", cache_enabled=False):
         assert not tp.is_autocast_cache_enabled()
         tp.ones(2, 2) @ weight
-        assert not state.cache
+        assert not thread.autocast.cache
     assert tp.is_autocast_cache_enabled()
 
 

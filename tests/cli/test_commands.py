@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.cli import conformance, main, output
-from tensorplug.plugin import DeviceRuntime, Kernel, hookimpl
+from tensorplug.plugin import Advice, DeviceRuntime, Kernel, hookimpl
 
 
 def printed(capsys, *arguments, status=0):
@@ -62,6 +62,29 @@ class TestDoctor:
         text = printed(capsys, "doctor").out
         for part in ("versions", "plugins", "devices", "threads", "cpu_numpy", "nothing is wrong"):
             assert part in text
+
+    def test_speed(self, capsys, monkeypatch):
+        class Slow:
+            name = "slow"
+
+            @hookimpl
+            def tensorplug_advice(self):
+                return [Advice("BLAS", "missing", "pip install acme-blas")]
+
+        tp.plugins.register(Slow())
+        monkeypatch.setattr(tp, "compiled", lambda: False)
+        try:
+            rows = {row["what"]: row for row in as_json(capsys, "doctor")["speed"]}
+            text = printed(capsys, "doctor").out
+        finally:
+            tp.plugins.unregister("slow")
+        assert rows["BLAS"] == {"what": "BLAS", "state": "missing", "fix": "pip install acme-blas"}
+        assert rows["compiled hot path"]["state"] == "runs as Python"
+        assert "with a C compiler" in rows["compiled hot path"]["fix"]
+        fast = rows["compiled kernels"]
+        assert (fast["state"] == "in use") != ("pip install" in fast["fix"])
+        assert f"{tp.get_num_threads()} of " in rows["threads"]["state"]
+        assert "for more speed: compiled hot path" in text
 
     @pytest.mark.filterwarnings("ignore:plugin misspelt")
     def test_a_misspelt_op(self, capsys):

@@ -18,6 +18,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PROJECT = CONFIG["project"]
+DEPENDENCIES = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+FAST_BACKEND = "tensorplug-cpu-cython"
 FOLDER_OF: dict[str, str] = CONFIG["tool"]["setuptools"]["package-dir"]
 
 pytestmark = pytest.mark.xdist_group("distribution")  # one worker builds, once
@@ -28,7 +30,8 @@ COMPILED = {".so", ".pyd"}
 NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
 
 # What the source distribution holds beside the packages.
-ABOUT = ["CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"]
+ABOUT = ["CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"]
+ABOUT += ["requirements.txt", "setup.py"]
 ABOUT += ["PKG-INFO", "setup.cfg"]  # written by the build
 
 SMOKE_TEST = """
@@ -138,6 +141,21 @@ def test_the_metadata_is_what_the_project_says(built):
     assert set(found.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
 
 
+def required(wheel: Path) -> dict[str, str]:
+    """What a wheel requires without an extra: each distribution's name, and its marker."""
+    lines = email.message_from_string(metadata(wheel, "METADATA")).get_all("Requires-Dist", [])
+    parts = [line.partition(";") for line in lines if "extra ==" not in line]
+    return {re.match(r"[\w-]+", name)[0]: marker.strip() for name, _, marker in parts}  # type: ignore[index]
+
+
+def test_what_is_released_requires_the_fast_backend_where_its_wheels_are(built):
+    """A clone does without: no index is sure to have it."""
+    names = {re.match(r"[\w-]+", line)[0]: "" for line in DEPENDENCIES}  # type: ignore[index]
+    assert required(built.wheel_from_tree) == names
+    marker = 'sys_platform == "linux" and platform_machine == "x86_64"'
+    assert required(built.wheel) == names | {FAST_BACKEND: marker}
+
+
 def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
     entries = configparser.ConfigParser(delimiters=("=",))
     entries.optionxform = str  # type: ignore[assignment, method-assign]
@@ -154,6 +172,16 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
 
 DISTRIBUTIONS = [ROOT, *[path.parent for path in sorted(ROOT.glob("backends/*/pyproject.toml"))]]
 DISTRIBUTIONS += [path.parent for path in sorted(ROOT.glob("examples/plugins/*/pyproject.toml"))]
+
+
+def test_the_backends_have_the_version_of_the_root():
+    for folder in ROOT.glob("backends/*/pyproject.toml"):
+        project = tomllib.loads(folder.read_text("utf-8"))["project"]
+        assert project["version"] == PROJECT["version"]
+        assert f"tensorplug>={PROJECT['version']}" in project["dependencies"][0]
+    assert f">={PROJECT['version']}," in (ROOT / "setup.py").read_text("utf-8")
+    workflow = (ROOT / ".github/workflows/wheels.yml").read_text("utf-8")
+    assert set(re.findall(r"-(\d[\w.]*)\.tar\.gz", workflow)) == {PROJECT["version"]}
 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda folder: folder.name)
@@ -174,7 +202,7 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
     python = tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     try:
-        run(*pip, *PROJECT["dependencies"], cwd=tmp_path)
+        run(*pip, "-r", ROOT / "requirements.txt", cwd=tmp_path)
     except AssertionError as error:
         if os.environ.get("CI") == "true" or "No matching distribution" not in str(error):
             raise

@@ -12,6 +12,7 @@ from tensorplug.core.dispatch import explain, op_registry
 from tensorplug.core.dispatch.autocast_policies import policy_of
 from tensorplug.core.plugins import hookspecs, manager
 from tensorplug.plugin import (
+    Advice,
     AutocastPolicy,
     Kernel,
     Layer,
@@ -39,6 +40,7 @@ TESTS = "\n".join(path.read_text("utf-8") for path in Path(__file__).parent.glob
 
 def test_these_are_the_hooks():
     assert sorted(HOOKS) == [
+        "tensorplug_advice",
         "tensorplug_autocast",
         "tensorplug_derivatives",
         "tensorplug_devices",
@@ -372,6 +374,18 @@ def test_a_malformed_runtime_extension_is_refused(registry, extension):
 
     with pytest.raises(RegistrationError, match="only_a_bad_extension"):
         registry.register(Only())
+
+
+def test_tensorplug_advice(registry):
+    class Only:
+        name = "only_advice"
+
+        @hookimpl
+        def tensorplug_advice(self):
+            return [Advice("BLAS", "missing", "pip install acme-blas")]
+
+    registry.register(Only())
+    assert ("only_advice", Advice("BLAS", "missing", "pip install acme-blas")) in manager.advice()
 
 
 def test_tensorplug_records(registry):

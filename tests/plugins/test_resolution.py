@@ -238,7 +238,7 @@ def test_a_missing_kernel_of_a_package_names_the_command(toy, monkeypatch):
     x = tp.ones(2, device="toy")
     with pytest.raises(KernelNotFoundError, match="`pip install --upgrade tensorplug-toy`"):
         x.exp()
-    monkeypatch.setitem(discovery.install_hints, "toy", "pip install 'tensorplug[toy]'")
+    monkeypatch.setitem(discovery.install_hints, "toy", lambda: "pip install 'tensorplug[toy]'")
     with pytest.raises(KernelNotFoundError, match=r"`pip install 'tensorplug\[toy\]'`"):
         x.exp()
 

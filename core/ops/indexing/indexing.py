@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import bool_, int32, int64, uint8
+from ...device.dtypes import INTEGER, bool_, int32, int64, uint8
 from ...dispatch import op_registry
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, primitive
@@ -132,6 +132,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return at(input, dim, position + size if position < 0 else position)
 
 
+def _index(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"narrow(): {name} must be an int, not {type(value).__name__}")
+    return operator.index(value)
+
+
 @composite(view=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """Return the view of `length` positions of `input` along a dimension, from `start` on.
@@ -158,11 +164,16 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "narrow")
-    length = operator.index(length)
+    length = _index(length, "length")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
     size = shape[dim]
-    first = int(start)
+    if is_tensor(start):
+        if start._shape or start.dtype.category != INTEGER:
+            raise RuntimeError("narrow(): start must be an 0-dim integral Tensor.")
+        first = int(start)
+    else:
+        first = _index(start, "start")
     if not -size <= first <= size:
         raise IndexError(
             f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got "

@@ -107,8 +107,10 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 @composite(method=False, elementwise=True)
 def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     """Return `g` times the derivative of :func:`logit`."""
-    slope = div(g, mul(input, sub(1, input)))
-    return slope if eps is None else clamp_backward(slope, input, eps, 1 - eps)
+    if eps is not None:
+        g = clamp_backward(g, input, eps, 1 - eps)
+        input = clamp(input, eps, 1 - eps)
+    return div(g, mul(input, sub(1, input)))
 
 
 @composite(method=False, name="special_ndtr")

@@ -153,10 +153,10 @@ def attend(
     """Return the attended values and the attention weights; half precision is computed in float32."""
     dtype = query.dtype
     if dtype in (float16, bfloat16):
-        wide = [x.to(float32) for x in (query, key, value)]
+        query, key, value = (x.to(float32) for x in (query, key, value))
         if mask is not None and mask.dtype is not bool_:
             mask = mask.to(float32)
-        output, shares = attend(*wide, mask, dropout_p, is_causal, scale)
+        output, shares = attend(query, key, value, mask, dropout_p, is_causal, scale)
         return output.to(dtype), shares.to(dtype)
     size = query.shape[-1]
     factor = 1 / math.sqrt(size) if scale is None else scale

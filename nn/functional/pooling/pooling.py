@@ -367,7 +367,10 @@ def _lp_pool(input: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: 
     none = (0,) * len(kernel)
     means: Any = ops.avg_pool(input**norm_type, kernel, stride, none, ceil_mode, True, None)
     # Odd powers may be negative: those count as zero, without the slope of abs at it.
-    return (means.sign() * means.abs().relu() * math.prod(kernel)) ** (1.0 / norm_type)
+    sums = means.sign() * means.abs().relu() * math.prod(kernel)
+    none_there = sums == 0  # the root has no slope
+    roots = sums.masked_fill(none_there, 1.0) ** (1.0 / norm_type)
+    return roots.masked_fill(none_there, 0.0)
 
 
 @composite(rule=_lp_pool_rule(2), method=False)

@@ -198,6 +198,8 @@ def _canonical_cross_entropy(
     class_dim = 0 if len(shape) == 1 else 1
     if shape == target._shape:
         if target.dtype.category >= FLOATING:
+            if ignore_index >= 0:
+                raise RuntimeError("ignore_index is not supported for floating point target")
             return Delegated(
                 _of_probabilities(input, target, weight, reduction, label_smoothing, class_dim)
             )
@@ -386,12 +388,14 @@ def binary_cross_entropy(
     Raises
     ------
     RuntimeError
-        If an input is no probability.
+        If an input or a target is no probability.
     ValueError
         If the shapes differ.
     """
-    if input.device.type == "cpu" and not _all_between_0_and_1(input):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    if input.device.type == "cpu":  # elsewhere it would wait for the device
+        for name, values in (("input", input), ("target", target)):
+            if not _all_between_0_and_1(values):
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     losses = _binary_terms(input, target)
     if weight is not None:
         losses = losses * weight.expand(losses.shape)
@@ -425,13 +429,24 @@ def _binary_share(g: Any, input: Any, weight: Any, reduction: str) -> Any:
     return g if weight is None else g * weight
 
 
+def _cut_off_logs(input: Any) -> tuple[Any, Any]:
+    """Return log x and log(1 - x), -100 where they are infinite, and without a slope there."""
+    none, all_of_it = input == 0, input == 1
+    of_input = input.masked_fill(none, 1).log().clamp(min=-100).masked_fill(none, -100)
+    rest = (-input.masked_fill(all_of_it, 0)).log1p().clamp(min=-100)
+    return of_input, rest.masked_fill(all_of_it, -100)
+
+
 def _binary_target(g: Any, input: Any, weight: Any, reduction: str) -> Any:
-    logs = (-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)
+    of_input, of_rest = _cut_off_logs(input)
+    logs = of_rest - of_input
     return _binary_share(g, input, weight, reduction) * logs
 
 
 def _binary_weight(g: Any, input: Any, target: Any, weight_shape: Any, reduction: str) -> Any:
-    terms = _binary_share(g, input, None, reduction) * _binary_terms(input, target)
+    of_input, of_rest = _cut_off_logs(input)
+    terms = (target - 1) * of_rest - target * of_input
+    terms = _binary_share(g, input, None, reduction) * terms
     return terms.sum_to_size(weight_shape)
 
 

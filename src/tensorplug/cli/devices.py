@@ -59,7 +59,7 @@ def _empty(name: str) -> dict[str, Any]:
 
 
 def _advice(name: str) -> str:
-    hint = WELL_KNOWN.get(name)
+    hint = discovery.install_hint(name)
     return f"no plugin; {hint}" if hint else "no plugin is known"
 
 

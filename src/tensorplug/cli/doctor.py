@@ -1,4 +1,4 @@
-"""``tensorplug doctor``: versions, plugins, devices and threads, and what is wrong with any."""
+"""``tensorplug doctor``: versions, plugins, devices, what is missing for speed, and what is wrong."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import Any
 
 import tensorplug
+from tensorplug._devices import FAST_BACKEND
 from tensorplug.core.errors import PluginWarning
 from tensorplug.core.plugins import (
     API_VERSION,
@@ -20,6 +21,7 @@ from tensorplug.core.plugins import (
     quarantined_kernels,
 )
 from tensorplug.core.plugins.discovery import EXTENSION, Found, Quarantined
+from tensorplug.core.plugins.installation import install_command
 
 from . import devices
 from .output import heading, print_json, table
@@ -84,6 +86,7 @@ def report() -> dict[str, Any]:
             for record in manager.registered()
             if record.seconds > _SLOW
         ],
+        "speed": _speed(),
         "threads": _threads(),
     }
 
@@ -110,6 +113,29 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = "not installed"
     return versions
+
+
+def _speed() -> list[dict[str, str]]:
+    """Return what decides how fast the CPU is, and the command that brings what is missing."""
+    rows = [("compiled hot path", "in use", "")]
+    if not tensorplug.compiled():
+        rows = [("compiled hot path", "runs as Python", _recompile())]
+    if FAST_BACKEND in {record.package for record in manager.registered()}:
+        rows.append(("compiled kernels", "in use", ""))
+    else:
+        rows.append(("compiled kernels", "missing", install_command(f"{FAST_BACKEND}[onednn]")))
+    rows += [(item.topic, item.state, item.fix) for _, item in manager.advice()]
+    threads = tensorplug.get_num_threads()
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    fix = f"OMP_NUM_THREADS, or tp.set_num_threads({cores})" if threads < cores else ""
+    rows.append(("threads", f"{threads} of {cores} processors", fix))
+    return [dict(zip(("what", "state", "fix"), row, strict=True)) for row in rows]
+
+
+def _recompile() -> str:
+    """Return how the compiled hot path is had: wheels bring it, a folder takes a compiler."""
+    command = install_command("tensorplug")
+    return f"{command.replace('install', 'install --force-reinstall --no-deps', 1)} (with a C compiler)"
 
 
 def _plugins(broken: list[Quarantined]) -> list[dict[str, Any]]:
@@ -179,6 +205,11 @@ def _print(found: dict[str, Any]) -> None:
     rows = found["plugins"]
     table(tuple(rows[0]), [tuple(row.values()) for row in rows])
     devices.show(found["devices"])
+    heading("speed of the CPU")
+    table(
+        ("what", "state", "what brings it"),
+        [tuple(row.values()) for row in found["speed"]],
+    )
     heading(f"threads: tensorplug uses {found['threads']['tensorplug']}")
     table(
         ("library", "version", "threads", "file"),
@@ -212,3 +243,6 @@ def _print(found: dict[str, Any]) -> None:
         )
     else:
         print("nothing is wrong with the plugins")
+    slower = [row["what"] for row in found["speed"] if row["fix"]]
+    if slower:
+        print(f"for more speed: {', '.join(slower)}; see above")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from string import Template
 
 import tensorplug
-from tensorplug._devices import WELL_KNOWN, is_device_type
+from tensorplug._devices import is_device_type
 from tensorplug.core.plugins import GROUP, discovery
 
 from .output import complain
@@ -75,8 +75,9 @@ def _problem(kind: str, name: str) -> str:
     for found in discovery.installed():
         if f"{found.name}.".startswith(f"{index}."):
             return f"{name!r} is taken by {found.package}; choose another name"
-    if kind == "backend" and WELL_KNOWN.get(name):
-        return f"{name!r} is a device already ({WELL_KNOWN[name]}); choose another name"
+    hint = discovery.install_hint(name)
+    if kind == "backend" and hint:
+        return f"{name!r} is a device already ({hint}); choose another name"
     if kind == "backend" and hasattr(tensorplug, name) and not is_device_type(name):
         return f"{name!r} would hide tensorplug.{name}; choose another name"
     return ""

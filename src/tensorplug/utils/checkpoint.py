@@ -17,13 +17,14 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
 from tensorplug.autograd.engine.engine import running
-from tensorplug.autograd.graph import saved_tensors
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.layers import recording
 
@@ -64,17 +65,15 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 # --- settings ---------------------------------------------------------------------------------
 
-_settings: dict[str, bool | None] = {"debug": None, "early_stop": True}
+declare(checkpoint_debug=None, checkpoint_early_stop=True)
 
 
-@contextlib.contextmanager
-def _setting(name: str, value: bool | None) -> Generator[None]:
-    previous = _settings[name]
-    _settings[name] = value
-    try:
-        yield
-    finally:
-        _settings[name] = previous
+class _Setting(Context):
+    def __init__(self, **setting: bool | None) -> None:
+        self._setting = setting
+
+    def _changes(self) -> dict[str, Any]:
+        return dict(self._setting)
 
 
 def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
@@ -88,12 +87,12 @@ def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
     >>> with set_checkpoint_early_stop(False):
     ...     y = checkpoint(lambda x: x.exp(), x, use_reentrant=False)
     """
-    return _setting("early_stop", enable)
+    return _Setting(checkpoint_early_stop=enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
     """Have all checkpoints in a ``with`` block say what was saved in errors, or not; None: as each is set."""
-    return _setting("debug", enabled)
+    return _Setting(checkpoint_debug=enabled)
 
 
 # --- states that the second run starts from ---------------------------------------------------
@@ -221,9 +220,9 @@ def _kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
 
     Within another checkpoint that one keeps the tensors among them, or rather computes them again.
     """
-    if not saved_tensors.local.stack:
+    if not thread.saved_hooks:
         return _giving((args, kwargs))
-    pack, unpack = saved_tensors.local.stack[-1]
+    pack, unpack = thread.saved_hooks[-1]
     leaves, spec = tree_flatten((args, kwargs))
     kept = [
         (pack(leaf.detach()), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
@@ -265,18 +264,19 @@ def _without_reentrance(
         with forward_context:
             return function(*args, **kwargs)
     states = _RandomStates() if preserve_rng_state else None
+    autocast = saved_autocast()
     arguments = _kept(args, kwargs)
 
     def rerun() -> None:
         given, named = arguments()
         restored = contextlib.nullcontext() if states is None else states.restored()
-        with restored, recompute_context:
+        with restored, autocast(), recompute_context:
             function(*given, **named)
 
-    chosen = _settings["debug"]
+    chosen = thread.checkpoint_debug
     frame = _Frame(
         rerun,
-        early_stop and bool(_settings["early_stop"]),
+        early_stop and bool(thread.checkpoint_early_stop),
         determinism_check,
         debug if chosen is None else chosen,
     )
@@ -295,6 +295,7 @@ class CheckpointFunction(Function):
         """Run the part without recording."""
         ctx.run_function = run_function
         ctx.states = _RandomStates() if preserve_rng_state else None
+        ctx.autocast = saved_autocast()
         ctx.inputs = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -314,7 +315,7 @@ class CheckpointFunction(Function):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
         restored = contextlib.nullcontext() if ctx.states is None else ctx.states.restored()
-        with restored, enable_grad():
+        with restored, enable_grad(), ctx.autocast():
             outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

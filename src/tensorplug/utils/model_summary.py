@@ -178,7 +178,7 @@ def summary(
     arguments, named = _pytree.tree_map(_without_data, ((input, *args), kwargs))
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     watch = _Watch(model)
-    with no_grad(), Device("meta"), watch:
+    with no_grad(), Device("meta"), watch, watch.active():
         functional_call(model, _pytree.tree_map(_without_data, state), arguments, named)
     return watch.result()
 
@@ -215,7 +215,6 @@ class _Watch(Layer):
         for module in self._model.modules():
             self._exit.enter_context(module.register_forward_pre_hook(self._begin))
             self._exit.enter_context(module.register_forward_hook(self._end))
-        self._exit.enter_context(self.active())
 
     def __exit__(self, *exc: object) -> None:
         self._exit.close()

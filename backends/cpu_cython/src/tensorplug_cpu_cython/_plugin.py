@@ -6,9 +6,16 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tensorplug.plugin import DeferredKernels, Kernel, KernelTable, RuntimeExtension, hookimpl
+from tensorplug.plugin import (
+    Advice,
+    DeferredKernels,
+    Kernel,
+    KernelTable,
+    RuntimeExtension,
+    hookimpl,
+)
 
-from . import allocator, cpu_features
+from . import allocator, cpu_features, library
 from ._dtypes import PRIORITY
 from .kernels import (
     copying,
@@ -141,6 +148,16 @@ class CythonPlugin:
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:
         """Return threads and allocator."""
         return [CompiledRuntime()]
+
+    @hookimpl
+    def tensorplug_advice(self) -> Iterable[Advice]:
+        """Return whether oneDNN is there, and the level of the kernels."""
+        return [
+            Advice("oneDNN", "in use")
+            if library.onednn is not None
+            else Advice("oneDNN", "missing: products and convolutions are slower", library.INSTALL),
+            Advice("SIMD level", cpu_features.level()),
+        ]
 
 
 plugin = CythonPlugin()

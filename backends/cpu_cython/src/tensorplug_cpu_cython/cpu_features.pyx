@@ -7,8 +7,10 @@ cdef extern from *:
     #ifdef _OPENMP
     #include <omp.h>
     #define tp_most_threads() omp_get_max_threads()
+    #define tp_use_threads(number) omp_set_num_threads(number)
     #else
     #define tp_most_threads() 1
+    #define tp_use_threads(number)
     #endif
     #if defined(TP_LEVELS) && !defined(_MSC_VER)
     static int tp_best_level(void) {
@@ -31,6 +33,7 @@ cdef extern from *:
     #endif
     """
     int tp_most_threads()
+    void tp_use_threads(int number)
     int tp_best_level()
 
 LEVEL_VARIABLE = "TENSORPLUG_CPU_SIMD"
@@ -83,6 +86,7 @@ def _after_fork():
     # GOMP's threads are gone, but its notes of them are not: the next parallel region would wait forever.
     forked = True
     threads = 1
+    tp_use_threads(1)  # for libraries that decide themselves how many they use
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,6 +9,7 @@ from typing import Any
 
 DISTRIBUTION = "onednn-cpu-gomp"
 LIBRARY = "libdnnl.so.3"
+INSTALL = f"pip install {DISTRIBUTION}==2023.2.0"
 
 
 def _located() -> Path | None:
@@ -40,10 +41,9 @@ def _load() -> Any:
     import logging  # takes its time, and is rarely needed
 
     logging.getLogger("tensorplug.cpu_cython").warning(
-        "oneDNN is not in use (%s); convolutions and matrix products are slower. "
-        "`pip install %s==2023.2.0` brings it.",
+        "oneDNN is not in use (%s); convolutions and matrix products are slower. `%s` brings it.",
         reason,
-        DISTRIBUTION,
+        INSTALL,
     )
     return None
 

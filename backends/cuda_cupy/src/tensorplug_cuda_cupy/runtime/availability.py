@@ -8,15 +8,21 @@ import importlib.util
 import sys
 from typing import Any
 
+from tensorplug.plugin import install_command
+
 #: NVIDIA's driver, as the system's loader knows it.
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-_INSTALL = "pip install 'tensorplug-cuda-cupy[cuda13]' (or [cuda12], as your driver is)"
+
+
+def install_line() -> str:
+    """Return the command that brings CuPy."""
+    return f"{install_command('tensorplug-cuda-cupy[cuda13]')} (or [cuda12], as your driver is)"
 
 
 def missing_package() -> str | None:
     """Return that CuPy is not installed, or None."""
     if importlib.util.find_spec("cupy") is None:
-        return f"the package CuPy is not installed; {_INSTALL}"
+        return f"the package CuPy is not installed; {install_line()}"
     return None
 
 
@@ -41,7 +47,7 @@ def _broken_package() -> str | None:
     try:
         importlib.import_module("cupy")
     except Exception as error:
-        return f"CuPy cannot be imported ({_first_line(error)}); {_INSTALL}"
+        return f"CuPy cannot be imported ({_first_line(error)}); {install_line()}"
     return None
 
 
@@ -54,7 +60,7 @@ def _no_device() -> str | None:
         if "InsufficientDriver" in str(error):
             return (
                 f"the NVIDIA driver is too old for this build of CuPy, CUDA {_version(runtime)}: update "
-                "the driver, or pip install 'tensorplug-cuda-cupy[cuda12]'"
+                f"the driver, or {install_command('tensorplug-cuda-cupy[cuda12]')}"
             )
         return f"the CUDA driver finds no device ({_first_line(error)})"
     return None if count else "the CUDA driver finds no device; see CUDA_VISIBLE_DEVICES"
@@ -64,7 +70,7 @@ def _no_nvrtc() -> str | None:
     try:
         importlib.import_module("cupy.cuda").nvrtc.getVersion()
     except Exception as error:
-        return f"the CUDA compiler NVRTC cannot be loaded ({_first_line(error)}); {_INSTALL}"
+        return f"the CUDA compiler NVRTC cannot be loaded ({_first_line(error)}); {install_line()}"
     return None
 
 

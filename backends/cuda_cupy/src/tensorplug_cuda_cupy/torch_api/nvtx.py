@@ -8,6 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from ..runtime.availability import install_line
+
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
 _open = threading.local()
@@ -18,8 +20,7 @@ def _nvtx() -> Any:
         return importlib.import_module("cupy.cuda.nvtx")
     except ImportError as error:
         raise RuntimeError(
-            "NVTX functions not installed: they come with CuPy; pip install "
-            "'tensorplug-cuda-cupy[cuda13]' (or [cuda12])"
+            f"NVTX functions not installed: they come with CuPy; {install_line()}"
         ) from error
 
 

@@ -1,0 +1,101 @@
+"""The state of a thread that contexts set (``no_grad``, ``autocast``, ``device`` …), and how they end.
+
+CPython raises KeyboardInterrupt, as all that signal handlers raise, between instructions of Python
+functions: at the beginning of one, after a call, at the end of a loop's round. An ``__exit__`` written in
+Python may therefore end before its first line, and what it should have put back stays. So ``__enter__``
+changes the state in one instruction, the last but its return, and ``__exit__`` is C all through:
+:data:`leave` is the method of a file, which takes what a ``with`` statement passes and calls ``close()``,
+and that is ``dict.update`` with what was there before. An interrupt comes before either or after it.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+#: What ends the innermost context where none is open.
+NOTHING = dict[str, Any]().clear
+
+
+class ThreadState(threading.local):
+    """What contexts set in a thread.
+
+    Attributes
+    ----------
+    enabled, inference : bool
+        Whether the thread records for differentiation, and whether it makes inference tensors.
+    stack : tuple of Layer
+        The active layers, lowest order first.
+    preferred : tuple of str
+        The plugins whose kernels are preferred.
+    close : callable
+        Puts back what the innermost context changed.
+    counted : Counted, optional
+        The counts of the process that the thread has gone into; see :mod:`.dispatch.counts`.
+    """
+
+    enabled: bool = True
+    inference: bool = False
+    stack: tuple[Any, ...] = ()
+    preferred: tuple[str, ...] = ()
+    close: Callable[[], None] = NOTHING
+    counted: Any = None
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+#: The state of the running thread.
+thread = ThreadState()
+
+
+def declare(**defaults: Any) -> None:
+    """Add attributes to the state of all threads."""
+    for name, value in defaults.items():
+        setattr(ThreadState, name, value)
+
+
+class _Leaver(io.IOBase):
+    thread = thread
+    closed = True  # nothing is to be done at its end
+    close = property(attrgetter("thread.close"))
+
+
+leave: Callable[..., None] = _Leaver().__exit__
+
+
+class Context:
+    """Base class of context managers that set attributes of :data:`thread`.
+
+    One object may be entered several times, also within itself. ``__exit__`` ends the innermost context.
+    """
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        """Return the attributes to set; counts are gone into here."""
+        raise NotImplementedError
+
+    def _before(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Return what the same attributes are to be after the block."""
+        return {name: getattr(thread, name) for name in changes}
+
+    def __enter__(self) -> Any:
+        changes = self._changes()
+        table = thread.__dict__
+        before = self._before(changes)
+        before["close"] = thread.close
+        changes["close"] = partial(table.update, before)
+        table |= changes
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *exc: object) -> None: ...
+
+    else:
+        __exit__ = staticmethod(leave)

@@ -1,0 +1,87 @@
+"""Counts of the threads with contexts open: while they are zero, calls look at no thread's state.
+
+A context (:mod:`~tensorplug.core.contexts`) cannot leave a count in the instruction that ends it. So a
+thread counts once, however many contexts it opens, and :func:`settle` takes that back when somebody has
+looked at its state in vain. Until then a count is too high, which costs time only. What changes a count and
+what notes that stand side by side, with no call between them that an interrupt might come with.
+"""
+
+from __future__ import annotations
+
+from ..contexts import NOTHING, thread
+from .state import dispatch_state
+
+
+class Counted:
+    """Which counts a thread has gone into; they go with it."""
+
+    __slots__ = ("grad_disabled", "layers", "preferences")
+
+    def __init__(self) -> None:
+        self.grad_disabled = False
+        self.layers = False
+        self.preferences = False
+
+    def __del__(self) -> None:
+        dispatch_state.grad_disabled -= self.grad_disabled
+        dispatch_state.layers_active -= self.layers + self.preferences
+        dispatch_state.preferences -= self.preferences
+
+
+def _counted() -> Counted:
+    counted = thread.counted
+    if counted is None:
+        counted = thread.counted = Counted()
+    return counted
+
+
+def count_grad_disabled() -> None:
+    """Have calls ask this thread whether it records."""
+    counted = _counted()
+    if not counted.grad_disabled:
+        dispatch_state.grad_disabled += 1
+        counted.grad_disabled = True
+
+
+def count_layers() -> None:
+    """Have calls look for layers of this thread."""
+    counted = _counted()
+    if not counted.layers:
+        dispatch_state.layers_active += 1
+        counted.layers = True
+
+
+def count_preferences() -> None:
+    """Have calls ask this thread which backends it prefers."""
+    counted = _counted()
+    if not counted.preferences:
+        dispatch_state.layers_active += 1
+        dispatch_state.preferences += 1
+        counted.preferences = True
+
+
+def settle() -> None:
+    """Take back the counts of this thread, if no context is open in it."""
+    counted = thread.counted
+    if counted is None or thread.close is not NOTHING or not thread.enabled:
+        return
+    if counted.grad_disabled:
+        dispatch_state.grad_disabled -= 1
+        counted.grad_disabled = False
+    if counted.layers:
+        dispatch_state.layers_active -= 1
+        counted.layers = False
+    if counted.preferences:
+        dispatch_state.layers_active -= 1
+        dispatch_state.preferences -= 1
+        counted.preferences = False
+
+
+def recording_on() -> bool:
+    """Return whether this thread records: in inference mode no call is recorded."""
+    if thread.enabled and not thread.inference:
+        counted = thread.counted
+        if counted is not None and counted.grad_disabled:
+            settle()
+        return True
+    return False

@@ -1,0 +1,47 @@
+"""What calls of ops depend on, beside their arguments: modes of the thread, and options of the process."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import tensorplug as tp
+import tensorplug.amp  # its state is part of that of threads
+from tensorplug import _settings
+from tensorplug.autograd.graph import saved_tensors
+from tensorplug.core.contexts import thread
+from tensorplug.core.device.dtypes import get_default_dtype
+from tensorplug.core.dispatch import contracts, fallback, profiling
+from tensorplug.core.dispatch.counts import settle
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor import printing
+
+
+def process_state() -> dict[str, Any]:
+    """Return it by name, to be compared: who changes it for a while puts it back."""
+    settle()
+    return {
+        "recording": (thread.enabled, thread.inference),
+        "layers": thread.stack,
+        "preferred backends": thread.preferred,
+        "contexts open": (
+            dispatch_state.grad_disabled,
+            dispatch_state.layers_active,
+            dispatch_state.preferences,
+        ),
+        "levels of transforms": (thread.batches, thread.tangents),
+        "saved tensors hooks": (thread.saved_hooks, thread.saved_hooks_disabled),
+        "anomaly mode": saved_tensors.anomaly,
+        "autocast": thread.autocast,
+        "profile": profiling.current,
+        "checks of contracts": contracts.every_call,
+        "fallback policy": fallback.fallback_policy(),
+        "default dtype": get_default_dtype(),
+        "default device": thread.device,
+        "deterministic algorithms": tuple(_settings._deterministic),
+        "print options": printing._options,
+        "threads": tp.get_num_threads(),
+        "collector": gc.isenabled(),
+        "profile function": sys.getprofile(),
+    }

@@ -1,0 +1,22 @@
+"""Each test leaves the process as it found it: a mode that stays on would change all tests after it."""
+
+import pytest
+
+from tensorplug.testing.process_state import process_state
+
+BEFORE = pytest.StashKey()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    item.stash[BEFORE] = process_state()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    result = yield
+    before, after = item.stash[BEFORE], process_state()
+    left = {name: (before[name], now) for name, now in after.items() if now != before[name]}
+    assert not left, f"the test leaves behind: {left}"
+    return result
