@@ -77,12 +77,30 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
 
 
 class Delegated(Spec):
-    """What a rule returns where another op serves this form of the call: that op's result."""
+    """What a rule returns where another op serves this form of the call: that op's result.
 
-    __slots__ = ("result",)
+    Of ``Delegated.to(function, *args)`` the call is still to be made, and calls alike go straight to it.
+    """
+
+    __slots__ = ("_result", "args", "function")
 
     def __init__(self, result: Any) -> None:
-        self.result = result
+        self._result = result
+        self.function: Callable[..., Any] | None = None
+        self.args: tuple[Any, ...] = ()
+
+    @classmethod
+    def to(cls, function: Callable[..., Any], *args: Any) -> Delegated:
+        """Return the delegation to a function, with positional arguments of the call and plain values."""
+        delegated = cls(None)
+        delegated.function = function
+        delegated.args = args
+        return delegated
+
+    @property
+    def result(self) -> Any:
+        """What the other op returns."""
+        return self._result if self.function is None else self.function(*self.args)
 
 
 #: Whether an op is computed by kernels alone, or has a decomposition.
@@ -277,6 +295,9 @@ class Op:
             missing = len(defaults) - len(args)
             if 0 <= missing <= self.optional:
                 return args + defaults[len(args) :]
+        present = getattr(self.function, "present", None)
+        if present is not None:  # a former order of the arguments
+            args, kwargs = present(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())

@@ -27,6 +27,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "optim",

@@ -61,7 +61,7 @@ def div(
     if rounding_mode is None:
         return elementwise("div", input, other, floating=True, numbers=True)
     if rounding_mode == "floor":
-        return Delegated(floor_divide(input, other))
+        return Delegated.to(floor_divide, input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
