@@ -27,11 +27,12 @@ FOLDERS := src core autograd profiler nn array_api optim amp data distributions 
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
-	@echo 'make test [TORCH=1]     run the tests and the doctests (TORCH=1: install torch to compare with;'
+	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
+	@echo '                        (make test-all: all of them; TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
@@ -39,7 +40,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
-	@echo 'make fuzz               read 10,000 damaged and forged files'
+	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
 	@echo 'make test-oldest        run the tests on the oldest packages that are allowed'
@@ -59,9 +60,13 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/digits/train.py --device $(DEVICE)
 
 # One thread per worker: the workers take the cores.
-test doctest: export OMP_NUM_THREADS = 1
+test test-all doctest: export OMP_NUM_THREADS = 1
+TESTS := tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
 test: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conformance
+	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
+
+test-all: doctest
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS)
 
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
@@ -126,7 +131,8 @@ doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
 fuzz: $(VENV)/.dev
-	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) tests/serialization/test_fuzz.py tests/conformance/test_layouts.py tests/autograd/test_transform_cases.py
+	TENSORPLUG_FUZZ=10000 $(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) \
+		$(shell grep -rl --include='*.py' TENSORPLUG_FUZZ tests)
 
 check: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check
@@ -194,9 +200,13 @@ distclean: clean
 	    { $(PYTHON) -m venv --clear --without-pip $* && $(PYTHON) -m pip --python $*/bin/python install pip; }
 	@touch $@
 
-# A stale `build` would be packed along. Where the sources themselves are installed, nothing is to be done.
+# Where the sources themselves are installed, nothing is to be done. Compiling would take longer than all the rest:
+# the demo runs the sources as they are.
 $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
-	test -e $(VENV)/.dev || { rm -rf build && $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; }
+	@test -e $(VENV)/.dev || { \
+	    echo 'installing tensorplug, uncompiled, with NumPy, SciPy, scikit-learn and matplotlib ...'; \
+	    rm -rf build && TENSORPLUG_PURE=1 $(VENV)/bin/python $(PIP_INSTALL) '.[demo]'; \
+	}
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made

@@ -224,7 +224,7 @@ def forget_device(device_type: str, plugin: str) -> None:
                 tensor_key.kernels[index] = runtime.refuse
 
 
-def known_keys() -> list[DispatchKey]:
+def all_keys() -> list[DispatchKey]:
     """Return every key in use so far."""
     return list(_KEYS.values())
 

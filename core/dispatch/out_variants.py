@@ -249,7 +249,8 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     writer = key.writers[index]
     if writer is None or (op.pointwise and key.results[index] is not key):
         return False
-    if target._state and (target._state == TRACKED or _is_tracked_view(target)):
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
         return False
     if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
         return False
@@ -262,7 +263,9 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     shape = target._shape
     for arg in args:
         if isinstance(arg, TensorBase):
-            if arg._key is not key or arg._state or (arg._shape and arg._shape != shape):
+            if arg._key is not key or (arg._shape and arg._shape != shape):
+                return False
+            if recorded and arg._state:
                 return False
             raw.append(arg._array)
         elif fits(arg, key.dtype):

@@ -42,6 +42,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/tensor/creation.py": ({"as_strided"}, REFERENCES),
     "core/device/device.py": ({"index"}, WORDS),
     "core/tensor/conversion.py": ({"cast", "copy", "to_device"}, REFERENCES),
+    "core/tensor/array_operands.py": ({"matmul", "pow"}, "Python's operators, by the op of each"),
     "core/tensor/methods.py": ({"cast"}, REFERENCES),
     "core/tensor/indexing.py": (
         None,
@@ -64,6 +65,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
         "what a device needs to be tested",
     ),
     "testing/device_cases.py": (None, "the cases of a device, by what they call"),
+    "testing/transform_cases.py": (None, "which ops have which guards and exceptions, by name"),
     "testing/families.py": (None, "the names of the families"),
     "testing/pages.py": ({"all", "complex", "view"}, WORDS),
 }

@@ -432,3 +432,26 @@ def test_saved_tensor_turned_in_place():
     y.t_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+def test_a_view_requires_grad_where_its_base_does():
+    base = tp.ones(3)
+    before = base[:2]
+    base.requires_grad_()
+    with tp.no_grad():
+        within = base[:2]
+    for view in (before, within):
+        assert view.requires_grad
+        assert view.is_leaf
+    (before * 2).sum().backward()
+    assert before.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        before.mul_(2)
+
+
+def test_a_view_that_requires_no_grad_follows_its_base():
+    base, weight = tp.ones(3), tp.ones(3, requires_grad=True)
+    view = base[:].requires_grad_(False)
+    base.mul_(weight)
+    view.sum().backward()
+    assert weight.grad.tolist() == [1, 1, 1]

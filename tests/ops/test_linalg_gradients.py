@@ -48,6 +48,12 @@ def _singular(full: bool) -> Callable[[Any], Any]:
     return function
 
 
+EVERY_WAY: Any = {
+    "check_forward_ad": True,
+    "check_batched_grad": True,
+    "check_batched_forward_grad": True,
+}
+
 SQUARE: dict[str, Callable[[Any], Any]] = {
     "cholesky": lambda A: linalg.cholesky(definite(A)),
     "cholesky upper": lambda A: linalg.cholesky(definite(A), upper=True),
@@ -75,9 +81,9 @@ RECTANGULAR: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("batch", [(), (2,)], ids=str)
 def test_square(name: str, dtype: Any, batch: tuple[int, ...]) -> None:
     A = matrix(*batch, 3, 3, dtype=dtype)
-    assert gradcheck(SQUARE[name], (A,))
+    assert gradcheck(SQUARE[name], (A,), **EVERY_WAY)
     if not batch:
-        assert gradgradcheck(SQUARE[name], (A,), atol=1e-4)
+        assert gradgradcheck(SQUARE[name], (A,), atol=1e-4, check_fwd_over_rev=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -85,8 +91,8 @@ def test_square(name: str, dtype: Any, batch: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)], ids=str)
 def test_rectangular(name: str, dtype: Any, shape: tuple[int, ...]) -> None:
     A = matrix(*shape, dtype=dtype)
-    assert gradcheck(RECTANGULAR[name], (A,))
-    assert gradgradcheck(RECTANGULAR[name], (A,), atol=1e-4)
+    assert gradcheck(RECTANGULAR[name], (A,), **EVERY_WAY)
+    assert gradgradcheck(RECTANGULAR[name], (A,), atol=1e-4, check_fwd_over_rev=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -96,6 +102,9 @@ def test_least_squares(dtype: Any, shape: tuple[int, int], driver: str) -> None:
     A = matrix(*shape, dtype=dtype)
     B = matrix(shape[0], 2, dtype=dtype, seed=1)
     assert gradcheck(lambda a, b: linalg.lstsq(a, b, driver=driver).solution, (A, B))
+    if shape[0] > shape[1] and driver != "gelsy":
+        assert gradcheck(lambda a, b: linalg.lstsq(a, b, driver=driver).residuals, (A, B))
+        assert gradgradcheck(lambda a, b: linalg.lstsq(a, b, driver=driver).residuals, (A, B))
 
 
 def test_qr_says_where_it_has_no_derivative() -> None:
@@ -118,6 +127,26 @@ def test_equal_values_leave_the_gradient_of_values_finite() -> None:
     A = tp.eye(3, dtype=tp.float64).requires_grad_()
     (linalg.svdvals(A).sum() + linalg.eigvalsh(A).sum()).backward()
     tp.testing.assert_close(A.grad, 2 * tp.eye(3, dtype=tp.float64))
+
+
+def test_second_derivative_where_the_first_is_zero() -> None:
+    """What is masked must not depend on the gradient: that of a distance is zero at its end."""
+
+    def polar(A: Any) -> Any:
+        U, _, Vh = linalg.svd(A, full_matrices=False)
+        return U @ Vh
+
+    start = tp.tensor([[2.0, 0.5], [0.3, 1.0]], dtype=tp.float64)
+    goal = polar(start)
+    found = tp.autograd.functional.hessian(lambda A: ((polar(A) - goal) ** 2).sum(), start)
+    step = 1e-6
+    slopes = []
+    for n in range(4):
+        moved = start.flatten().clone()
+        moved[n] += step
+        point = moved.reshape(2, 2).requires_grad_()
+        slopes.append(tp.autograd.grad(((polar(point) - goal) ** 2).sum(), point)[0] / step)
+    tp.testing.assert_close(found.reshape(4, 2, 2), tp.stack(slopes), rtol=1e-4, atol=1e-5)
 
 
 def test_norm_at_zero() -> None:
