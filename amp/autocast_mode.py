@@ -253,3 +253,23 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
             return bwd(ctx, *grads)
 
     return backward
+
+
+class _Restored(Context):
+    """Autocast, for all device types, as it was."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+
+    def _changes(self) -> dict[str, Any]:
+        known = thread.autocast.cache
+        settings = replace(self._settings, cache={} if known is None else known)
+        if not any(settings.enabled.values()):
+            return {"autocast": settings}
+        count_layers()
+        return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
+
+
+def saved_autocast() -> Callable[[], Context]:
+    """Return what makes contexts in which autocast is as it is now."""
+    return functools.partial(_Restored, thread.autocast)

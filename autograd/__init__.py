@@ -9,7 +9,13 @@ from tensorplug.core import plugins
 from tensorplug.core.plugins import hookimpl
 
 from . import anomaly_mode, grad_mode, graph
-from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from .anomaly_mode import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+    set_detect_anomaly,
+)
 from .engine.backward import backward, grad
 from .engine.derivatives import Derivative, derivative, not_differentiable
 from .formulas import FAMILIES
@@ -51,6 +57,7 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -59,6 +66,7 @@ __all__ = [
     "once_differentiable",
     "profiler",
     "recorder",
+    "set_anomaly_enabled",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

@@ -23,26 +23,47 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.previous = saved_tensors.anomaly
-        saved_tensors.set_anomaly(bool(mode))
+        self.previous = _settings()
+        saved_tensors.set_anomaly(bool(mode), bool(check_nan))
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *exc: object) -> None:
-        saved_tensors.set_anomaly(self.previous)
+        saved_tensors.set_anomaly(*self.previous)
 
 
 class detect_anomaly(set_detect_anomaly):
-    """Anomaly mode within a ``with`` block."""
+    """Anomaly mode within a ``with`` block.
+
+    Parameters
+    ----------
+    check_nan : bool
+        Whether a NaN among the gradients raises, rather than only failing nodes telling their forward call.
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self.previous = saved_tensors.anomaly
+        self.previous = _settings()
+        self.check_nan = bool(check_nan)
 
     def __enter__(self) -> None:
-        self.previous = saved_tensors.anomaly
-        saved_tensors.set_anomaly(True)
+        self.previous = _settings()
+        saved_tensors.set_anomaly(True, self.check_nan)
+
+
+def _settings() -> tuple[bool, bool]:
+    return saved_tensors.anomaly, saved_tensors.check_nan
 
 
 def is_anomaly_enabled() -> bool:
     """Return whether anomaly mode is on."""
     return saved_tensors.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Return whether a NaN among the gradients raises in anomaly mode."""
+    return saved_tensors.check_nan
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode on or off until further notice; see :class:`set_detect_anomaly`."""
+    saved_tensors.set_anomaly(bool(mode), bool(check_nan))

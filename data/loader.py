@@ -33,6 +33,28 @@ class _EndlessSampler(Sampler[None]):
             yield None
 
 
+class SerialIterator(Iterator[Any]):
+    """One pass over a loader's batches in this process; goes on after an error of the dataset."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self._indices = iter(loader._index_sampler)
+        self._fetcher = make_fetcher(
+            loader.dataset, loader._streams, loader._batches, loader.collate_fn, loader.drop_last
+        )
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        index = next(self._indices)
+        try:
+            batch = self._fetcher.fetch(index)
+        except EndOfStream:
+            raise StopIteration from None
+        return pin(batch) if self._loader.pin_memory else batch
+
+
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, in an order that a sampler decides.
 
@@ -195,24 +217,13 @@ class DataLoader(Generic[T_co]):
         # Drawn in any case, so that the number of workers doesn't change the order of the samples.
         base_seed = draw_seed(self.generator)
         if not self.num_workers:
-            return self._in_this_process()
+            return SerialIterator(self)
         iterator = self._iterator
         if iterator is None or not iterator.usable:
             iterator = self._start(base_seed)
             self._iterator = iterator if self.persistent_workers else None
         iterator.begin(self._index_sampler)
         return iterator
-
-    def _in_this_process(self) -> Iterator[Any]:
-        fetcher = make_fetcher(
-            self.dataset, self._streams, self._batches, self.collate_fn, self.drop_last
-        )
-        for index in self._index_sampler:
-            try:
-                batch = fetcher.fetch(index)
-            except EndOfStream:
-                return
-            yield pin(batch) if self.pin_memory else batch
 
     def _start(self, base_seed: int) -> ParallelIterator:
         """Return an iterator with new workers."""

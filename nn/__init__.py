@@ -6,6 +6,7 @@ from . import plugin as _plugin  # isort: skip  # first: it registers the ops
 from . import (
     attention as attention,
     functional as functional,
+    grad as grad,
     init as init,
     modules as modules,
     parallel as parallel,
@@ -32,6 +33,7 @@ __all__ = [
     "UninitializedParameter",
     "attention",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

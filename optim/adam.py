@@ -112,7 +112,7 @@ class Adam(StepOptimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
+        states = [self.state[p] or self._started(p, group) for p in parameters]
         found = self.found_inf_of(parameters[0])
         if found is None and not on_device(states[0]["step"]):
             super().update_together(parameters, group)

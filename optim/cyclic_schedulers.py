@@ -104,6 +104,8 @@ class CyclicLR(LRScheduler):
                 _start(group, base)
                 if cycle_momentum:
                     _set_momentum(group, self.max_momentums[i])
+                    group["max_momentum"] = self.max_momentums[i]
+                    group["base_momentum"] = self.base_momentums[i]
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 

@@ -10,7 +10,6 @@ from .ops.optimizers.fused import sgd_step, sgd_update
 from .ops.optimizers.on_device import rate_of, sgd_step_on_device
 from .optimizer import ParamsT
 from .scalars import Scalar, on_device
-from .state import number
 from .step_optimizer import Step, StepOptimizer
 
 
@@ -114,7 +113,7 @@ class SGD(StepOptimizer):
         self, parameters: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]
     ) -> None:
         lists = self._lists(parameters, states, group)
-        lr, *options = map(number, self._values(self._step.options, parameters[0], group))
+        lr, *options = self._numbers_of(self._step.options, parameters[0], group)
         found = self.found_inf_of(parameters[0])
         if found is not None or on_device(group["lr"]):
             rate, lr = rate_of(group["lr"], parameters[0])
@@ -127,11 +126,12 @@ class SGD(StepOptimizer):
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Update one parameter in place."""
-        options = {**group, "first": self._is_first(parameter)}
+        first = state.get("momentum_buffer") is None
         buffer = self._started(parameter, group)["momentum_buffer"] if group["momentum"] else None
         sgd_update(
-            parameter, gradient, buffer, *self._values(self._step.options, parameter, options)
-        )
+            parameter, gradient, buffer, group["lr"], group["momentum"], group["dampening"],
+            group["weight_decay"], group["nesterov"], group["maximize"], first,
+        )  # fmt: skip
 
     def _is_first(self, parameter: Tensor) -> bool:
         return self.state[parameter].get("momentum_buffer") is None

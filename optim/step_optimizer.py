@@ -61,13 +61,17 @@ class StepOptimizer(Optimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self._started(p, group) for p in parameters]
-        numbers = [self._count(p, s, group) for p, s in zip(parameters, states, strict=True)]
-        self._step.op(
-            *self._lists(parameters, states, group),
-            *map(list, zip(*numbers, strict=True)),
-            *map(number, self._values(self._step.options, parameters[0], group)),
-        )
+        kept = self.state
+        states = [kept[p] or self._started(p, group) for p in parameters]
+        lists = self._lists(parameters, states, group)
+        options = self._numbers_of(self._step.options, parameters[0], group)
+        if self._takes_count:
+            numbers = [self._count(p, s, group) for p, s in zip(parameters, states, strict=True)]
+            self._step.op(*lists, *map(list, zip(*numbers, strict=True)), *options)
+            return
+        for parameter, state in zip(parameters, states, strict=True):
+            self._count(parameter, state, group)
+        self._step.op(*lists, *options)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -143,6 +147,19 @@ class StepOptimizer(Optimizer):
                 values += map(number, value)
             else:
                 values.append(value)
+        return values
+
+    def _numbers_of(
+        self, names: Sequence[str], parameter: Tensor, group: dict[str, Any]
+    ) -> list[Any]:
+        """Return options as arguments, those that are tensors as numbers."""
+        values: list[Any] = []
+        for name in names:
+            value = group[name]
+            if type(value) is float or type(value) is bool or value is None:
+                values.append(value)
+            else:
+                values += map(number, self._values((name,), parameter, group))
         return values
 
     def _rate(self, parameter: Tensor, group: dict[str, Any]) -> Scalar:

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from tensorplug.core.dispatch.choice import Choice
 from tensorplug.core.dispatch.profiling import Entry, Recording
-from tensorplug.core.dispatch.resolution import Choice
 from tensorplug.core.plugins import plugin_label
 
 _COUNT = re.compile(r"(self_)?[a-z]+_time(_total)?")

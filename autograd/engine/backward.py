@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
+from ..graph.edges import GradientEdge, stand_in
 from ..graph.nodes import MultiNode, Node
 from ..graph.views import edge_of, requires_grad
 from ..vmap.vmap import vmap
@@ -19,8 +20,10 @@ from .engine import ACCUMULATE, BackwardPass
 def _as_tuple(value: Any, name: str) -> tuple[Any, ...]:
     if isinstance(value, TensorBase):
         return (value,)
+    if isinstance(value, GradientEdge):
+        return (stand_in(value),)
     if isinstance(value, Sequence) or hasattr(value, "__iter__"):
-        return tuple(value)
+        return tuple([stand_in(item) for item in value])
     raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}")
 
 

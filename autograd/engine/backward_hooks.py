@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
+from ..graph import saved_tensors
 from ..graph.nodes import MultiNode, Node, OutputNode
 from .arithmetic import normal
 
@@ -48,7 +49,7 @@ def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any
     for hook in list(extra.pre_hooks.values()):
         replaced = hook(outputs)
         if replaced is not None:
-            outputs = replaced if isinstance(replaced, tuple) else (replaced,)
+            outputs = _as_tuple(replaced, len(outputs), node.name())
     if isinstance(node, MultiNode):
         gradient = {n: _value(run, t) for n, t in enumerate(outputs) if t is not None}
     else:
@@ -67,17 +68,38 @@ def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any
     for hook in list(extra.post_hooks.values()):
         replaced = hook(inputs, outputs)
         if replaced is not None:
-            inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-            if len(inputs) != len(results):
-                raise RuntimeError(
-                    f"a hook of {node.name()} returned {len(inputs)} gradients, expected {len(results)}"
-                )
+            inputs = _as_tuple(replaced, len(results), node.name())
     return [(_value(run, tensor), False) for tensor in inputs]
+
+
+def accumulate_hooked(run: BackwardPass, leaf: Any, gradient: Any) -> None:
+    """Add a gradient to a leaf's ``grad`` between the hooks of its AccumulateGrad node."""
+    before, after = leaf._extra.accumulation_hooks
+    for hook in list(before.values()):
+        replaced = hook((gradient,))
+        if replaced is not None:
+            (gradient,) = _as_tuple(replaced, 1, "AccumulateGrad")
+    run.accumulate(leaf, gradient, False)
+    for hook in list(after.values()):
+        hook((), (gradient,))
+
+
+def _as_tuple(replaced: Any, count: int, name: str) -> tuple[Any, ...]:
+    """Return what a node's hook returned, one gradient or None for each."""
+    found = (replaced,) if isinstance(replaced, TensorBase) else replaced
+    if not isinstance(found, tuple):
+        raise TypeError(
+            f"a hook of {name} must return a tuple of Tensors, or None; it returned "
+            f"{type(replaced).__name__!r}"
+        )
+    if len(found) != count:
+        raise RuntimeError(f"a hook of {name} returned {len(found)} gradients, expected {count}")
+    return found
 
 
 def check_nan(run: BackwardPass, node: Node, results: list[tuple[Any, bool]]) -> None:
     """Raise RuntimeError if a gradient that a node returned has NaN."""
-    if isinstance(node, OutputNode):
+    if isinstance(node, OutputNode) or not saved_tensors.check_nan:
         return
     for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
         if value is None or edge is None:

@@ -450,6 +450,9 @@ class BackwardPass:
                 self.captured[leaf] = tensor
             if self.targets.get(leaf) is not ACCUMULATE:
                 return
+        if extra is not None and extra.accumulation_hooks is not None:
+            backward_hooks.accumulate_hooked(self, leaf, tensor)
+            return
         self.accumulate(leaf, tensor, fresh)
 
     def accumulate(self, leaf: Any, tensor: Any, fresh: bool) -> None:

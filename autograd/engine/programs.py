@@ -97,17 +97,17 @@ def _gather(values: list[Any], indices: Any) -> Any:
     if type(indices) is int:
         return values[indices]
     if type(indices) is _Output:
-        return values[indices.place][indices.number]
+        return values[indices.index][indices.number]
     return [_gather(values, index) for index in indices]
 
 
 class _Output:
     """The index of one output of a step that has several."""
 
-    __slots__ = ("number", "place")
+    __slots__ = ("index", "number")
 
     def __init__(self, index: int, number: int) -> None:
-        self.place = index
+        self.index = index
         self.number = number
 
 
@@ -268,7 +268,7 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
         # A result that is in the list twice belongs to two arguments.
         program.fresh = [
             indices.count(index) == 1
-            and (index.place if isinstance(index, _Output) else index) in tracer.fresh
+            and (index.index if isinstance(index, _Output) else index) in tracer.fresh
             for index in indices
         ]
     else:
@@ -285,7 +285,7 @@ def _settle(program: Program, inputs: int) -> None:
         if isinstance(position, list):
             return [final(item) for item in position]
         if isinstance(position, _Output):
-            return _Output(position.place + constants, position.number)
+            return _Output(position.index + constants, position.number)
         if position < 0:
             return inputs - position - 1
         return position if position < inputs else position + constants

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .edges import GradientEdge, get_gradient_edge
     from .hooks import (
+        allow_mutation_on_saved_tensors,
         disable_saved_tensors_hooks,
         increment_version,
         register_multi_grad_hook,
@@ -15,8 +17,11 @@ if TYPE_CHECKING:
     from .saved_tensors import saved_tensors_hooks
 
 __all__ = [
+    "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",

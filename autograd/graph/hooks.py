@@ -13,13 +13,17 @@ from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
+from .edges import GradientEdge, get_gradient_edge
 from .handles import RemovableHandle
 from .nodes import Node
 from .saved_tensors import saved_tensors_hooks
 
 __all__ = [
+    "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -56,6 +60,28 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """
     for written in (tensor,) if isinstance(tensor, Tensor) else tensor:
         bump_version(written)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks, contextlib.ContextDecorator):
+    """Let tensors be written to in place after nodes have saved them, within a ``with`` block.
+
+    Nodes that are made there keep copies. (Torch copies when a tensor is written to.)
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(2, requires_grad=True)
+    >>> with tp.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x * 1
+    ...     z = y * y
+    ...     _ = y.mul_(10)
+    >>> z.sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Tensor.clone, lambda tensor: tensor)
 
 
 class save_on_cpu(saved_tensors_hooks, contextlib.ContextDecorator):

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
-from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
+from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine import arithmetic, evaluation
@@ -164,6 +164,20 @@ class AccumulateGrad:
     def next_functions(self) -> tuple[Any, ...]:
         """Nothing: a leaf is where gradients end."""
         return ()
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook((gradient,))`` before it is added to ``grad``; its result replaces that tuple."""
+        return RemovableHandle.register(self._hooks()[0], hook)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook((), (gradient,))`` after it was added to ``grad``."""
+        return RemovableHandle.register(self._hooks()[1], hook)
+
+    def _hooks(self) -> tuple[dict[int, Any], dict[int, Any]]:
+        extra = extra_of(self.variable)
+        if extra.accumulation_hooks is None:
+            extra.accumulation_hooks = {}, {}
+        return extra.accumulation_hooks
 
 
 class OpNode(Node):

@@ -3,14 +3,14 @@ cimport cython
 from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.dispatch.gradient_layer cimport GradientLayer
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, extra_of, new_tensor
 
 from ..engine.derivatives cimport Plan, CompiledDerivative
-from .nodes cimport Node, OpNode, new_node
+from .nodes cimport MultiNode, Node, OpNode, OutputNode, new_node
 from .recording cimport (
-    Recording, any_requires, attach, build, build_cached, build_known_outputs, build_view, inference_saved,
+    Recording, any_requires, attach, build, build_listed, build_view, fill_node, inference_saved,
     mark_inference, save_all, shared
 )
 from .views cimport View, edge_of, note_view, refresh, requires_grad
@@ -35,11 +35,16 @@ cdef class Recorder(GradientLayer):
     @cython.locals(node=OpNode, tensor=TensorBase)
     cpdef record(self, Op op, tuple values, tuple outputs)
 
-    @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
+    @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording, node=OpNode)
     cpdef record_cached(self, Op op, CachedCall cached, tuple args, TensorBase output)
 
-    @cython.locals(mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording)
-    cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+    cpdef record_listed(self, Op op, CachedCall cached, object tensors, TensorBase output)
 
-    @cython.locals(source=TensorBase, node=OpNode, enabled=bint)
-    cpdef record_view(self, Op op, tuple values, TensorBase output)
+    @cython.locals(
+        mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording, several=MultiNode, made=list,
+        front=OutputNode, output=TensorBase,
+    )
+    cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+
+    @cython.locals(node=OpNode, enabled=bint)
+    cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)

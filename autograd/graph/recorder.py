@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.dispatch.call_cache import CachedCall
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
 from tensorplug.core.dispatch.counts import recording_on, settle
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
 from tensorplug.core.dispatch.layers import recording
@@ -19,15 +19,15 @@ from ..engine.backward import backward, backward_from
 from ..engine.derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, CompiledDerivative
 from . import saved_tensors, views
 from .handles import RemovableHandle
-from .nodes import Node, OpNode, OutputNode, new_node, node_extra
+from .nodes import MultiNode, Node, OpNode, OutputNode, new_node, node_extra
 from .recording import (
     Recording,
     any_requires,
     attach,
     build,
-    build_cached,
-    build_known_outputs,
+    build_listed,
     build_view,
+    fill_node,
     inference_saved,
     mark_inference,
     missing,
@@ -138,18 +138,21 @@ class Recorder(GradientLayer):
                 versions = (None,)
         elif only == NOTHING:
             saved = versions = ()
-        elif only == BOTH and isinstance(input, TensorBase) and isinstance(other, TensorBase):
+        elif only == BOTH and isinstance(input, TensorBase):
             first = input
-            second = other
-            if (first._extra is not None and first._extra.inference) or (
-                second._extra is not None and second._extra.inference
-            ):
+            if first._extra is not None and first._extra.inference:
                 raise inference_saved()
-            saved = (first, second)
+            saved = (first, other)
             storage = first._storage
             version = first._writes if storage is None else storage.version
-            storage = second._storage
-            versions = (version, second._writes if storage is None else storage.version)
+            if isinstance(other, TensorBase):
+                second = other
+                if second._extra is not None and second._extra.inference:
+                    raise inference_saved()
+                storage = second._storage
+                versions = (version, second._writes if storage is None else storage.version)
+            else:
+                versions = (version, None)
         else:
             saved, versions = save_all(plan, (input, other), (output,))
         node = new_node()
@@ -192,10 +195,17 @@ class Recorder(GradientLayer):
         if how is None or how.rule is not op.derivative:
             how = cached.recordings[mask] = Recording(op, cached, mask, args, output._shape)
         if how.edges:
-            output._node = build_cached(how, args, output)
+            node = new_node()
+            fill_node(how, node, args, output, None)
+            output._node = node
             output._state = TRACKED
 
-    def record_known_outputs(
+    def record_listed(self, op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
+        """Record an op of a list of tensors with one output, whose spec was cached."""
+        if output._key.is_differentiable:
+            build_listed(op, cached, tensors, output)
+
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""
@@ -209,8 +219,28 @@ class Recorder(GradientLayer):
         how = cached.recordings.get(mask)
         if how is None or how.rule is not op.derivative:
             how = cached.recordings[mask] = Recording(op, cached, mask, args, ())
-        if how.edges:
-            build_known_outputs(how, args, outputs)
+        if not how.edges:
+            return
+        several = MultiNode()
+        made: list[Any] = []
+        fill_node(how, several, args, outputs[0], outputs)
+        for index, output in enumerate(outputs):
+            made.append((output._key, output._shape))
+            if not output._key.is_differentiable:
+                continue
+            front: OutputNode = OutputNode.__new__(OutputNode)
+            front.edges = (several,)
+            front.key = output._key
+            front.shape = output._shape
+            front.pending = 0
+            front.extra = None
+            front.parent = several
+            front.number = index
+            output._node = front
+            output._state = TRACKED
+            if index:
+                extra_of(output).output_nr = index
+        several.outputs = tuple(made)
 
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode."""
@@ -219,20 +249,21 @@ class Recorder(GradientLayer):
         elif recording.counted is not None and recording.counted.grad_disabled:
             settle()
 
-    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
+    def record_view(
+        self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
+    ) -> None:
         """Make a view, and record it if its source requires grad."""
-        source = values[0]
         enabled = True
         if dispatch_state.grad_disabled:
-            if recording.inference:
+            if recording.inference and source._extra is not None and source._extra.inference:
                 mark_inference(output)
                 return
             enabled = recording_on()
-        note_view(op, source, values, output, enabled)
+        note_view(op, source, values, output, enabled, plan)
         if not output._key.is_differentiable:
             return
-        if source._state and enabled and requires_grad(source):
-            node = build_view(op, values, output)
+        if source._state and enabled and (source._state == TRACKED or requires_grad(source)):
+            node = build_view(op, source, values, output, plan)
             if node is not None:
                 output._node = node
                 output._state = TRACKED

@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 
@@ -19,16 +19,11 @@ cdef class Recording:
     cdef public tuple edges, saves, sizes
 
 
-cpdef OpNode build_cached(Recording recording, tuple args, TensorBase output)
-
-@cython.locals(several=MultiNode, made=list, front=OutputNode, output=TensorBase, number=int)
-cpdef build_known_outputs(Recording recording, tuple args, object outputs)
-
 @cython.locals(
     saved=list, versions=list, position=Py_ssize_t, tensor=TensorBase, storage=Storage, pair=tuple,
     edge=Py_ssize_t, edges=list,
 )
-cdef _fill(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
+cpdef fill_node(Recording recording, OpNode node, tuple args, TensorBase first, object outputs)
 
 cpdef bint any_requires(object values)
 
@@ -47,10 +42,20 @@ cpdef tuple save_all(Plan plan, tuple values, tuple outputs, dict versions_befor
 )
 cpdef OpNode build(Op op, tuple values, tuple outputs, dict versions_before=*)
 
-@cython.locals(
-    rule=CompiledDerivative, plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, node=OpNode, output=TensorBase,
-)
-cpdef OpNode build_view(Op op, tuple values, TensorBase output)
+cdef class PlainRecording:
+    cdef public CompiledDerivative rule
+    cdef public Plan plan
+    cdef public tuple saved, versions
+
+
+@cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode)
+cpdef OpNode build_view(Op op, TensorBase source, tuple values, TensorBase output, ViewPlan planned)
+
+@cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode, edges=list, tensor=TensorBase)
+cpdef build_listed(Op op, CachedCall cached, object tensors, TensorBase output)
+
+@cython.locals(plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, how=PlainRecording)
+cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, number=Py_ssize_t)
 cpdef attach(OpNode node, tuple outputs)

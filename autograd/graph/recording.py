@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch.call_cache import CachedCall
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.errors import DerivativeNotFoundError
@@ -91,38 +91,7 @@ RESULT, PLAIN = -1, -2
 NOWHERE = -1
 
 
-def build_cached(recording: Recording, args: tuple[Any, ...], output: Any) -> OpNode:
-    """Return the node of a call that a recording is of."""
-    node = OpNode()
-    _fill(recording, node, args, output, None)
-    return node
-
-
-def build_known_outputs(recording: Recording, args: tuple[Any, ...], outputs: Any) -> None:
-    """Make the node of a call with several outputs, that a recording is of, their maker."""
-    several = MultiNode()
-    made: list[Any] = []
-    _fill(recording, several, args, outputs[0], outputs)
-    for number, output in enumerate(outputs):
-        made.append((output._key, output._shape))
-        if not output._key.is_differentiable:
-            continue
-        front: OutputNode = OutputNode.__new__(OutputNode)
-        front.edges = (several,)
-        front.key = output._key
-        front.shape = output._shape
-        front.pending = 0
-        front.extra = None
-        front.parent = several
-        front.number = number
-        output._node = front
-        output._state = TRACKED
-        if number:
-            extra_of(output).output_nr = number
-    several.outputs = tuple(made)
-
-
-def _fill(
+def fill_node(
     recording: Recording, node: OpNode, args: tuple[Any, ...], first: Any, outputs: Any
 ) -> None:
     """Set the slots of a new node; `outputs` are all of them where there are several."""
@@ -213,7 +182,8 @@ def shared(output: Any) -> Any:
     """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
     storage = output._storage
     if storage is None:
-        storage = output._storage = Storage(output._writes)
+        storage = output._storage = Storage.__new__(Storage)  # no call of an __init__
+        storage.version = output._writes
     kept: Any = new_tensor(output._array, output._key, output._shape)
     kept._storage = storage
     return kept
@@ -322,36 +292,106 @@ def build(
     return node
 
 
-def build_view(op: Op, values: tuple[Any, ...], output: Any) -> OpNode | None:
+class PlainRecording:
+    """How a call is recorded that saves shapes and plain values alone, the same each time."""
+
+    __slots__ = ("plan", "rule", "saved", "versions")
+
+    rule: CompiledDerivative
+    plan: Plan
+    saved: tuple[Any, ...] | None
+    versions: tuple[Any, ...]
+
+
+def build_view(
+    op: Op, source: Any, values: tuple[Any, ...], output: Any, planned: ViewPlan | None
+) -> OpNode | None:
     """Return the node of a view, whose only tensor is its source; None if it has no derivative."""
     rule: CompiledDerivative = op.derivative or missing(op)
-    plan = rule.plans.get(1) or rule.plan(1)
-    if not plan.formulas:
+    how = None if planned is None else planned.recording
+    if how is None or how.rule is not rule:
+        how = _record_view(rule, source, values, output)
+        if planned is not None and not any([version is not None for version in how.versions]):
+            planned.recording = how
+    if not how.plan.formulas:
         return None
-    saved = []
-    versions = []
-    for _, origin, position in plan.saves:
-        value = values[position]
-        version = None
-        if origin == SHAPE:
-            value = value._shape
-        elif origin != ARGUMENT or not position:
-            value, version = save(origin, position, values, (output,))
-        saved.append(value)
-        versions.append(version)
     node = new_node()
     node.sizes = None
-    node.edges = (edge_of(values[0]),)
+    edge = source._node if source._extra is None else edge_of(source)
+    node.edges = (source if edge is None else edge,)
     node.key = output._key
     node.shape = output._shape
     node.pending = 0
     node.extra = None
-    node.plan = plan
-    node.saved = tuple(saved)
-    node.versions = tuple(versions)
+    node.plan = how.plan
+    node.saved = how.saved
+    node.versions = how.versions
     if dispatch_state.gradient.watched:
         saved_tensors.watch(node)
     return node
+
+
+def build_listed(op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
+    """Make the node of a call of a list of tensors the maker of its output."""
+    rule: CompiledDerivative = op.derivative or missing(op)
+    how = cached.recordings.get(1)
+    if how is None or how.rule is not rule:
+        node = build(op, (tensors, *cached.template[1:]), (output,))
+        if node is not None:
+            attach(node, (output,))
+            plain = all([version is None for version in node.versions])
+            if plain and len(node.edges) == len(tensors):
+                how = cached.recordings[1] = PlainRecording.__new__(PlainRecording)
+                how.rule, how.plan = rule, node.plan
+                how.saved, how.versions = node.saved, node.versions
+        return
+    edges: list[Any] = []
+    for item in tensors:
+        tensor = item
+        if not tensor._state or not (tensor._state == TRACKED or requires_grad(tensor)):
+            edges.append(None)
+        elif tensor._extra is not None:
+            edges.append(edge_of(tensor))
+        else:
+            edges.append(tensor if tensor._node is None else tensor._node)
+    node = new_node()
+    node.sizes = None
+    node.edges = tuple(edges)
+    node.key = output._key
+    node.shape = output._shape
+    node.pending = 0
+    node.extra = None
+    node.plan = how.plan
+    node.saved = how.saved
+    node.versions = how.versions
+    output._node = node
+    output._state = TRACKED
+    if dispatch_state.gradient.watched:
+        saved_tensors.watch(node)
+
+
+def _record_view(
+    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], output: Any
+) -> PlainRecording:
+    plan = rule.plans.get(1) or rule.plan(1)
+    saved = []
+    versions = []
+    for _, origin, position in plan.saves:
+        version = None
+        if origin == SHAPE and not position:
+            value = source._shape
+        elif origin == ARGUMENT and position:
+            value = values[position - 1]
+        else:
+            value, version = save(origin, position, (source, *values), (output,))
+        saved.append(value)
+        versions.append(version)
+    how: PlainRecording = PlainRecording.__new__(PlainRecording)  # views are many: no __init__
+    how.rule = rule
+    how.plan = plan
+    how.saved = tuple(saved)
+    how.versions = tuple(versions)
+    return how
 
 
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:

@@ -27,6 +27,7 @@ declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None)
 # profile is taken. What recording looks at is the layer's `watched`.
 hooks = 0
 anomaly = False
+check_nan = True  # in anomaly mode
 profiled = False
 
 
@@ -128,10 +129,10 @@ def watch(node: Any) -> None:
             node_extra(node).queue = queue
 
 
-def set_anomaly(mode: bool) -> None:
-    """Store the forward call with each node, or stop doing so."""
-    global anomaly
-    anomaly = mode
+def set_anomaly(mode: bool, nan: bool = True) -> None:
+    """Store the forward call with each node, or stop doing so; whether gradients may be NaN."""
+    global anomaly, check_nan
+    anomaly, check_nan = mode, nan
     _update_watched()
 
 

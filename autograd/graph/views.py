@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
+from tensorplug.core.dispatch.call_cache import ViewPlan
 from tensorplug.core.dispatch.layers import gradient_off
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
@@ -97,26 +98,35 @@ def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
     return meta.shape, meta.dtype
 
 
-def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorded: bool) -> View:
+def note_view(
+    op: Op,
+    source: Any,
+    values: tuple[Any, ...],
+    output: Any,
+    recorded: bool,
+    plan: ViewPlan | None,
+) -> View:
     """Attach a :class:`View` to the output of a view op."""
     extra = source._extra
     outer = None if extra is None else extra.view
+    inference = extra is not None and extra.inference
     view = View.__new__(View)
     if outer is None:
         base = source
-        view.steps = (None, op, values[1:])
+        view.steps = (None, op, values) if plan is None else plan.steps
         view.recorded = recorded
     else:
         base = base_of(outer)
-        view.steps = (outer.steps, op, values[1:])
+        view.steps = (outer.steps, op, values)
         view.recorded = recorded and outer.recorded
     view.base = base
     view.seen = base._node
     extra = output._extra = Extra.__new__(Extra)  # views are many: no call of extra_of
     extra.grad = extra.name = None
     extra.view = view
-    extra.backward_hooks = extra.post_accumulate_hooks = None
-    extra.retains_grad = extra.inference = False
+    extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
+    extra.retains_grad = False
+    extra.inference = inference
     extra.output_nr = 0
     return view
 

@@ -57,6 +57,21 @@ def plain_arguments(
     return args, kwargs
 
 
+def reads_tensor(
+    given: tuple[Any, ...], named: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Return whether :func:`plain_arguments` read a tensor: what the call comes to depends on its value."""
+    for before, after in zip(given, args, strict=True):
+        if isinstance(before, TensorBase) and before is not after:
+            return True
+    return any(
+        [
+            isinstance(value, TensorBase) and value is not kwargs[name]
+            for name, value in named.items()
+        ]
+    )
+
+
 def _index(op: Op, name: str, value: Any) -> Any:
     """Return an argument that has to be an int; a 0-d tensor of integers is read."""
     if isinstance(value, int) or getattr(value, "_batched", False):

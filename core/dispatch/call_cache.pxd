@@ -11,9 +11,16 @@ cdef class CachedCall:
     cdef public DispatchKey key, result
     cdef public bint listed, native
     cdef public dict recordings
-    cdef public object shape
+    cdef public object function, shape
 
     cpdef list fill(self, tuple args)
+
+
+cdef class ViewPlan:
+    cdef public Op op
+    cdef public tuple values, steps
+    cdef public object value, shape, recording
+    cdef public bint single, anywhere
 
 
 cdef class CallCache:
@@ -27,8 +34,10 @@ cpdef tuple item_types(tuple values)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
 
+cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
+
 cpdef bint zeros(tuple values)
 
 cpdef object exact_key(object value)
 
-cpdef CachedCall store_call(CallCache cache, object key, CachedCall cached)
+cpdef object store_call(CallCache cache, object key, object cached)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from .keys import DispatchKey
-from .op import Op, Spec, first_tensor
+from .op import Delegated, Op, Spec, first_tensor
 
 
 class CachedCall:
@@ -29,12 +29,15 @@ class CachedCall:
         Of a single output whose shape is known.
     native : bool
         Of a composite: whether a kernel runs instead of its decomposition.
+    function : callable or None
+        Of a call that is delegated: what is called instead, with the template's arguments.
     recordings : dict
         The gradient layer's own: how such a call is recorded, by which tensors require grad.
     """
 
     __slots__ = (
         "arg_indices",
+        "function",
         "key",
         "listed",
         "native",
@@ -61,6 +64,7 @@ class CachedCall:
             ]
         self.slots = slots
         self.arg_indices = arg_indices
+        self.function: Any = None
         self.recordings: dict[int, Any] = {}
         self.native = False
         self.listed = False
@@ -81,13 +85,53 @@ class CachedCall:
         return values
 
 
+class ViewPlan:
+    """The view of its first argument that a call of a view op comes to.
+
+    Attributes
+    ----------
+    op, values : Op, tuple
+        The primitive view op, and its canonical arguments after the tensor.
+    single, value : bool, object
+        Whether there is one of them, and which.
+    shape : tuple of int
+        The view's.
+    anywhere : bool
+        Whether the view can be made however the tensor lies in memory; else, if it is contiguous.
+    steps : tuple
+        The view as a step from a tensor that is no view itself.
+    recording : object
+        The gradient layer's own: how such a call is recorded.
+    """
+
+    __slots__ = (
+        "anywhere", "op", "recording", "shape", "single", "steps", "value", "values",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, values: tuple[Any, ...], given: tuple[int, ...], shape: tuple[int, ...]
+    ) -> None:
+        self.op = op
+        self.values = values
+        self.single = len(values) == 1
+        self.value = values[0] if values else None
+        self.shape = shape
+        self.anywhere = not op.reads_layout or _but_for_ones(given) == _but_for_ones(shape)
+        self.steps = (None, op, values)
+        self.recording: Any = None
+
+
+def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
 class CallCache:
     """The cached calls of one op."""
 
     __slots__ = ("calls",)
 
     def __init__(self) -> None:
-        self.calls: dict[Any, CachedCall] = {}
+        self.calls: dict[Any, Any] = {}
         _caches.append(self)
 
 
@@ -166,6 +210,31 @@ def cache_call(
     return store_call(cache, key, CachedCall(op, spec, tuple(slots), tuple(arg_indices)))
 
 
+def cache_delegation(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], delegated: Delegated
+) -> None:
+    """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
+    if delegated.function is None or zeros((*args, *delegated.args)):
+        return
+    given = [arg for arg in args if isinstance(arg, TensorBase)]
+    slots: list[int] = []
+    arg_indices: list[int] = []
+    for slot, value in enumerate(delegated.args):
+        if isinstance(value, TensorBase):
+            found = [index for index, arg in enumerate(args) if arg is value]
+            if len(found) != 1:  # by keyword, made by the rule, or one tensor twice
+                return
+            slots.append(slot)
+            arg_indices.append(found[0])
+    if not slots or len(slots) != len(given):
+        return
+    spec = Spec.__new__(Spec)
+    spec.values, spec.key, spec.outputs = delegated.args, given[0]._key, ()
+    cached = CachedCall(op, spec, tuple(slots), tuple(arg_indices))
+    cached.function = delegated.function
+    store_call(cache, key, cached)
+
+
 def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
     if op.kind == "primitive":
         return op.function(*args, **kwargs)
@@ -196,8 +265,8 @@ def exact_key(value: Any) -> Any:
     return repr(value) if isinstance(value, (float, complex)) and zeros((value,)) else None
 
 
-def store_call(cache: CallCache, key: Any, cached: CachedCall) -> CachedCall:
-    """Put a call into the cache, which is cleared when it is full."""
+def store_call(cache: CallCache, key: Any, cached: Any) -> Any:
+    """Put a call, or the plan of one, into the cache, which is cleared when it is full."""
     if len(cache.calls) >= _KEPT:
         cache.calls.clear()
     cache.calls[key] = cached

@@ -1,13 +1,14 @@
 cimport cython
 
-from .composite_calls cimport call_overridden, call_ruled, run_overridden
+from .composite_calls cimport call_of_list, call_overridden, call_ruled, run_overridden
 from .state cimport DispatchState
 from .dispatcher cimport general
 from .execution cimport run_cached, execute
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, call_key, cache_call
+from .call_cache cimport CachedCall, CallCache, call_key, cache_call, cache_delegation
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
+from .view_calls cimport call_view
 from ..tensor.base cimport TensorBase, new_tensor
 
 cdef DispatchState dispatch_state

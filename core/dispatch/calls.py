@@ -6,20 +6,25 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor.base import new_tensor
-from .arguments import plain_arguments
-from .call_cache import CallCache, cache_call, call_key
-from .composite_calls import call_overridden, call_ruled, run_overridden
+from ..tensor.base import TensorBase, new_tensor
+from .arguments import plain_arguments, reads_tensor
+from .call_cache import CallCache, cache_call, cache_delegation, call_key
+from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
 from .fast_path import binary, factor_of, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .state import dispatch_state
+from .view_calls import call_view
 
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a primitive that is no view, by its rule or by the call cache."""
+    if args and (type(args[0]) is list or type(args[0]) is tuple):
+        tensors: Any = args[0]
+        if tensors and isinstance(tensors[0], TensorBase):
+            return call_of_list(op, cache, args, kwargs)
     for arg in args:
         # Tensors in a list, and slices, are no keys.
         if (
@@ -36,14 +41,21 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         args, kwargs = plain_arguments(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))
     if cached is None:
+        given, named = args, kwargs
         args, kwargs = plain_arguments(op, args, kwargs)
         spec = op.function(*args, **kwargs)
+        alike = not reads_tensor(given, named, args, kwargs)
         if type(spec) is Delegated:
+            if alike:
+                cache_delegation(op, cache, key, args, spec)
             return spec.result
-        cache_call(op, cache, key, args, kwargs, spec)
+        if alike:
+            cache_call(op, cache, key, args, kwargs, spec)
         return execute(op, spec)
     result = cached.result
     if result is None:
+        if cached.function is not None:
+            return cached.function(*cached.fill(args))
         spec = Spec.__new__(Spec)
         spec.values = tuple(cached.fill(args))
         spec.key = cached.key
@@ -170,7 +182,11 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     if op.pointwise and op.arity == 2:
 
-        def call_binary(input: Any = _missing, other: Any = _missing, **options: Any) -> Any:
+        def call_binary(
+            input: Any = _missing, other: Any = _missing, _third: Any = None, **options: Any
+        ) -> Any:
+            if _third is not None:  # a deprecated call
+                return general(op, (input, other, _third), options)
             if options:
                 if input is _missing or other is _missing:
                     given = {"input": input, "other": other}
@@ -190,6 +206,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
+    plans = CallCache()
     seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
@@ -198,10 +215,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
         def call_composite(*args: Any, **kwargs: Any) -> Any:
             if len(args) > first:
                 _check_flags(op, flags, args)
-            if kwargs and len(args) < namable and not renamed.keys().isdisjoint(kwargs):
-                kwargs = _respelled(op, renamed, kwargs)
-            if dispatch_state.layers_active or "out" in kwargs:
+            if kwargs:
+                if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                    kwargs = _respelled(op, renamed, kwargs)
+                if "out" in kwargs:
+                    return general(op, args, kwargs)
+            if dispatch_state.layers_active:
                 return general(op, args, kwargs)
+            if op.view:
+                return call_view(op, plans, cache, args, kwargs)
             if op.overridden:
                 if seeded:
                     return run_overridden(op, args, kwargs)
@@ -214,17 +236,19 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         return call_composite
 
-    # Whether memory can be shown in a shape depends on more than shapes.
-    uncached = seeded or op.view
-
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:
             _check_flags(op, flags, args)
-        if kwargs and len(args) < namable and not renamed.keys().isdisjoint(kwargs):
-            kwargs = _respelled(op, renamed, kwargs)
-        if dispatch_state.layers_active or "out" in kwargs:
+        if kwargs:
+            if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                kwargs = _respelled(op, renamed, kwargs)
+            if "out" in kwargs:
+                return general(op, args, kwargs)
+        if dispatch_state.layers_active:
             return general(op, args, kwargs)
-        if uncached:
+        if op.view:  # whether memory can be shown in a shape depends on more than shapes
+            return call_view(op, plans, cache, args, kwargs)
+        if seeded:
             args, kwargs = plain_arguments(op, args, kwargs)
             return execute(op, op.function(*args, **kwargs))
         return call_primitive(op, cache, args, kwargs)

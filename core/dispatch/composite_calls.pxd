@@ -1,31 +1,35 @@
 cimport cython
 
 from .state cimport DispatchState
-from .execution cimport call_kernel, run_cached, kernel_of, overlaps, unwrap
+from .execution cimport call_kernel, execute, run_cached, kernel_of, overlaps, unwrap
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, store_call, call_key, cache_call, zeros
+from .call_cache cimport CachedCall, CallCache, store_call, call_key, cache_call, cache_delegation, zeros
 from .op cimport Op, Spec, first_tensor
-from ..tensor.base cimport TensorBase, bump_version, new_tensor, wrap
+from ..tensor.base cimport TensorBase, bump_version, new_tensor, unset_tensor, wrap
 
 cdef DispatchState dispatch_state
 cdef int TRACKED
 
 @cython.locals(
-    cached=CachedCall, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
+    cached=CachedCall, filled=list, number=Py_ssize_t, slot=Py_ssize_t, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
 )
 cpdef call_overridden(Op op, CallCache cache, tuple args, dict kwargs)
 
 @cython.locals(keys=tuple, found=list, number=Py_ssize_t, key=DispatchKey, output=TensorBase)
-cdef _outputs_of_known(Op op, CachedCall cached, object arrays)
+cdef _outputs_of_cached(Op op, CachedCall cached, object arrays)
 
 @cython.locals(
-    cached=CachedCall, recorded=bint, shaped=bint, tensor=TensorBase, tensors=list, parts=list, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
-    key=tuple,
+    cached=CachedCall, recorded=bint, tracked=bint, shaped=bint, tensor=TensorBase, parts=list, tensor_key=DispatchKey, result=DispatchKey,
+    output=TensorBase, key=tuple,
 )
-cdef _call_of_list(Op op, CallCache cache, tuple args, dict kwargs)
+cpdef call_of_list(Op op, CallCache cache, tuple args, dict kwargs)
 
-@cython.locals(rest=tuple, tensor_key=DispatchKey, first=TensorBase, spec=Spec, cached=CachedCall)
-cdef _cache_list_call(Op op, CallCache cache, object key, tuple args, object values)
+cdef _run_list(Op op, tuple args, dict kwargs)
+
+cdef _run_and_cache_list(Op op, CallCache cache, object key, tuple args, dict kwargs)
+
+@cython.locals(values=tuple, rest=tuple, tensor_key=DispatchKey, own=Spec, cached=CachedCall)
+cdef _cache_list_call(Op op, CallCache cache, object key, tuple args, Spec spec)
 
 @cython.locals(tensor_key=DispatchKey, spec=Spec, cached=CachedCall)
 cdef _cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, object values)
@@ -38,7 +42,7 @@ cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, DispatchKey key)
 
-@cython.locals(key=tuple, cached=CachedCall, first=TensorBase, spec=Spec)
+@cython.locals(key=tuple, cached=CachedCall, spec=Spec, filled=list, number=Py_ssize_t, slot=Py_ssize_t)
 cpdef call_ruled(Op op, CallCache cache, tuple args, dict kwargs)
 
 cpdef run_decomposition(Op op, tuple args, dict kwargs)
@@ -50,8 +54,10 @@ cpdef composite_spec(Op op, tuple args, dict kwargs)
 @cython.locals(first=TensorBase, spec=Spec)
 cdef _spec_of_values(object values)
 
-@cython.locals(arrays=list)
 cdef object _wrapped(Op op, DispatchKey key, object results)
+
+@cython.locals(output=TensorBase)
+cdef object _output(DispatchKey key, object array)
 
 @cython.locals(targets=list, raw=list, target=TensorBase)
 cdef _run_writing(Op op, tuple values, DispatchKey key)

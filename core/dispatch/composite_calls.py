@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.dtypes import FLOATING
-from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, wrap
+from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, unset_tensor, wrap
 from . import contracts
-from .arguments import plain_arguments
-from .call_cache import CachedCall, CallCache, cache_call, call_key, store_call, zeros
-from .execution import call_kernel, kernel_of, overlaps, run_cached, unwrap
+from .arguments import plain_arguments, reads_tensor
+from .call_cache import (
+    CachedCall,
+    CallCache,
+    cache_call,
+    cache_delegation,
+    call_key,
+    store_call,
+    zeros,
+)
+from .execution import call_kernel, contract, execute, kernel_of, overlaps, run_cached, unwrap
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
 from .state import dispatch_state
@@ -19,8 +27,8 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     """Call such a composite, by the call cache."""
     if not op.cacheable:
         return run_overridden(op, args, kwargs)
-    if args and type(args[0]) is list:
-        return _call_of_list(op, cache, args, kwargs)
+    if args and (type(args[0]) is list or type(args[0]) is tuple):
+        return call_of_list(op, cache, args, kwargs)
     key = call_key(args, kwargs)
     try:
         cached = cache.calls.get(key)
@@ -29,12 +37,22 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     if cached is None:
         if type(op.index) is not int:
             return run_overridden(op, args, kwargs)
+        given, named = args, kwargs
         args, kwargs = plain_arguments(op, args, kwargs)
         values: Any = op.arguments(args, kwargs)
+        alike = not reads_tensor(given, named, args, kwargs)
         if type(values) is Delegated:
+            if alike:
+                cache_delegation(op, cache, key, args, values)
             return values.result
-        _cache_call(op, cache, key, args, kwargs, values)
+        if alike:
+            _cache_call(op, cache, key, args, kwargs, values)
         return _run_canonical(op, values, args, kwargs)
+    if cached.function is not None:
+        filled = cached.template.copy()
+        for number, slot in enumerate(cached.slots):
+            filled[slot] = args[cached.arg_indices[number]]
+        return cached.function(*filled)
     tracked = False
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         for position in cached.arg_indices:
@@ -43,13 +61,22 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             if state and (state == TRACKED or dispatch_state.gradient.requires_grad(tensor)):
                 tracked = True
     if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
-        return _run_canonical(op, tuple(cached.fill(args)), args, kwargs)
+        values = tuple(cached.fill(args))
+        if cached.native or op.derivative is None or not tracked or not op.outputs:
+            return _run_canonical(op, values, args, kwargs)
+        with dispatch_state.gradient_off():
+            results = _decomposed(op, values, args, kwargs)
+        if isinstance(results, tuple):  # as many as the arguments ask for
+            dispatch_state.gradient.record(op, values, results)
+        else:
+            dispatch_state.gradient.record_cached(op, cached, args, results)
+        return results
     array = run_cached(op, cached, args)
     tensor_key = cached.key
     if len(op.outputs) != 1:
-        outputs = _outputs_of_known(op, cached, array)
+        outputs = _outputs_of_cached(op, cached, array)
         if tracked:
-            dispatch_state.gradient.record_known_outputs(op, cached, args, outputs)
+            dispatch_state.gradient.record_cached_outputs(op, cached, args, outputs)
         return outputs
     result = cached.result
     if result is None:  # the first call like this
@@ -66,7 +93,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     return output
 
 
-def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
+def _outputs_of_cached(op: Op, cached: CachedCall, arrays: Any) -> Any:
     """Return the tensors of what a kernel with several outputs returned in a cached call."""
     keys: Any = cached.outputs
     if not keys:  # the first call like this
@@ -78,7 +105,15 @@ def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
         key: DispatchKey = keys[number]
         if type(array) is not key.array_type:
             array = key.as_array(array)
-        output = new_tensor(array, key, tuple(array.shape))
+        output = unset_tensor()  # set here: as Python, a call costs more than all of it
+        output._array = array
+        output._key = key
+        output._shape = tuple(array.shape)
+        output._state = 0
+        output._node = None
+        output._writes = 0
+        output._storage = None
+        output._extra = None
         if dispatch_state.grad_disabled:
             dispatch_state.gradient.mark_if_inference(output)
         found.append(output)
@@ -86,67 +121,103 @@ def _outputs_of_known(op: Op, cached: CachedCall, arrays: Any) -> Any:
     return tuple(found) if named is None else named(*found)
 
 
-def _call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call such a composite of a list of tensors and of plain values: unless recorded, by the call cache."""
+def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op of a list of tensors and of plain values, by the call cache."""
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     parts: list[Any] = []
-    tensors: list[Any] = args[0]
-    shaped = op.canonical is not None  # what a rule returns depends on shapes, too
+    tensors: Any = args[0]
+    tracked = False
+    shaped = op.kind == "primitive" or op.canonical is not None  # what a rule returns, too
     for tensor in tensors:
-        if not isinstance(tensor, TensorBase) or (
+        if not isinstance(tensor, TensorBase):
+            return _run_list(op, args, kwargs)
+        if (
             recorded
             and tensor._state
             and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
         ):
-            return run_overridden(op, args, kwargs)
+            tracked = True
         parts.append(tensor._key)
         if shaped:
             parts.append(tensor._shape)
+    if tracked and (not shaped or op.derivative is None):
+        return _run_list(op, args, kwargs)
     key = (*parts, *call_key(args[1:], kwargs))
     try:
         cached = cache.calls.get(key)
     except TypeError:
-        return run_overridden(op, args, kwargs)
+        return _run_list(op, args, kwargs)
     if cached is None:
-        if type(op.index) is not int:
-            return run_overridden(op, args, kwargs)
-        args, kwargs = plain_arguments(op, args, kwargs)
-        values: Any = op.arguments(args, kwargs)
-        if not zeros((*args[1:], *kwargs.values())):
-            _cache_list_call(op, cache, key, args, values)
-        return _run_canonical(op, values, args, kwargs)
+        return _run_and_cache_list(op, cache, key, args, kwargs)
     if not cached.native or dispatch_state.verify:
-        return run_overridden(op, args, kwargs)
+        return _run_list(op, args, kwargs)
     array = run_cached(op, cached, args)
     tensor_key = cached.key
     if len(op.outputs) != 1:
-        return _wrapped(op, tensor_key, array)
-    if type(array) is not tensor_key.array_type:
-        array = tensor_key.as_array(array)
-    result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
-    output = new_tensor(array, result, tuple(array.shape))
+        return _run_list(op, args, kwargs) if tracked else _wrapped(op, tensor_key, array)
+    result = cached.result
+    if result is None:  # the first call like this
+        if type(array) is not tensor_key.array_type:
+            array = tensor_key.as_array(array)
+        result = cached.result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
+    elif type(array) is not result.array_type:
+        array = result.as_array(array)
+    shape: Any = tuple(array.shape)
+    if cached.shape is not None and shape != cached.shape:
+        raise contract(op, tensor_key, f"shape {list(shape)}", f"{list(cached.shape)}")
+    output = new_tensor(array, result, shape)
+    if tracked:
+        dispatch_state.gradient.record_listed(op, cached, tensors, output)
     if dispatch_state.grad_disabled:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
 
-def _cache_list_call(
-    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], values: Any
-) -> None:
+def _run_list(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if op.kind == "primitive":
+        args, kwargs = plain_arguments(op, args, kwargs)
+        return execute(op, op.function(*args, **kwargs))
+    return run_overridden(op, args, kwargs)
+
+
+def _run_and_cache_list(
+    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if type(op.index) is not int:
+        return run_overridden(op, args, kwargs)
+    given, named = args, kwargs
+    args, kwargs = plain_arguments(op, args, kwargs)
+    if reads_tensor(given, named, args, kwargs) or zeros((*args[1:], *kwargs.values())):
+        return _run_list(op, args, kwargs)
+    if op.kind == "primitive":
+        spec = op.function(*args, **kwargs)
+        if type(spec) is not Delegated:
+            _cache_list_call(op, cache, key, args, spec)
+        return execute(op, spec)
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is not Delegated and args[0]:
+        spec = Spec.__new__(Spec)
+        spec.values, spec.key, spec.outputs = values, args[0][0]._key, ()
+        _cache_list_call(op, cache, key, args, spec)
+    return _run_canonical(op, values, args, kwargs)
+
+
+def _cache_list_call(op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], spec: Spec) -> None:
     """Cache a call of a list of tensors, without the tensors, and whether a kernel serves it."""
-    if not args[0] or type(values) is Delegated or not _same_items(values[0], args[0]):
+    values = spec.values
+    if not args[0] or not _same_items(values[0], args[0]):
         return
     rest = values[1:]
     if first_tensor(rest) is not None:
         return
-    tensor_key = args[0][0]._key
-    spec = Spec.__new__(Spec)
-    spec.values, spec.key, spec.outputs = (None, *rest), tensor_key, ()
-    cached = store_call(cache, key, CachedCall(op, spec, (), ()))
+    tensor_key = spec.key
+    own = Spec.__new__(Spec)
+    own.values, own.key, own.outputs = (None, *rest), tensor_key, spec.outputs
+    cached = store_call(cache, key, CachedCall(op, own, (), ()))
     cached.listed = True
     cached.native = (
         not tensor_key.is_meta
-        and dispatch_state.native_kernel(op, tensor_key)
+        and (op.kind == "primitive" or dispatch_state.native_kernel(op, tensor_key))
         and _same_key(values, tensor_key, op.mixed)
     )
 
@@ -190,10 +261,8 @@ def _spec_of_values(values: Any) -> Spec | None:
 def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its rule, if it has one, and its decomposition."""
     args, kwargs = plain_arguments(op, args, kwargs)
-    if op.canonical is None:
-        return op.function(*args, **kwargs)
-    values: Any = op.arguments(args, kwargs)
-    return values.result if type(values) is Delegated else op.decompose(values)
+    values: Any = None if op.canonical is None else op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else _decomposed(op, values, args, kwargs)
 
 
 def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -206,15 +275,24 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_decomposition(op, args, kwargs)
     if cached is not None:
-        return op.decompose(tuple(cached.fill(args)))
+        filled = cached.template.copy()
+        for number, slot in enumerate(cached.slots):
+            filled[slot] = args[cached.arg_indices[number]]
+        if cached.function is not None:
+            return cached.function(*filled)
+        if op.canonical is not None and op.leading == len(filled):
+            return op.function(*filled)
+        return op.decompose(tuple(filled))
+    given, named = args, kwargs
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
+    alike = not reads_tensor(given, named, args, kwargs)
     if type(values) is Delegated:
+        if alike:
+            cache_delegation(op, cache, key, args, values)
         return values.result
-    first = first_tensor(values)
-    if first is not None:
-        spec = Spec.__new__(Spec)
-        spec.values, spec.key, spec.outputs = values, first._key, ()
+    spec = _spec_of_values(values)
+    if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return op.decompose(values)
 
@@ -286,25 +364,21 @@ def _run_kernel(op: Op, values: tuple[Any, ...], key: DispatchKey) -> Any:
     if not op.outputs:
         return results
     if len(op.outputs) == 1 and not isinstance(results, (tuple, list)):
-        return _wrapped(op, key, (results,))[0]
+        return _output(key, results)
     return _wrapped(op, key, results)
 
 
 def _wrapped(op: Op, key: DispatchKey, results: Any) -> Any:
     """Return the tensors of what a kernel returned."""
-    if not op.cacheable:  # a tuple may hold tuples, such as a histogram's edges per dimension
-        return tuple([_wrapped(op, key, a) if type(a) is tuple else _own(key, a) for a in results])
-    runtime = key.runtime
-    arrays = [a if type(a) is key.array_type else key.as_array(a) for a in results]
-    outputs = tuple([wrap(array, key.with_dtype(runtime.dtype(array))) for array in arrays])
-    if dispatch_state.grad_disabled:
-        for output in outputs:
-            dispatch_state.gradient.mark_if_inference(output)
+    # A tuple may hold tuples, such as a histogram's edges per dimension.
+    outputs = tuple(
+        [_wrapped(op, key, a) if type(a) is tuple else _output(key, a) for a in results]
+    )
     named: Any = op.named
     return outputs if named is None else named(*outputs)
 
 
-def _own(key: DispatchKey, array: Any) -> Any:
+def _output(key: DispatchKey, array: Any) -> Any:
     if type(array) is not key.array_type:
         array = key.as_array(array)
     output = wrap(array, key.with_dtype(key.runtime.dtype(array)))

@@ -36,20 +36,22 @@ def check_every_call(on: bool = True) -> None:
     keys.reset_tables()
 
 
-def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContractError:
-    """Return the error for a kernel whose result is not what its op's declaration says."""
+def _whose(op: Op, key: DispatchKey) -> str:
     from .resolution import describe_kernel  # on first use: it needs this module
 
+    return describe_kernel(op, key)
+
+
+def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContractError:
+    """Return the error for a kernel whose result is not what its op's declaration says."""
     return KernelContractError(
-        f"{op.name}: {describe_kernel(op, key)} returned {got}, but the op's declaration says "
+        f"{op.name}: {_whose(op, key)} returned {got}, but the op's declaration says "
         f"{expected}; please report this to the author of the kernel"
     )
 
 
 def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[Any]) -> None:
     """Add a note to an error, once and not to ours: whose kernel raised it, and for what call."""
-    from .resolution import describe_kernel  # on first use: it needs this module
-
     if isinstance(error, (Warning, TensorplugError)) or any(
         note.startswith(_RAISED) for note in getattr(error, "__notes__", ())
     ):
@@ -58,9 +60,7 @@ def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[An
         given = ", ".join(
             [_short_argument(key, v) for v in (raw if isinstance(raw, (list, tuple)) else ())]
         )
-        error.add_note(
-            f"{_RAISED}{describe_kernel(op, key)}, for {op.name}({given}) on {key.device}"
-        )
+        error.add_note(f"{_RAISED}{_whose(op, key)}, for {op.name}({given}) on {key.device}")
 
 
 _RAISED = "raised by "

@@ -10,11 +10,13 @@ cdef DispatchState dispatch_state
 
 cpdef kernel_of(Op op, DispatchKey key)
 
-@cython.locals(tensor=TensorBase, key=DispatchKey)
-cpdef show(Op op, object input, tuple values, object shape)
+@cython.locals(key=DispatchKey)
+cpdef show(Op op, TensorBase input, tuple values, object shape)
 
-@cython.locals(output=TensorBase, source=TensorBase, storage=Storage)
-cdef _show(Op op, DispatchKey key, object input, tuple values, object shape)
+cpdef note_shown(Op op, TensorBase source, tuple values, TensorBase output)
+
+@cython.locals(output=TensorBase, storage=Storage)
+cdef _show(Op op, DispatchKey key, TensorBase source, tuple values, object shape)
 
 @cython.locals(key=DispatchKey, raw=list, state=int, outputs=tuple, output=TensorBase, pair=tuple)
 cpdef execute(Op op, Spec spec)

@@ -6,6 +6,7 @@ short way of views.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -40,10 +41,11 @@ def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
     return _show(op, key, input, values, shape)
 
 
-def _show(op: Op, key: DispatchKey, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
-    source = input
+def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape: Shape) -> Any:
     if dispatch_state.preferences:
         array = dispatch_state.preferred_kernel(op, key)(source._array, *values)
+    elif len(values) == 1:
+        array = key.kernels[op.index](source._array, values[0])
     else:
         array = key.kernels[op.index](source._array, *values)
     if array.shape != shape:
@@ -51,10 +53,30 @@ def _show(op: Op, key: DispatchKey, input: Any, values: tuple[Any, ...], shape: 
     output = new_tensor(array, key, shape)
     storage = source._storage
     if storage is None:
-        storage = source._storage = Storage(source._writes)
+        storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
+        storage.version = source._writes
     output._storage = storage
-    dispatch_state.gradient.record_view(op, (input, *values), output)
+    if dispatch_state.planning:
+        note_shown(op, source, values, output)
+    dispatch_state.gradient.record_view(op, source, values, output, None)
     return output
+
+
+class _Shown(threading.local):
+    """The views made in a call that is to be planned, see :mod:`.view_calls`."""
+
+    views: list[tuple[Op, Any, tuple[Any, ...], Any]] | None = None
+
+
+shown_views = _Shown()
+_NOTED = 256  # what an interrupt leaves behind must not grow
+
+
+def note_shown(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> None:
+    """Note a view; called while some thread plans a call."""
+    views = shown_views.views
+    if views is not None and len(views) < _NOTED:
+        views.append((op, source, values, output))
 
 
 def execute(op: Op, spec: Spec) -> Any:
@@ -79,7 +101,7 @@ def execute(op: Op, spec: Spec) -> Any:
         output = _wrap_checked(op, key, results, shape, dtype)
         if op.view:
             output._storage = storage_of(spec.values[0])
-            dispatch_state.gradient.record_view(op, spec.values, output)
+            dispatch_state.gradient.record_view(op, spec.values[0], spec.values[1:], output, None)
         elif state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
             dispatch_state.gradient.record(op, spec.values, (output,))
         if dispatch_state.grad_disabled:

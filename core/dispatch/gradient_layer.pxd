@@ -1,4 +1,4 @@
-from .call_cache cimport CachedCall
+from .call_cache cimport CachedCall, ViewPlan
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
@@ -13,7 +13,8 @@ cdef class GradientLayer:
     )
     cpdef record(self, Op op, tuple values, tuple outputs)
     cpdef record_cached(self, Op op, CachedCall cached, tuple args, TensorBase output)
-    cpdef record_known_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
+    cpdef record_listed(self, Op op, CachedCall cached, object tensors, TensorBase output)
+    cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
     cpdef mark_if_inference(self, TensorBase output)
-    cpdef record_view(self, Op op, tuple values, TensorBase output)
+    cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)
     cpdef bint requires_grad(self, object tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .call_cache import CachedCall
+from .call_cache import CachedCall, ViewPlan
 from .op import Op
 
 
@@ -44,7 +44,10 @@ class GradientLayer:
     def record_cached(self, op: Op, cached: CachedCall, args: tuple[Any, ...], output: Any) -> None:
         """Record a primitive with one output, whose spec was cached."""
 
-    def record_known_outputs(
+    def record_listed(self, op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
+        """Record an op of a list of tensors with one output, whose spec was cached."""
+
+    def record_cached_outputs(
         self, op: Op, cached: CachedCall, args: tuple[Any, ...], outputs: Any
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""
@@ -52,8 +55,10 @@ class GradientLayer:
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode; called while some thread does not record."""
 
-    def record_view(self, op: Op, values: tuple[Any, ...], output: Any) -> None:
-        """Make `output` a view of ``values[0]``, whether or not that requires grad."""
+    def record_view(
+        self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
+    ) -> None:
+        """Make `output` a view of `source`, whether or not that requires grad; `values` follow it."""
 
     def before_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...]

@@ -77,34 +77,30 @@ def first_tensor(values: Iterable[Any]) -> TensorBase | None:
 
 
 class Delegated(Spec):
-    """What a rule returns where another op serves this form of the call: that op's result."""
+    """What a rule returns where another op serves this form of the call: that op's result.
 
-    __slots__ = ("result",)
+    Of ``Delegated.to(function, *args)`` the call is still to be made, and calls alike go straight to it.
+    """
+
+    __slots__ = ("_result", "args", "function")
 
     def __init__(self, result: Any) -> None:
-        self.result = result
+        self._result = result
+        self.function: Callable[..., Any] | None = None
+        self.args: tuple[Any, ...] = ()
 
+    @classmethod
+    def to(cls, function: Callable[..., Any], *args: Any) -> Delegated:
+        """Return the delegation to a function, with positional arguments of the call and plain values."""
+        delegated = cls(None)
+        delegated.function = function
+        delegated.args = args
+        return delegated
 
-class Unregistered:
-    """The index of an op that no plugin has handed over yet: using it has that plugin loaded."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __index__(self) -> int:
-        # Whoever imports an extension's package may call its ops before anything else loads it.
-        from . import op_registry  # on first use: it needs this module
-        from .state import dispatch_state  # on first use: it needs this module
-
-        reason = dispatch_state.find_missing(self.name)
-        if op_registry.has_op(self.name):
-            index = op_registry.get_op(self.name).index
-            if type(index) is int:
-                return index
-        raise RegistrationError(
-            f"op {self.name!r} is declared but not registered; return it from the "
-            f"tensorplug_ops hook of a plugin, and register that plugin{reason}"
-        )
+    @property
+    def result(self) -> Any:
+        """What the other op returns."""
+        return self._result if self.function is None else self.function(*self.args)
 
 
 #: Whether an op is computed by kernels alone, or has a decomposition.
@@ -221,9 +217,9 @@ class Op:
         "writes",
     )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, index: Any = None) -> None:
         self.name = name
-        self.index: int = cast(int, Unregistered(name))
+        self.index: int = index
         self.declared = False
         self.kind: OpKind = "primitive"
         self.function: Callable[..., Any] = _undeclared
@@ -279,11 +275,6 @@ class Op:
     def __repr__(self) -> str:
         return f"<{self.kind} op {self.name}({', '.join(self.parameters)})>"
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        from .op_registry import get_op  # on first use: it needs this module
-
-        return get_op, (self.name,)
-
     @property
     def signature(self) -> inspect.Signature:
         """The declared signature."""
@@ -304,6 +295,9 @@ class Op:
             missing = len(defaults) - len(args)
             if 0 <= missing <= self.optional:
                 return args + defaults[len(args) :]
+        present = getattr(self.function, "present", None)
+        if present is not None:  # a former order of the arguments
+            args, kwargs = present(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())

@@ -1,4 +1,4 @@
-"""Operators: how one is declared, and the registry of all of them.
+"""How an operator is declared; :mod:`.registered_ops` has all of them, :mod:`.op_names` their names.
 
 An op is a typed, documented Python function with a decorator. Of a :func:`primitive` the body is the
 shape and dtype rule: it checks the arguments and returns a :class:`Spec`. Of a :func:`composite` the
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from ..errors import RegistrationError
-from . import keys
-from .op import Delegated, Op, OpKind, Spec, Unregistered, first_tensor
+from .op import Delegated, Op, OpKind, Spec, first_tensor
+from .op_names import defined_by, find_op, get_op
+from .registered_ops import all_ops, claim, handle, has_op, op_at, register_op, unregister_op
 from .state import dispatch_state
 
 if TYPE_CHECKING:
@@ -54,26 +54,6 @@ __all__ = [
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-_OPS: dict[str, Op] = {}
-_HANDLES: dict[str, Op] = {}
-
-
-def handle(name: str) -> Op:
-    """Return the op that core declares under `name`, which may happen later."""
-    op = _OPS.get(name) or _HANDLES.get(name)
-    if op is None:
-        op = _HANDLES[name] = Op(name)
-    return op
-
-
-def _claim(name: str) -> Op:
-    op = _HANDLES.get(name)
-    if op is None or op.declared:
-        op = Op(name)
-        _HANDLES.setdefault(name, op)  # for handles asked for between declaration and registration
-    return op
 
 
 def primitive(
@@ -405,15 +385,15 @@ def _declare(
     declaration: Callable[..., Any] | None = None,
     checked: bool = False,
 ) -> Any:
-    op = _claim(name or function.__name__)
+    op = claim(name or function.__name__)
     op.declared = True
     op.kind = kind
     op.function = function
-    op.declaration = declaration = declaration or function
+    op.declaration = declaration = declaration or inspect.unwrap(function)
     op.canonical = rule
     names, plain = _parameters(declaration)
     op.names = names
-    kinds = function.__annotations__
+    kinds = declaration.__annotations__
     op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
     if plain:
         given = declaration.__defaults__ or ()
@@ -444,171 +424,3 @@ def _declare(
     op.call = functools.wraps(function)(dispatch_state.build_call(op))
     op.call.op = op  # type: ignore[attr-defined]
     return op.call
-
-
-def register_op(op: Op, owner: str) -> None:
-    """Put a declared op into the registry and give every kernel table a slot for it.
-
-    Raises
-    ------
-    RegistrationError
-        If the name of the op, or of a method it brings, is taken; the message names both owners.
-    """
-    with keys.lock:
-        known = _OPS.get(op.name)
-        if known is not None:
-            raise RegistrationError(
-                f"{owner}: op {op.name!r} is already registered by {known.owner}"
-            )
-        if not op.declared:
-            raise RegistrationError(f"{owner}: op {op.name!r} has no declaration")
-        _add_methods(op, owner)
-        op.owner = owner
-        keys.ops.append(op)
-        for key in keys.known_keys():
-            keys.extend_tables(key)
-        op.index = len(keys.ops) - 1  # from here on it can be called
-        op.overridden = op.derivative is not None
-        _OPS[op.name] = op
-        for alias in op.aliases:
-            _DEFINED.setdefault(alias, op)
-
-
-# The methods that each op brought; those of core that are written by hand in Tensor are not among them.
-_METHODS: dict[str, dict[str, Callable[..., Any]]] = {}
-
-
-def _add_methods(op: Op, owner: str) -> None:
-    wanted: dict[str, Callable[..., Any]] = {}
-    if op.method is not None:
-        wanted = dict.fromkeys((op.method, *op.aliases), op.call)
-    if op.inplace is not None:
-        for base in (op.inplace[:-1], *op.aliases):
-            wanted[f"{base}_"] = dispatch_state.build_inplace(op, f"{base}_")
-    added = _METHODS[op.name] = {}
-    for name, function in wanted.items():
-        if dispatch_state.add_method(name, function):
-            added[name] = function
-        elif owner != "tensorplug":
-            _remove_methods(op)
-            brought = next((other for other, own in _METHODS.items() if name in own), None)
-            whose = "" if brought is None else f", brought by {brought!r} of {_OPS[brought].owner}"
-            raise RegistrationError(
-                f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already{whose}; "
-                "declare the op with method=False, or under another name"
-            )
-
-
-def _remove_methods(op: Op) -> None:
-    for name, function in _METHODS.pop(op.name, {}).items():
-        dispatch_state.remove_method(name, function)
-
-
-def unregister_op(op: Op) -> None:
-    """Take an op out of the registry; its slot in the tables stays unused."""
-    with keys.lock:
-        _OPS.pop(op.name, None)
-        for alias in op.aliases:
-            if _DEFINED.get(alias) is op:
-                del _DEFINED[alias]
-        _remove_methods(op)
-        op.index = cast(int, Unregistered(op.name))
-
-
-#: The ops of functions that are not ops themselves, by the function's name: see :func:`defined_by`.
-_DEFINED: dict[str, Op] = {}
-
-
-def defined_by(function: Callable[..., Any], *, name: str | None = None) -> Callable[[F], F]:
-    """Mark a public function as another spelling of an op, which is then found by the function's name too.
-
-    Parameters
-    ----------
-    function : callable
-        What declared the op.
-    name : str, optional
-        The function's name, by default its own; ``"nn.functional.unfold"`` where another op has that.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> @defined_by(tp.softmax)
-    ... def normalised_exponential(input):
-    ...     return tp.softmax(input, 0)
-    >>> get_op("normalised_exponential").name
-    'softmax'
-    """
-    op: Op = function.op  # type: ignore[attr-defined]
-
-    def declare(other: F) -> F:
-        other.op = op  # type: ignore[attr-defined]
-        _DEFINED[name or other.__name__] = op
-        return other
-
-    return declare
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """Yield the names under which an op that users call `name` may be registered or defined."""
-    yield name
-    for package in ("tensorplug.", "torch.", "tp."):
-        name = name.removeprefix(package)
-    yield name
-    name = name.removesuffix("_")  # of a method that writes into its tensor
-    yield name
-    path, _, last = name.rpartition(".")
-    if path in ("linalg", "fft", "special", "nn.functional", "F", "Tensor", "ops", "ops.aten"):
-        yield f"{path}_{last}"
-        yield last
-
-
-def find_op(name: str) -> Op | None:
-    """Return the op that users call `name`, or None if none is registered now; loads nothing."""
-    for spelling in _spellings(name):
-        op = _OPS.get(spelling) or _DEFINED.get(spelling)
-        if op is not None:
-            return op
-    return None
-
-
-def get_op(name: str) -> Op:
-    """Return the op called `name`, loading the extension plugins if it is not known yet.
-
-    Parameters
-    ----------
-    name : str
-        The op's own name, or one that users call: ``"linalg.svd"``, ``"nn.functional.relu"``, ``"concat"``.
-
-    Raises
-    ------
-    KeyError
-        If no plugin registers it; the message lists names that are near.
-    """
-    op = _OPS.get(name) or find_op(name)
-    reason = ""
-    if op is None:
-        reason = dispatch_state.find_missing(name)
-        op = find_op(name)
-    if op is None:
-        import difflib
-
-        near = difflib.get_close_matches(name, _OPS, 4)
-        raise KeyError(
-            f"no op {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "") + reason
-        )
-    return op
-
-
-def has_op(name: str) -> bool:
-    """Return whether an op of that name is registered now; loads nothing."""
-    return name in _OPS
-
-
-def all_ops() -> Iterator[Op]:
-    """Yield every registered op, in the order of registration."""
-    return iter([op for op in keys.ops if _OPS.get(op.name) is op])
-
-
-def op_at(index: int) -> Op:
-    """Return the op with this index in the kernel tables."""
-    return keys.ops[index]

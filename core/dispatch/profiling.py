@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..ops import copying
 from . import keys
+from .choice import Choice
 from .keys import DispatchKey
-from .resolution import Choice
 from .state import dispatch_state
 
 Category = Literal["kernel", "copy", "range", "node"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ..contexts import Context, thread
 from ..device.device import CPU, Device
@@ -20,6 +19,7 @@ from ..errors import KernelNotFoundError
 from ..plugins import plugin_label, require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
+from .choice import Choice, nearest
 from .counts import count_preferences, settle
 from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
@@ -27,47 +27,6 @@ from .op_registry import Op
 from .state import dispatch_state
 
 CAST = op_registry.handle("cast")
-
-
-Way = Literal["kernel", "decomposition", "fallback", "meta", "none"]
-
-
-@dataclass(slots=True)
-class Choice:
-    """How one (op, device, dtype) is served, with every loser and the reason.
-
-    ``tp.explain`` prints it; the coverage matrix and the profiler read it.
-
-    Attributes
-    ----------
-    way : {"kernel", "decomposition", "fallback", "meta", "none"}
-        Which step of the resolution served it.
-    kernel : Kernel or None
-        The winner, where it is a kernel.
-    losers : list of (Kernel, str)
-        The other kernels for the op on the device, each with the reason why it is not used.
-    computed_in : DType or None
-        What the arguments are converted to first, where that is not `dtype`;
-        :func:`.explain.explain` sets it.
-    refused : str
-        Why the op itself does not take the dtype.
-    """
-
-    op: str
-    device: str
-    dtype: DType
-    way: Way
-    kernel: Kernel | None = None
-    losers: list[tuple[Kernel, str]] = field(default_factory=list)
-    computed_in: DType | None = None
-    refused: str = ""
-
-    def __str__(self) -> str:
-        from .explain import render  # on first use: it needs this module
-
-        return render(self)
-
-    __repr__ = __str__
 
 
 def choose(
@@ -115,12 +74,12 @@ def choose(
 
 def native_kernel(op: Op, key: DispatchKey) -> bool:
     """Return whether a plugin's kernel serves the op on this key."""
-    call_cache = _NATIVE.get((op, key))
-    if call_cache is None:
+    native = _NATIVE.get((op, key))
+    if native is None:
         with lock:
             choice = choose(op, key.device.type, key.dtype)
-            call_cache = _NATIVE[op, key] = choice.way == "kernel"
-    return call_cache
+            native = _NATIVE[op, key] = choice.way == "kernel"
+    return native
 
 
 _NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
@@ -236,10 +195,10 @@ def kernel_below(
     found = _BELOW.get(key)
     if found is None:
         with lock:
-            call_cache = op_registry.get_op(op)
+            asked = op_registry.get_op(op)
             tensor_key = keys.dispatch_key(Device(device), dtype)
-            choice = choose(call_cache, device, dtype, (), plugin)
-            found = _serving(choice, call_cache, tensor_key)
+            choice = choose(asked, device, dtype, (), plugin)
+            found = _serving(choice, asked, tensor_key)
             if out and not (choice.kernel is not None and choice.kernel.out):
                 found = _copying(found, tensor_key)
             _BELOW[key] = found
@@ -311,8 +270,6 @@ def _raw(value: Any) -> Any:
 
 def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
     """Return the error for an op that nothing runs."""
-    from .explain import nearest  # on first use: it needs this module
-
     return KernelNotFoundError(
         f"no kernel for op {op.name!r} on device {key.device.type!r} with dtype "
         f"{key.dtype.name}.\n{nearest(op, key)}"

@@ -6,7 +6,7 @@ are, besides these:
 
 - ``keys.dispatch_state``, this object: its type needs the keys, and the keys need it.
 - ``base.tensor_class``, the class of the tensors that ops return, set by the module of Tensor. Where the hot
-  path is not compiled, that sets ``base.blank``, ``fast_path.TensorBase`` and ``fast_path.unset_tensor``,
+  path is not compiled, that sets ``base.blank``, ``fast_path.TensorBase`` and two modules' ``unset_tensor``,
   too: they mean the same, and spare each op a call. Compiled, C functions and types are in their place.
 """
 
@@ -20,10 +20,9 @@ from .gradient_layer import GradientLayer
 
 if TYPE_CHECKING:
     from ..device.runtime import DeviceRuntime
-    from ..tensor.shapes import Shape
+    from .choice import Choice
     from .keys import DispatchKey
     from .op import Op, Spec
-    from .resolution import Choice
 
 
 class DispatchState:
@@ -35,6 +34,8 @@ class DispatchState:
         How many threads may be in contexts that disable recording (``no_grad`` and ``inference_mode``
         blocks) or see calls (layers, preferred backends); see :mod:`.counts`. While they are zero, no
         thread-local state is looked at.
+    planning : int
+        How many calls of view ops, over all threads, note which views they make; see :mod:`.view_calls`.
     preferences : int
         How many threads may prefer a backend; each counts as an active layer too.
     verify : bool
@@ -56,9 +57,8 @@ class DispatchState:
         From :mod:`.calls`: make what users call of a declared op, and its in-place variant.
     add_method, remove_method : callable
         From the module of Tensor: give it a method, unless there is one of that name; take one away.
-    get_item, set_item, view_in : callable
-        From the modules of indexing and of shapes: what ``tensor[key]``, ``tensor[key] = value`` and
-        ``tensor.view`` do.
+    get_item, set_item : callable
+        From the module of indexing: what ``tensor[key]`` and ``tensor[key] = value`` do.
     beside_array : callable
         From the module of operators beside arrays: what an operator gives for a tensor and a NumPy array.
     find_runtime, find_missing, find_extensions : callable
@@ -74,9 +74,8 @@ class DispatchState:
         "add_method", "array_namespace", "beside_array", "build_call", "build_inplace",
         "call_batched", "call_dual", "find_extensions", "find_missing", "find_runtime", "get_item",
         "grad_disabled", "gradient", "gradient_off", "kernel_timer", "layers_active", "log_choice",
-        "make_stub", "native_kernel", "preferences", "preferred_kernel", "remove_method",
+        "make_stub", "native_kernel", "planning", "preferences", "preferred_kernel", "remove_method",
         "set_item", "spec_batched", "spec_dual", "through_layers", "transfer_timer", "verify",
-        "view_in",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
@@ -91,7 +90,6 @@ class DispatchState:
     beside_array: Callable[[Op, Any, Any], Any]
     get_item: Callable[[Any, Any], Any]
     set_item: Callable[[Any, Any, Any], None]
-    view_in: Callable[[Any, Shape], Any]
     find_runtime: Callable[[str], DeviceRuntime]
     find_missing: Callable[[str], str]
     find_extensions: Callable[[], None]
@@ -104,6 +102,7 @@ class DispatchState:
     def __init__(self) -> None:
         self.grad_disabled = 0
         self.layers_active = 0
+        self.planning = 0
         self.preferences = 0
         self.verify = False
         self.gradient: GradientLayer = GradientLayer()
@@ -120,6 +119,10 @@ class DispatchState:
     def count_layers(self, change: int) -> None:
         """Count a context that intercepts calls in (1) or out (-1)."""
         self.layers_active += change
+
+    def count_planning(self, change: int) -> None:
+        """Count a call that notes views in (1) or out (-1)."""
+        self.planning += change
 
 
 #: The only one.

@@ -31,6 +31,7 @@ from .random import *
 from .rearranging import *
 from .reductions import *
 from .shape import *
+from .shape.copies import *
 from .shorthands import *
 from .softmax import *
 from .sorting import *

@@ -124,13 +124,13 @@ def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if min is None:
         if max is None:
             raise RuntimeError("clamp(): At least one of 'min' or 'max' must not be None")
-        return Delegated(clamp_max(input, max))
+        return Delegated.to(clamp_max, input, max)
     if max is None:
-        return Delegated(clamp_min(input, min))
+        return Delegated.to(clamp_min, input, min)
     dtype = input._key.dtype
     if dtype.category != INTEGER or _fit(dtype, min, max):
         return input, min, max
-    return Delegated(_clamp_steps(input, min, max))
+    return Delegated.to(_clamp_steps, input, min, max)
 
 
 def _clamp_steps(input: Any, min: Any, max: Any) -> Any:

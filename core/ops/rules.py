@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from ..device.dtypes import (
     FLOATING,
@@ -14,9 +17,14 @@ from ..device.dtypes import (
 from ..device.scalars import wrapped
 from ..dispatch import op_registry
 from ..dispatch.op_registry import Spec
+from ..errors import warn
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SCALAR_TENSOR = op_registry.handle("scalar_tensor")
 _CAST = op_registry.handle("cast")
 _TO_DEVICE = op_registry.handle("to_device")
 
@@ -53,6 +61,7 @@ def elementwise(
     result: DType | None = None,
     without: tuple[int, ...] = (),
     condition: Any = None,
+    numbers: bool = False,
     exact: bool = False,
 ) -> Spec:
     """Return the spec of a pointwise op: operands promoted to one dtype and broadcast.
@@ -62,7 +71,8 @@ def elementwise(
     name : str
         The op, for messages.
     *operands : Tensor or number
-        At least one tensor. A 0-d tensor on the CPU goes along with tensors of another device.
+        At least one tensor, but for `numbers`. A 0-d tensor on the CPU goes along with tensors of
+        another device.
     compute : DType, optional
         The dtype of the computation; by default torch's promotion decides.
     floating : bool
@@ -96,10 +106,14 @@ def elementwise(
                 f"{type(operand).__name__}"
             )
     device = device or zero_dim_device
-    if device is None:
-        raise TypeError(f"{name}(): at least one argument must be Tensor, got {operands!r}")
     if compute is None:
         compute = result_dtype(operands)
+    if device is None:
+        if not numbers:
+            raise TypeError(f"{name}(): at least one argument must be Tensor, got {operands!r}")
+        first = _SCALAR_TENSOR.call(operands[0], dtype=compute)
+        placed = (first, *operands[1:])
+        device = first._key.device
     if compute.category in without:
         raise NotImplementedError(
             f"{name}() is not implemented for dtype {compute.name}; convert with .to() first"
@@ -130,3 +144,40 @@ def number(value: Any, name: str, argument: str) -> Number:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")
+
+
+def with_former_order(
+    rearrange: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]],
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a rule take the deprecated calls that have numbers between the tensors.
+
+    Parameters
+    ----------
+    rearrange : callable
+        ``rearrange(*args)`` returns (args, keyword arguments) of the present form.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        kinds = [known.kind for known in inspect.signature(function).parameters.values()]
+        most = kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        name = getattr(function, "__name__", "")
+
+        def present(
+            args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            if len(args) > most:
+                args, given = rearrange(*args)
+                kwargs = {**kwargs, **given}
+                warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+            return args, kwargs
+
+        @functools.wraps(function)
+        def rule(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = present(args, kwargs)
+            return function(*args, **kwargs)
+
+        decorated: Any = rule
+        decorated.present = present
+        return decorated
+
+    return decorate

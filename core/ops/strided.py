@@ -11,17 +11,20 @@ from ..dispatch import op_registry
 from ..dispatch.execution import show
 from ..dispatch.op_registry import Spec, composite, primitive
 from ..dispatch.out_variants import inplace
+from ..dispatch.state import dispatch_state
 from ..tensor.shapes import Shape, as_shape, normalize_dim
 from .copying import clone
 from .creation.creation import fill_new
 from .indexing.indexing import select, sliced_shape
 from .rules import check_tensor
+from .shape.shape import relaid
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
 __all__ = [
     "as_strided",
+    "as_strided_",
     "as_strided_scatter",
     "diag",
     "diag_embed",
@@ -92,6 +95,25 @@ def as_strided(
         layout = (input.stride(), input.storage_offset())
     offset = layout[1] if storage_offset is None else int(storage_offset)
     return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+
+
+@op_registry.defined_by(as_strided)
+def as_strided_(
+    input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Any:
+    """Have a tensor show its storage by other sizes, strides and offset; other views stay.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.arange(4).as_strided_((2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    return relaid("as_strided_", input, as_strided, size, stride, storage_offset)
+
+
+dispatch_state.add_method("as_strided_", as_strided_)
 
 
 @primitive("input, dimension, size, step", view=True)

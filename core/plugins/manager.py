@@ -200,7 +200,7 @@ def _detach(record: PluginRecord) -> None:
 def _register_parts(record: PluginRecord) -> None:
     runtimes: dict[str, DeviceRuntime] = {}
     for item in _collect(record, "tensorplug_devices"):
-        runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes})
+        runtime = validation.check_runtime(item, record, {**_runtimes, **runtimes}, registered())
         validation.check_served(runtime, record)
         runtimes[runtime.type] = runtime
     for item in _collect(record, "tensorplug_ops"):

@@ -27,7 +27,10 @@ _OWNERS = {"cpu": "tensorplug"}
 
 
 def check_runtime(
-    runtime: object, record: PluginRecord, known: Mapping[str, DeviceRuntime]
+    runtime: object,
+    record: PluginRecord,
+    known: Mapping[str, DeviceRuntime],
+    records: list[PluginRecord],
 ) -> DeviceRuntime:
     """Refuse what is no runtime, an incomplete one, a malformed type, or a type that is taken."""
     if not isinstance(runtime, DeviceRuntime):
@@ -70,16 +73,14 @@ def check_runtime(
     if type_ in known or _OWNERS.get(type_, record.package) != record.package:
         raise RegistrationError(
             f"plugin {record.label}: device type {type_!r} already has a runtime"
-            f"{_owner_of(type_)}; only kernels can be added to it, or give yours another name"
+            f"{_owner_of(type_, records)}; only kernels can be added to it, or give yours another name"
         )
     return runtime
 
 
-def _owner_of(type_: str) -> str:
+def _owner_of(type_: str, records: list[PluginRecord]) -> str:
     """Return whose the runtime of a device type is, as a phrase."""
-    from .manager import registered  # on first use: it needs this module
-
-    for record in registered():
+    for record in records:
         if any(runtime.type == type_ for runtime in record.devices):
             return f", of plugin {record.label}"
     return f", of {_OWNERS[type_]}" if type_ in _OWNERS else ""

@@ -17,12 +17,14 @@ cdef extern from *:
     object blank "tensorplug_blank"(object cls)
 
 
+@cython.freelist(64)
 cdef class Storage:
     cdef public Py_ssize_t version
 
 
+@cython.freelist(64)
 cdef class Extra:
-    cdef public object grad, view, backward_hooks, post_accumulate_hooks, name
+    cdef public object grad, view, accumulation_hooks, backward_hooks, post_accumulate_hooks, name
     cdef public bint retains_grad, inference
     cdef public Py_ssize_t output_nr
 

@@ -33,12 +33,14 @@ class Extra:
     """Attributes of a tensor that most tensors never have."""
 
     __slots__ = (
-        "backward_hooks", "grad", "inference", "name", "output_nr", "post_accumulate_hooks",
-        "retains_grad", "view",
+        "accumulation_hooks", "backward_hooks", "grad", "inference", "name", "output_nr",
+        "post_accumulate_hooks", "retains_grad", "view",
     )  # fmt: skip
 
     grad: Any
     view: Any
+    # Before and after gradients are added to a leaf's `grad`: those of its AccumulateGrad node.
+    accumulation_hooks: tuple[dict[int, Any], dict[int, Any]] | None
     backward_hooks: dict[int, Any] | None
     post_accumulate_hooks: dict[int, Any] | None
     retains_grad: bool
@@ -113,7 +115,7 @@ def extra_of(tensor: TensorBase) -> Extra:
     if extra is None:
         extra = tensor._extra = Extra.__new__(Extra)  # views are many: no call of an __init__
         extra.grad = extra.view = extra.name = None
-        extra.backward_hooks = extra.post_accumulate_hooks = None
+        extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
         extra.retains_grad = extra.inference = False
         extra.output_nr = 0
     return extra

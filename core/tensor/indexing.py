@@ -56,12 +56,14 @@ def get_item(input: Any, key: Any) -> Tensor:
                 position = key + size if key < 0 else key
                 return show(BASIC_INDEX, input, ((position,),), shape[1:])
         raise _out_of_bounds(key, input._shape)
-    if tensor_key is slice and input._shape:
-        shape = input._shape
-        item = _slice(key, shape[0])
-        if item is not _ALL:
-            shape = (_length(item), *shape[1:])
-        return show(BASIC_INDEX, input, ((item,),), shape)
+    if tensor_key is tuple:
+        result = _show_basic(input, key)
+        if result is not None:
+            return result
+    elif tensor_key is slice or key is None or key is Ellipsis:
+        result = _show_basic(input, (key,))
+        if result is not None:
+            return result
     if isinstance(key, TensorBase) and key._shape and key._key.dtype is int64:
         shape = input._shape
         if dispatch_state.layers_active or not shape or key._key.device is not input._key.device:
@@ -82,6 +84,54 @@ def get_item(input: Any, key: Any) -> Tensor:
         return INDEX.call(result, indices)
     # Never the tensor itself: a[...] can be written to without changing what `a` is.
     return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
+
+
+def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
+    """Return the view of a key of ints, slices, None and Ellipsis, or None for any other key."""
+    shape = tuple(input._shape)
+    ndim = len(shape)
+    named = 0
+    for item in key:
+        if type(item) is int or type(item) is slice:
+            named += 1
+        elif item is not None and item is not Ellipsis:
+            return None
+    if named > ndim:
+        return None
+    basic: list[Any] = []
+    sizes: list[Any] = []
+    dim = 0
+    used = 0  # how much of the key is not whole dimensions at its end
+    for item in key:
+        if type(item) is int:
+            size = shape[dim]
+            if not -size <= item < size:
+                return None
+            basic.append(item + size if item < 0 else item)
+            dim += 1
+        elif item is None:
+            basic.append(None)
+            sizes.append(1)
+        elif item is Ellipsis:
+            while named < ndim:  # a second Ellipsis stands for nothing
+                basic.append(_ALL)
+                sizes.append(shape[dim])
+                dim += 1
+                named += 1
+            continue
+        else:
+            size = shape[dim]
+            found = _slice(item, size)
+            basic.append(found)
+            dim += 1
+            if found is _ALL:
+                sizes.append(size)
+                continue
+            sizes.append(_length(found))
+        used = len(basic)
+    if used < len(basic):
+        del basic[used:]
+    return show(BASIC_INDEX, input, (tuple(basic),), tuple(sizes) + shape[dim:])
 
 
 def set_item(input: Any, key: Any, value: Any) -> None:

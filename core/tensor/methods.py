@@ -197,6 +197,7 @@ class TensorMethods(Operators):
         argsort = sorting.argsort
         argwhere = sorting.argwhere
         as_strided = strided.as_strided
+        as_strided_ = strided.as_strided_
         as_strided_scatter = strided.as_strided_scatter
         asin = trigonometry.asin
         asin_ = trigonometry.asin

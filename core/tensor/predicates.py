@@ -133,10 +133,9 @@ def typename(obj: Any) -> str:
     >>> tp.typename(tp.zeros(1))
     'tensorplug.FloatTensor'
     """
-    if isinstance(obj, TensorBase):
-        from .creation import type_name  # on first use: it needs this module
-
-        return type_name(obj)  # type: ignore[arg-type]
+    if is_tensor(obj):
+        name: str = obj.type()
+        return name
     key = obj if isinstance(obj, type) else type(obj)
     module = "" if key.__module__ == "builtins" else f"{key.__module__}."
     return module + key.__qualname__

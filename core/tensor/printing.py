@@ -11,14 +11,16 @@ import html
 import math
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..device.device import CPU
 from ..device.dtypes import bool_, default_complex, get_default_dtype, int64
 from .host import host_array
-from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -242,7 +244,7 @@ def tensor_repr(tensor: Tensor, *, contents: str | None = None) -> str:
         Text to stand for the numbers.
     """
     cls = type(tensor)
-    name = "tensor" if cls is Tensor or cls.__name__ == "Parameter" else cls.__name__
+    name = "tensor" if cls.__name__ in ("Tensor", "Parameter") else cls.__name__
     prefix = f"{name}("
     notes, text = _describe(tensor, len(prefix), contents)
     lines = [prefix + text]

@@ -83,7 +83,8 @@ def set_(self: Any, source: Any = None) -> Any:
     Without `source` the tensor becomes empty. It counts as a write: a backward that has saved the tensor, and
     finds other contents in it now, raises.
     """
-    _refuse(self, "set_")
+    if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
+        _refuse(self, "set_")
     key = self._key
     before = version_of(self)
     if source is None:

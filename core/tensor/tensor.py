@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import DType, uint8
-from ..dispatch import execution, fast_path, op_registry
+from ..dispatch import composite_calls, execution, fast_path, op_registry
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
@@ -25,7 +25,8 @@ from .creation import legacy_of, legacy_tensor, tensor, type_name, type_named
 from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
-from .shapes import Size, as_shape, normalize_dim
+from .printing import tensor_html, tensor_repr
+from .shapes import Shape, Size, normalize_dim
 
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
@@ -34,7 +35,14 @@ REAL = _handle("real")
 IMAG = _handle("imag")
 PERMUTE = _handle("permute")
 TRANSPOSE = _handle("transpose")
+VIEW = _handle("view")
 VIEW_DTYPE = _handle("view_dtype")
+
+
+@functools.cache
+def _reversed(ndim: int) -> tuple[Shape]:
+    """Return the arguments of the permutation that reverses so many dimensions."""
+    return (tuple(range(ndim))[::-1],)
 
 
 class Tensor(TensorMethods):
@@ -290,14 +298,13 @@ class Tensor(TensorMethods):
             dtype = shape[0]
         if dtype is not None:
             return VIEW_DTYPE.call(self, dtype)
-        return dispatch_state.view_in(self, as_shape(shape if size is None else (size,), "view"))
+        return VIEW.call(self, *shape) if size is None else VIEW.call(self, size)
 
     @property
     def T(self) -> Tensor:
         """A view with all dimensions in reverse order."""
         shape = self._shape
-        order = tuple(range(len(shape) - 1, -1, -1))
-        return execution.show(PERMUTE, self, (order,), shape[::-1])
+        return execution.show(PERMUTE, self, _reversed(len(shape)), shape[::-1])
 
     @property
     def mT(self) -> Tensor:
@@ -688,13 +695,9 @@ class Tensor(TensorMethods):
         return int(self.item())
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .printing import tensor_repr  # on first use: it needs this module
-
         return tensor_repr(self, contents=tensor_contents)
 
     def _repr_html_(self) -> str:
-        from .printing import tensor_html  # on first use: it needs this module
-
         return tensor_html(self)
 
     def __format__(self, spec: str) -> str:
@@ -720,6 +723,7 @@ base.set_tensor_class(Tensor)
 # As Python, isinstance is quickest with an object's own class, and a call of one function than of two.
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
+composite_calls.unset_tensor = fast_path.unset_tensor  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
 dispatch_state.add_method = _add_method
 dispatch_state.beside_array = beside_array

@@ -24,6 +24,8 @@ def write(app: Any) -> None:
     """Write every page and the index; pages that did not change keep their time."""
     folder = Path(app.srcdir) / FOLDER
     sections = public_names.pages()
+    for page in (page for found in sections.values() for page in found):
+        rename_classes(page)
     texts = {f"{p.slug}.rst": "\n".join(render(p)) for ps in sections.values() for p in ps}
     texts["index.rst"] = "\n".join(index(sections))
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +35,13 @@ def write(app: Any) -> None:
         path = folder / name
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+
+
+def rename_classes(page: Page) -> None:
+    """Give ``tp.dtype`` and its like their public names, for autodoc takes them for aliases else."""
+    for n in page.names():
+        if n.kind == "class" and n.alias_of is None and n.value.__name__ != n.name:
+            n.value.__name__ = n.value.__qualname__ = n.name
 
 
 def index(sections: dict[str, list[Page]]) -> Iterator[str]:

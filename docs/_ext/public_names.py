@@ -66,9 +66,9 @@ TOP_LEVEL = {
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft",
     "Neural-network functions": "nn",
-    "Dtypes, devices and settings": """_namespaces _settings __config__ amp autograd core.device.device
-        core.device.dtypes core.dispatch core.tensor.layout core.tensor.predicates
-        core.tensor.printing core.tensor.shapes serialization builtins _devices""",
+    "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
+        core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces
+        core.tensor.printing serialization _settings __config__ builtins _devices""",
 }
 
 NN = {
@@ -95,7 +95,6 @@ NAMESPACES = {
     "nn.utils.parametrize": "Parametrizations",
     "nn.utils.parametrizations": "Ready parametrizations",
     "nn.utils.rnn": "Packed sequences",
-    "nn.utils.stateless": "Calls with other parameters",
     "nn.attention": "Kinds of attention",
     "optim": "Optimizers",
     "optim.lr_scheduler": "Schedules of learning rates",
@@ -105,6 +104,7 @@ NAMESPACES = {
     "autograd.forward_ad": "Forward mode",
     "autograd.graph": "The graph",
     "func": "Transforms of functions",
+    "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",
     "distributions": "Probability distributions",
@@ -259,15 +259,14 @@ def listed(namespace: str) -> list[str]:
 def homes() -> dict[int, str]:
     """Return for each class and function, by its id, the path under which it is described.
 
-    Where several names mean one object, it is the one that the object itself carries, in the first
-    namespace that has it.
+    Where several names mean one object, it is the first namespace that has it, and there the name that
+    the object itself carries.
     """
     found: dict[int, str] = {}
-    for own_name in (True, False):
-        for namespace in ("", "nn", *NAMESPACES):
-            for n in raw_names(namespace):
-                if n.kind in ("function", "class") and (not own_name or n.value.__name__ == n.name):
-                    found.setdefault(id(n.value), n.path)
+    for namespace in ("", "nn", *NAMESPACES):
+        names = [n for n in raw_names(namespace) if n.kind in ("function", "class")]
+        for n in sorted(names, key=lambda n: n.value.__name__ != n.name):
+            found.setdefault(id(n.value), n.path)
     return found
 
 

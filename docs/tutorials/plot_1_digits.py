@@ -27,7 +27,8 @@ tp.manual_seed(0)
 # without a copy. A fifth is put aside for testing.
 
 pixels, labels = load_digits(return_X_y=True)
-images = tp.from_numpy((pixels / 16).astype(np.float32).reshape(-1, 1, 8, 8))
+pixels = (pixels / 16).astype(np.float32).reshape(-1, 1, 8, 8)
+images = tp.from_numpy(pixels)
 labels = tp.from_numpy(labels.astype(np.int64))
 
 order = tp.randperm(len(labels))

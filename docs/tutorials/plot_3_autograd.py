@@ -21,7 +21,7 @@ tp.manual_seed(0)
 
 x = tp.tensor([0.5, 1.0, 2.0], requires_grad=True)
 y = (x.sin() * x).sum()
-print(y.grad_fn, [edge[0].name() for edge in y.grad_fn.next_functions])
+print(y.grad_fn.name(), [edge[0].name() for edge in y.grad_fn.next_functions])
 y.backward()
 print(x.grad)
 print((x.cos() * x + x.sin()).detach())  # by hand
@@ -34,12 +34,12 @@ print((x.cos() * x + x.sin()).detach())  # by hand
 points = tp.linspace(-4, 4, 200, requires_grad=True)
 curves = [points.tanh()]
 for _ in range(3):
-    (next_one,) = tp.autograd.grad(curves[-1].sum(), points, create_graph=True)
-    curves.append(next_one)
+    curves += tp.autograd.grad(curves[-1].sum(), points, create_graph=True)
 
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 for order, curve in enumerate(curves):
-    axes.plot(points.detach().numpy(), curve.detach().numpy(), label="tanh" + "'" * order)
+    name = "tanh" + "'" * order
+    axes.plot(points.detach().numpy(), curve.detach().numpy(), label=name)
 axes.legend()
 axes.grid(alpha=0.3)
 

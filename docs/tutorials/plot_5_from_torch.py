@@ -6,6 +6,7 @@ What changes in a program (the import), what does not (nearly everything), how w
 ways, and what to look at first where something differs.
 """
 
+# sphinx_gallery_thumbnail_path = "images/dispatch.svg"
 import io
 
 import tensorplug as tp

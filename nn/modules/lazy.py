@@ -311,7 +311,7 @@ class _LazyNorm(LazyModuleMixin):
         if not self.has_uninitialized_params():
             if not self.num_features:  # they were loaded
                 known = self.weight if self.weight is not None else self.running_mean
-                self.num_features = known.shape[0]
+                self.num_features = input.shape[1] if known is None else known.shape[0]
             return
         self.num_features = input.shape[1]
         for value in (self.weight, self.bias, self.running_mean, self.running_var):

@@ -11,6 +11,9 @@ from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
 
+_REST = (...,)
+
+
 def full_key(indices: list[Any]) -> tuple[Any, ...]:
     """Return index arrays and None (a whole dimension) as the library's key."""
     return tuple([slice(None) if item is None else item for item in indices])
@@ -23,7 +26,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def basic_index(input: Any, key: tuple[Any, ...]) -> Any:
-        return input[(*key, ...)]  # the Ellipsis makes a view of a single element, too
+        return input[key + _REST]  # the Ellipsis makes a view of a single element, too
 
     @table.kernel()
     def place(input: Any, shape: Shape, key: tuple[Any, ...]) -> Any:

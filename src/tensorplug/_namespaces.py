@@ -11,6 +11,7 @@ from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import creation
 
+from . import _foreach
 from ._devices import DeviceModule, is_device_type
 
 #: Sub-packages and modules that are imported when they are first used.
@@ -26,6 +27,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "optim",
@@ -59,6 +61,10 @@ LAZY_FUNCTIONS = {
         "amp.autocast_mode",
     ),
     "vmap": "func",
+    "GradScaler": "amp",
+    **dict.fromkeys(
+        ("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"), "autograd"
+    ),
     # what torch has at its top level and in nn.functional
     **dict.fromkeys(
         (
@@ -163,6 +169,10 @@ def find_attribute(name: str) -> Any:
         return value
     if name.endswith("_") and op_registry.has_op(name.rstrip("_")) and hasattr(Tensor, name):
         return getattr(Tensor, name)  # torch has in-place methods as functions, too
+    if name.startswith(_foreach.PREFIX) and name.removeprefix(_foreach.PREFIX) in _foreach.NAMES:
+        value = _foreach.find(name)
+        setattr(package, name, value)
+        return value
     if name.startswith("_"):
         raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")
     if name in tensor_types:

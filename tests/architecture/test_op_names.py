@@ -42,6 +42,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/tensor/creation.py": ({"as_strided"}, REFERENCES),
     "core/device/device.py": ({"index"}, WORDS),
     "core/tensor/conversion.py": ({"cast", "copy", "to_device"}, REFERENCES),
+    "core/tensor/array_operands.py": ({"matmul", "pow"}, "Python's operators, by the op of each"),
     "core/tensor/methods.py": ({"cast"}, REFERENCES),
     "core/tensor/indexing.py": (
         None,
@@ -50,6 +51,8 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/device/meta.py": (None, "how the meta device shows each view"),
     "core/tensor/printing.py": ({"full", "threshold"}, WORDS),
     "core/dispatch/profiling.py": ({"copy", "range"}, WORDS),
+    "core/dispatch/layers.py": ({"stack"}, WORDS),
+    "autograd/transforms/levels.py": ({"stack"}, WORDS),
     "core/tensor/python_operators.py": (None, "Python's operators, by the op of each"),
     "core/dispatch/resolution.py": ({"cast"}, REFERENCES),
     "core/device/runtime.py": ({"complex", "empty"}, WORDS),
@@ -64,6 +67,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
         "what a device needs to be tested",
     ),
     "testing/device_cases.py": (None, "the cases of a device, by what they call"),
+    "testing/transform_cases.py": (None, "which ops have which guards and exceptions, by name"),
     "testing/families.py": (None, "the names of the families"),
     "testing/pages.py": ({"all", "complex", "view"}, WORDS),
 }

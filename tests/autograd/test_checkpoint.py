@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -284,3 +285,23 @@ def test_sequential(reentrant, segments):
     assert tp.allclose(x.grad, expected[1])
     for parameter, gradient in zip(model.parameters(), expected[0], strict=True):
         assert tp.allclose(parameter.grad, gradient)
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_second_run_is_autocast_as_the_first_one(use_reentrant: bool, inside: bool) -> None:
+    layer = tp.nn.Linear(2, 2)
+    x = tp.ones(1, 2, requires_grad=True)
+    seen = []
+
+    def part(t: Any) -> Any:
+        y = layer(t)
+        seen.append(y.dtype)
+        return y.relu()
+
+    with tp.autocast("cpu", dtype=tp.bfloat16, enabled=not inside):
+        y = checkpoint(part, x, use_reentrant=use_reentrant)
+    with tp.autocast("cpu", dtype=tp.bfloat16, enabled=inside):
+        y.sum().backward()
+    assert seen == [tp.float32 if inside else tp.bfloat16] * 2
+    assert not tp.is_autocast_enabled("cpu")

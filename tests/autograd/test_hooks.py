@@ -297,3 +297,74 @@ def test_gradcheck_of_forward_mode() -> None:
     with pytest.raises(GradcheckError, match="forward mode mismatch for output 0"):
         gradcheck(WrongForward.apply, (x,), check_forward_ad=True)
     assert not gradcheck(WrongForward.apply, (x,), check_forward_ad=True, raise_exception=False)
+
+
+def test_hooks_of_the_step_that_accumulates() -> None:
+    x = tp.ones(2, requires_grad=True)
+    seen: list[Any] = []
+    x.register_hook(lambda g: seen.append("tensor"))
+    step = x.view_as(x).grad_fn.next_functions[0][0]
+    kept = step.register_prehook(lambda g: (g[0] * 3,))
+    step.register_prehook(lambda g: seen.append(("before", g[0].tolist(), x.grad is None)))
+    step.register_hook(lambda inputs, g: seen.append(("after", inputs, g[0].tolist())))
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
+    (x * 2).sum().backward()
+    assert seen == [
+        "tensor",
+        ("before", [6, 6], True),
+        "accumulated",
+        ("after", (), [6, 6]),
+    ]
+    kept.remove()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [8, 8]
+    assert tp.autograd.grad((x * 2).sum(), x)[0].tolist() == [2, 2]
+    assert len(seen) == 9  # nothing was accumulated the last time
+
+
+def test_a_hook_of_a_node_that_returns_what_is_no_gradient() -> None:
+    y = tp.ones(2, requires_grad=True) * 2
+    y.grad_fn.register_prehook(lambda g: 5)
+    with pytest.raises(TypeError, match="tuple of Tensors"):
+        y.sum().backward()
+
+
+def test_anomaly_mode_may_leave_nan_alone() -> None:
+    x = tp.tensor([0.0], requires_grad=True)
+    with tp.autograd.detect_anomaly(check_nan=False):
+        assert tp.is_anomaly_enabled()
+        assert not tp.is_anomaly_check_nan_enabled()
+        (x * float("nan")).sum().backward()
+    assert x.grad.isnan().all()
+    assert not tp.is_anomaly_enabled()
+    assert tp.is_anomaly_check_nan_enabled()
+
+
+def test_places_in_the_graph_stand_for_tensors() -> None:
+    edge_of = tp.autograd.graph.get_gradient_edge
+    x = tp.arange(4.0, requires_grad=True)
+    y = x * 3
+    first, second = y.split(2)
+    places = [edge_of(x), edge_of(y), edge_of(second)]
+    total = (first * 2).sum() + (second * 5).sum()
+    assert [place.output_nr for place in places] == [0, 0, 1]
+    found = tp.autograd.grad(total, places, retain_graph=True)
+    assert [g.tolist() for g in found] == [[6, 6, 15, 15], [2, 2, 5, 5], [5, 5]]
+    end = edge_of(total)
+    del total, y, first, second
+    tp.autograd.backward(end, inputs=places[0])
+    assert x.grad is not None
+    assert x.grad.tolist() == [6, 6, 15, 15]
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        edge_of(tp.ones(1))
+
+
+def test_saved_tensors_may_be_written_to() -> None:
+    x = tp.full((2,), 2.0, requires_grad=True)
+    with tp.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        z = y * y * y
+        y.mul_(10)
+        (z.sum() + y.sum()).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [22, 22]

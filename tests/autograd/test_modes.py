@@ -124,7 +124,7 @@ def test_inference_goes_on_within_other_modes() -> None:
         with tp.enable_grad():
             assert tp.is_inference_mode_enabled()
             assert tp.is_grad_enabled()
-            for y in (x * 2, x.sum(), tp.lerp(x, x, 0.5), x[0], x.view(2)):
+            for y in (x * 2, x.sum(), tp.lerp(x, x, 0.5), total[0], total.view(2)):
                 assert y.is_inference()
                 assert not y.requires_grad
         with tp.inference_mode(False):
@@ -166,3 +166,19 @@ def test_a_decorated_class_makes_instances_in_the_mode() -> None:
     thing = decorated()
     assert not thing.made
     assert thing.later()
+
+
+def test_a_view_is_an_inference_tensor_if_what_it_shows_is() -> None:
+    x = tp.ones(4)
+    with tp.inference_mode():
+        made = tp.ones(4)
+        shown = x[:2]
+        shown.mul_(3)
+        with tp.inference_mode(False):
+            assert made.view(4).is_inference()
+    assert made[1:].is_inference()
+    with tp.no_grad():
+        assert made[1:].is_inference()
+    assert not made.clone().is_inference()
+    assert not shown.is_inference()
+    assert x.tolist() == [3, 3, 1, 1]

@@ -121,7 +121,8 @@ def made(seed: int, names: tuple[str, ...]) -> list[Instruction]:
     """Return a program."""
     draw = random.Random(seed)
     count = draw.randint(3, 18)
-    return [(draw.choice(names), *[draw.randrange(1000) for _ in range(3)]) for _ in range(count)]
+    number = draw.randrange
+    return [(draw.choice(names), number(1000), number(1000), number(1000)) for _ in range(count)]
 
 
 def leaves_of(seed: int, lib: Any) -> list[Any]:

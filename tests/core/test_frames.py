@@ -6,9 +6,12 @@ import sys
 import pytest
 
 import tensorplug as tp
+import tensorplug.nn.functional as F
 from tensorplug.core.dispatch import contracts
 
 INDEX = tp.tensor([1, 0, 2])
+CLASSES = tp.tensor([1, 0, 2, 3])
+WEIGHT = tp.rand(3, 5)
 CALLS = {
     "index_select": lambda x: tp.index_select(x, 0, INDEX),
     "sort": lambda x: tp.sort(x, 1),
@@ -16,6 +19,39 @@ CALLS = {
     "max": lambda x: tp.max(x, 1),
     "var": lambda x: tp.var(x, 1),
     "tril": lambda x: tp.tril(x),
+    "max of all": lambda x: tp.max(x),
+    "min of all": lambda x: tp.min(x),
+    "median of all": lambda x: tp.median(x),
+    "clamp, one bound": lambda x: x.clamp(min=0.1),
+    "clip, one bound": lambda x: tp.clip(x, None, 0.5),
+    "stack": lambda x: tp.stack([x, x]),
+    "stack of a tuple": lambda x: tp.stack((x, x), 1),
+    "cat": lambda x: tp.cat([x, x], dim=1),
+    "gelu": lambda x: F.gelu(x),
+    "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "cross_entropy": lambda x: F.cross_entropy(x, CLASSES),
+    "softmax": lambda x: F.softmax(x, 1),
+    "linear": lambda x: F.linear(x, WEIGHT),
+    "embedding": lambda x: F.embedding(INDEX, x),
+    "layer_norm": lambda x: F.layer_norm(x, (5,)),
+    "where": lambda x: tp.where(x > 0, x, x),
+    "reshape": lambda x: x.reshape(2, 10),
+    "view": lambda x: x.view(-1),
+    "flatten": lambda x: x.flatten(),
+    "transpose": lambda x: x.transpose(0, 1),
+    "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "permute": lambda x: x.permute(1, 0),
+    "movedim": lambda x: x.movedim(0, 1),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "squeeze": lambda x: x.squeeze(0),
+    "narrow": lambda x: x.narrow(1, 0, 2),
+    "select": lambda x: x.select(1, 2),
+    "diagonal": lambda x: x.diagonal(),
+    "x[0]": lambda x: x[0],
+    "x[1:3]": lambda x: x[1:3],
+    "x[1, 2]": lambda x: x[1, 2],
+    "x[..., None]": lambda x: x[..., None],
 }
 
 
@@ -25,7 +61,8 @@ def frames(call, x):
     found = []
 
     def note(frame, event, _):
-        if event == "call" and frame.f_globals.get("__name__", "").startswith("tensorplug"):
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("tensorplug.") and "plugin" not in module:
             found.append(frame.f_code.co_name)
 
     before = sys.getprofile()

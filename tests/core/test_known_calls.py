@@ -150,3 +150,21 @@ def test_calls_with_a_seed_are_not_remembered():
         tp.nn.functional.dropout(tp.ones(3))
     after = sum(len(cache.calls) for cache in call_cache._caches)
     assert after - before < 5  # what else the bodies call, once
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, dim: x.cumsum(dim),
+        lambda x, dim: x.cumsum(dim=dim),
+        lambda x, dim: x.softmax(dim),
+        lambda x, dim: tp.sort(x, dim)[1],
+        lambda x, dim: tp.cat([x, x], dim),
+        lambda x, dim: tp.stack([x, x], dim=dim),
+        lambda x, dim: x.select(dim, 0),
+    ],
+)
+def test_a_dimension_given_as_a_tensor_is_read_each_time(call):
+    x = tp.arange(6.0).reshape(2, 3)
+    for dim in (0, 1, 0, 1):
+        assert call(x, tp.tensor(dim)).tolist() == call(x, dim).tolist()

@@ -47,17 +47,11 @@ SPARSE = "there are no sparse tensors"
 QUANTIZED = "there are no quantized tensors"
 SCRIPT = "torch.jit and its symbolic sizes are out of scope"
 CONTROL = "control flow of compiled graphs"
-COPIES = "undocumented second forms of views for compilers: call the view and clone()"
 DEVICE = "a device type that comes with its plugin"
 STORAGE = "a tensor shows its memory itself, there is no storage object"
 
 MISSING = {
     CONTROL: "cond while_loop compile",
-    COPIES: """
-        alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy
-        slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
-        unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy
-    """,
     SPARSE: """
         col_indices_copy crow_indices_copy hspmm indices_copy smm sparse_bsc_tensor
         sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
@@ -99,7 +93,6 @@ MISSING_METHODS = {
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",
     "nn.functional has it": "hardshrink",
-    "as_strided returns the view": "as_strided_",
     "a loop in Python over elements, slow by nature: tolist": "map_",
     "torch's own use": "grad_dtype index module_load",
 }

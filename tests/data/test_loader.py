@@ -268,3 +268,23 @@ def test_options_are_fixed_once_the_loader_is_there():
         loader.batch_size = 5
     loader.collate_fn = list
     assert next(iter(loader)) == [0]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_pass_goes_on_after_an_error_of_the_dataset(pinned):
+    class Broken(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            if index == 1:
+                raise ValueError("broken")
+            return index
+
+    batches = iter(DataLoader(Broken(), pin_memory=pinned))
+    assert len(batches) == 4
+    seen = [next(batches).item()]
+    with pytest.raises(ValueError, match="broken"):
+        next(batches)
+    seen += [batch.item() for batch in batches]
+    assert seen == [0, 2, 3]

@@ -136,3 +136,19 @@ def test_images_of_bytes(mode, antialias, align_corners, size):
     apart = (torch.tensor(found.tolist()) - expected.int()).abs()
     assert apart.max() <= 2
     assert (apart > 1).sum() <= 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(("stride", "padding", "groups"), [(1, 0, 1), (2, 1, 2), (2, 0, 1)])
+def test_gradients_of_convolutions_as_functions(count, stride, padding, groups):
+    tp.manual_seed(0)
+    options = {"stride": stride, "padding": padding, "groups": groups}
+    x = tp.randn(2, 4, *[6] * count, dtype=tp.float64, requires_grad=True)
+    weight = tp.randn(6, 4 // groups, *[3] * count, dtype=tp.float64, requires_grad=True)
+    y = getattr(tp.nn.functional, f"conv{count}d")(x, weight, **options)
+    g = tp.randn(y.shape, dtype=tp.float64)
+    expected = tp.autograd.grad(y, (x, weight), g)
+    of_input = getattr(tp.nn.grad, f"conv{count}d_input")
+    of_weight = getattr(tp.nn.grad, f"conv{count}d_weight")
+    tp.testing.assert_close(of_input(x.shape, weight.detach(), g, **options), expected[0])
+    tp.testing.assert_close(of_weight(x.detach(), weight.shape, g, **options), expected[1])

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="the names are torch's")
 MODULES = [
     "nn",
     "nn.functional",
+    "nn.grad",
     "nn.init",
     "nn.utils",
     "nn.utils.rnn",
@@ -50,7 +51,6 @@ MISSING = {
     "nn.SyncBatchNorm": MANY_DEVICES,
     "nn.common_types": "types that torch's own files share",
     "nn.factory_kwargs": "a helper of torch's own files",
-    "nn.grad": "gradients of convolutions as functions: autograd.grad",
     "nn.intrinsic": QUANTIZED,
     "nn.qat": QUANTIZED,
     "nn.quantizable": QUANTIZED,

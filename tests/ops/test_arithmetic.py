@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -301,3 +302,55 @@ def test_refused_dtypes(name: str) -> None:
     arguments = [tp.tensor([True])] * (2 if name in ("floor_divide", "remainder", "fmod") else 1)
     with pytest.raises(NotImplementedError, match="bool"):
         getattr(tp, name)(*arguments)
+
+
+FORMER = {
+    "add": lambda m, t: m.add(t(1.0), 2, t(3.0)),
+    "add method": lambda m, t: t(1.0).add(2, t(3.0)),
+    "add_": lambda m, t: t(1.0).add_(2, t(3.0)),
+    "add_ of factor 1": lambda m, t: t(1.0).add_(1, t(3.0)),
+    "sub": lambda m, t: m.sub(t(1.0), 2, t(3.0)),
+    "sub_": lambda m, t: t(1.0).sub_(2, t(3.0)),
+    "addcmul": lambda m, t: m.addcmul(t(1.0), 2, t(3.0), t(4.0)),
+    "addcmul_": lambda m, t: t(1.0).addcmul_(2, t(3.0), t(4.0)),
+    "addcdiv": lambda m, t: m.addcdiv(t(1.0), 2, t(3.0), t(4.0)),
+    "addcdiv_": lambda m, t: t(1.0).addcdiv_(2, t(3.0), t(4.0)),
+    "addmm": lambda m, t: m.addmm(3, t([1.0]), 2, t([5.0]), t([7.0])),
+    "addmm_": lambda m, t: t([1.0]).addmm_(3, 2, t([5.0]), t([7.0])),
+    "addmm of beta": lambda m, t: t([1.0]).addmm(3, t([5.0]), t([7.0])),
+    "addmv": lambda m, t: m.addmv(3, t(1.0), 2, t([5.0]), t(7.0)),
+    "addr": lambda m, t: m.addr(3, t([1.0]), 2, t(5.0), t(7.0)),
+    "addbmm": lambda m, t: m.addbmm(3, t([1.0]), 2, t([[5.0]]), t([[7.0]])),
+    "baddbmm": lambda m, t: m.baddbmm(3, t([[1.0]]), 2, t([[5.0]]), t([[7.0]])),
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_calls_with_numbers_before_tensors(name):
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = FORMER[name](torch, lambda x: torch.tensor([x]))
+        for _ in range(2):  # then by what is remembered
+            assert FORMER[name](tp, lambda x: tp.tensor([x])).tolist() == expected.tolist()
+
+
+def test_numbers_before_tensors_are_deprecated():
+    with pytest.warns(UserWarning, match="deprecated"):
+        tp.ones(2).add_(2, tp.ones(2))
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "floor_divide", "true_divide", "eq"])
+def test_two_numbers(name):
+    torch = pytest.importorskip("torch")
+    outcomes = []
+    for module in (torch, tp):
+        outcomes.append([])
+        for pair in ((True, True), (1, 2), (7, 2), (2.5, 2), (True, 3), (3, 2.5)):
+            try:
+                made = getattr(module, name)(*pair)
+            except (TypeError, RuntimeError):
+                outcomes[-1].append("error")
+            else:
+                outcomes[-1].append((made.item(), str(made.dtype).split(".")[-1]))
+    assert outcomes[0] == outcomes[1]

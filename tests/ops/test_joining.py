@@ -26,3 +26,10 @@ def test_empty_vectors_alone_are_joined() -> None:
     empty: list[Any] = [tp.zeros(0, requires_grad=True) for _ in range(2)]
     tp.cat(empty).sum().backward()
     assert [tuple(x.grad.shape) for x in empty] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("dim", [1, -2, 5])
+def test_empty_vectors_have_every_dimension(dim):
+    assert tp.cat([tp.tensor([]), tp.tensor([])], dim).shape == (0,)
+    with pytest.raises(IndexError):
+        tp.cat([tp.tensor([]), tp.ones(1)], dim)

@@ -326,3 +326,19 @@ def test_a_schedule_that_is_resumed(name, epoch):
             schedule.step()
             rates[-1] += schedule.get_last_lr()
     assert rates[1] == pytest.approx(rates[0], rel=1e-6, abs=1e-12)
+
+
+def test_the_bounds_of_momentum_are_in_the_groups():
+    groups = []
+    for module in (torch, tp):
+        parameters = [module.zeros(1), module.zeros(1)]
+        optimizer = module.optim.SGD([{"params": [p]} for p in parameters], lr=0.1, momentum=0.9)
+        schedule = module.optim.lr_scheduler.CyclicLR(
+            optimizer, 0.01, 0.1, step_size_up=2, base_momentum=[0.8, 0.7], max_momentum=[0.9, 0.95]
+        )
+        for _ in range(3):
+            optimizer.step()
+            schedule.step()
+            names = ("momentum", "base_momentum", "max_momentum")
+            groups.append([[group[n] for n in names] for group in optimizer.param_groups])
+    assert groups[:3] == groups[3:]

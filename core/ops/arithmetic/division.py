@@ -59,9 +59,9 @@ def div(
     (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
     """
     if rounding_mode is None:
-        return elementwise("div", input, other, floating=True)
+        return elementwise("div", input, other, floating=True, numbers=True)
     if rounding_mode == "floor":
-        return Delegated(floor_divide(input, other))
+        return Delegated.to(floor_divide, input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -89,7 +89,7 @@ def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
     >>> tp.floor_divide(tp.tensor([-7, 7]), 2)
     tensor([-4,  3])
     """
-    return elementwise("floor_divide", input, other, without=(BOOL, COMPLEX))
+    return elementwise("floor_divide", input, other, without=(BOOL, COMPLEX), numbers=True)
 
 
 @primitive("input, other", pointwise=True, inplace=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, FLOATING, Number, result_dtype
 from ...device.scalars import coefficient
 from ...dispatch.op_registry import composite
+from ...errors import warn
 from ...tensor.base import TensorBase
 from ..comparison import lt
 from ..masking import where
@@ -100,9 +101,19 @@ def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
     return coefficient(value, compute)
 
 
+def _in_order(name: str, tensor1: Any, tensor2: Any, value: Any) -> tuple[Any, Any, Any]:
+    """Return the tensors and the value; in calls of a deprecated form that one comes first."""
+    if isinstance(tensor1, TensorBase):
+        return tensor1, tensor2, value
+    check_tensor(value, name, "tensor2")
+    warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+    return tensor2, value, tensor1
+
+
 def _canonical_addcmul(
     input: Any, tensor1: Any, tensor2: Any, value: Number = 1
 ) -> tuple[Any, Any, Any, Number]:
+    tensor1, tensor2, value = _in_order("addcmul", tensor1, tensor2, value)
     return input, tensor1, tensor2, _value_for("addcmul", value, input, tensor1, tensor2)
 
 
@@ -122,6 +133,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 def _canonical_addcdiv(
     input: Any, tensor1: Any, tensor2: Any, value: Number = 1
 ) -> tuple[Any, Any, Any, Number]:
+    tensor1, tensor2, value = _in_order("addcdiv", tensor1, tensor2, value)
     _refuse_integers(tensor1, tensor2)
     return input, tensor1, tensor2, _value_for("addcdiv", value, input, tensor1, tensor2)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
 from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
-from ..rules import cast, check_tensor, elementwise
+from ..rules import cast, check_tensor, elementwise, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -32,7 +32,12 @@ __all__ = [
 ]
 
 
+def _factor_first(input: Any, alpha: Any, other: Any) -> Any:
+    return (input, other), {"alpha": alpha}
+
+
 @primitive("input, other", pointwise=True, inplace=True)
+@with_former_order(_factor_first)
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input + alpha * other``.
 
@@ -49,10 +54,11 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
     tensor([2., 3.])
     """
-    return elementwise("add", input, _scaled("add", input, other, alpha))
+    return elementwise("add", input, _scaled("add", input, other, alpha), numbers=True)
 
 
 @primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
+@with_former_order(_factor_first)
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
     """Return ``input - alpha * other``.
 
@@ -77,7 +83,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
                 "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
                 "the `^` or `logical_xor()` operator instead"
             )
-    return elementwise("sub", input, _scaled("sub", input, other, alpha))
+    return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
 
 
 @composite(method=False, elementwise=True)
@@ -140,7 +146,7 @@ def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return elementwise("mul", input, other)
+    return elementwise("mul", input, other, numbers=True)
 
 
 @primitive("input", pointwise=True, inplace=True, aliases=("negative",))

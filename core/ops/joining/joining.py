@@ -91,7 +91,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             )
         if shape == _EMPTY:
             shape = tensor._shape
-    dim = normalize_dim(dim if axis is None else axis, len(shape), "cat")
+    dim = dim if axis is None else axis
+    # Where all are empty vectors, which go with any shape, so does the dimension.
+    dim = 0 if shape == _EMPTY else normalize_dim(dim, len(shape), "cat")
     length = 0
     joined = []
     for position, tensor in enumerate(found):

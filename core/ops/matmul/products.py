@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, Number, result_dtype
 from ...device.scalars import coefficient
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, conj, mul
-from ..rules import cast, check_tensor
+from ..rules import cast, check_tensor, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -298,7 +299,15 @@ ger = outer
 # --- a product added to something -------------------------------------------------------------
 
 
+def _factors_first(first: Any, second: Any, *rest: Any) -> Any:
+    """Rearrange (beta, input, [alpha,] a, b), or (input, beta, [alpha,] a, b) as methods have it."""
+    input, beta = (first, second) if isinstance(first, TensorBase) else (second, first)
+    *alpha, a, b = rest
+    return (input, a, b), {"beta": beta, **({"alpha": alpha[0]} if alpha else {})}
+
+
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -324,6 +333,7 @@ def addmm(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -349,6 +359,7 @@ def addmv(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -377,6 +388,7 @@ def addr(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -401,6 +413,7 @@ def baddbmm(
 
 
 @composite(inplace=True)
+@with_former_order(_factors_first)
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:

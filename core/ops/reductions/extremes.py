@@ -48,9 +48,9 @@ def _canonical_max(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     check_tensor(input, "max")
     other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
     if other is not None:
-        return Delegated(_MAXIMUM.call(input, other))
+        return Delegated.to(_MAXIMUM.call, input, other)
     if dim is None:
-        return Delegated(amax(input))
+        return Delegated.to(amax, input)
     dim = normalize_dim(dim, len(input._shape), "max")
     if 0 in input._shape:
         check_not_empty(input, (dim,), "max")
@@ -98,9 +98,9 @@ def _canonical_min(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     check_tensor(input, "min")
     other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
     if other is not None:
-        return Delegated(_MINIMUM.call(input, other))
+        return Delegated.to(_MINIMUM.call, input, other)
     if dim is None:
-        return Delegated(amin(input))
+        return Delegated.to(amin, input)
     dim = normalize_dim(dim, len(input._shape), "min")
     if 0 in input._shape:
         check_not_empty(input, (dim,), "min")

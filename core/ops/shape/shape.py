@@ -79,8 +79,8 @@ def viewable(input: Any, shape: Shape) -> bool:
 # --- one shape as another -----------------------------------------------------------------------
 
 
-@primitive("input, shape", view=True, layout=True, method=False)
-def view(input: Tensor, shape: Shape) -> Spec:
+@primitive("input, shape", view=True, layout=True, reads_layout=True, method=False)
+def view(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> Spec:
     """Return the memory of `input` in another shape of as many elements.
 
     ``input.view(*shape)`` calls it; ``input.view(dtype)`` is :func:`view_dtype`.
@@ -89,8 +89,8 @@ def view(input: Tensor, shape: Shape) -> Spec:
     ----------
     input : Tensor
         Any dtype.
-    shape : tuple of int
-        One size may be -1, which is inferred.
+    *sizes : int, or one sequence of int
+        One size may be -1, which is inferred; ``shape=`` takes them too.
 
     Raises
     ------
@@ -103,7 +103,9 @@ def view(input: Tensor, shape: Shape) -> Spec:
     >>> tp.zeros(2, 3).view(-1).shape
     Size([6])
     """
-    target = infer_size(shape, math.prod(input._shape), "view")
+    target = infer_size(
+        as_shape(sizes if shape is None else (shape,), "view"), math.prod(input._shape), "view"
+    )
     if not viewable(input, target):
         raise RuntimeError(
             f"view size {list(target)} is not compatible with input tensor's size "
@@ -111,16 +113,6 @@ def view(input: Tensor, shape: Shape) -> Spec:
             "across two contiguous subspaces). Use .reshape(...) instead."
         )
     return Spec((input, target), target, input.dtype)
-
-
-def view_in(input: Any, shape: Shape) -> Any:
-    """Return :func:`view` of sizes that are ints."""
-    if dispatch_state.layers_active:
-        return _VIEW.call(input, shape)
-    target = infer_size(shape, math.prod(input._shape), "view")
-    if not viewable(input, target):
-        return _VIEW.call(input, shape)  # says why not
-    return show(_VIEW, input, (target,), target)
 
 
 @composite(view=True, layout=True, reads_layout=True)
@@ -186,7 +178,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.arange(6).view_as(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    return view_in(input, other._shape)
+    return view(input, other._shape)
 
 
 @composite(view=True)
@@ -274,7 +266,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
             f"unflatten(): provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
             f"({shape[dim]}) in the input tensor"
         ) from None
-    return view_in(input, (*shape[:dim], *parts, *shape[dim + 1 :]))
+    return view(input, (*shape[:dim], *parts, *shape[dim + 1 :]))
 
 
 # --- sizes of 1 ---------------------------------------------------------------------------------
@@ -399,6 +391,3 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
 @in_place(unsqueeze)
 def _unsqueeze(input: Any, dim: int) -> Any:
     return relaid("unsqueeze_", input, unsqueeze, dim)
-
-
-dispatch_state.view_in = view_in

@@ -247,7 +247,7 @@ def _canonical_median(name: str, input: Any, dim: int | None, keepdim: bool) -> 
         if input.dtype.category != FLOATING:
             raise RuntimeError(f"{name}(): expected an element, got shape {list(input._shape)}")
         return Delegated(input.sum() / 0)
-    return Delegated(median_all(input, name == "nanmedian"))
+    return Delegated.to(median_all, input, name == "nanmedian")
 
 
 @composite(method=False)

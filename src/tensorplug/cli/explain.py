@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorplug
 from tensorplug.core.device import device, dtypes
+from tensorplug.core.dispatch.choice import Choice
 from tensorplug.core.dispatch.kernel_registry import Kernel
-from tensorplug.core.dispatch.resolution import Choice
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import record_of
 

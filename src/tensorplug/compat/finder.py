@@ -55,6 +55,8 @@ class Alias(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         full = f"{self.__name__}.{name}"
+        if full in RENAMED:
+            return alias_of(full)
         value = getattr(self._target, name, _MISSING)
         if value is _MISSING and self.__name__.startswith(_FLAT):
             # The package has what another of its files defines here.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
 from tensorplug.autograd.engine.engine import running
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
@@ -263,12 +264,13 @@ def _without_reentrance(
         with forward_context:
             return function(*args, **kwargs)
     states = _RandomStates() if preserve_rng_state else None
+    autocast = saved_autocast()
     arguments = _kept(args, kwargs)
 
     def rerun() -> None:
         given, named = arguments()
         restored = contextlib.nullcontext() if states is None else states.restored()
-        with restored, recompute_context:
+        with restored, autocast(), recompute_context:
             function(*given, **named)
 
     chosen = thread.checkpoint_debug
@@ -293,6 +295,7 @@ class CheckpointFunction(Function):
         """Run the part without recording."""
         ctx.run_function = run_function
         ctx.states = _RandomStates() if preserve_rng_state else None
+        ctx.autocast = saved_autocast()
         ctx.inputs = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -312,7 +315,7 @@ class CheckpointFunction(Function):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
         restored = contextlib.nullcontext() if ctx.states is None else ctx.states.restored()
-        with restored, enable_grad():
+        with restored, enable_grad(), ctx.autocast():
             outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

@@ -19,17 +19,26 @@ from .kernels import (
     shape,
     sorting,
     special,
+    strided,
 )
 from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
 
 
 def _of_networks() -> Iterable[Kernel]:
-    from .kernels import convolution, embedding, linear, losses, normalization, pooling
+    from .kernels import (
+        activation,
+        convolution,
+        embedding,
+        linear,
+        losses,
+        normalization,
+        pooling,
+    )
 
     table = KernelTable("cpu")
     namespace = ArrayNamespace(np, "cpu", NATIVES)
-    for family in (convolution, linear, pooling, normalization, losses):
+    for family in (activation, convolution, linear, pooling, normalization, losses):
         family.build(namespace, table)
     embedding.build(table)
     return table
@@ -67,6 +76,7 @@ class NumpyPlugin:
             reductions,
             shape,
             sorting,
+            strided,
         ):
             family.build(table)
         special.build(namespace, table)

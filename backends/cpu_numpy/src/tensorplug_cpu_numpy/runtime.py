@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -70,14 +71,15 @@ class NumpyRuntime(DeviceRuntime):
         itemsize = array.itemsize
         return tuple([stride // itemsize for stride in array.strides])
 
-    def is_contiguous(self, array: np.ndarray[Any, Any]) -> bool:
-        """Return whether the elements lie in memory row by row without gaps."""
-        return array.flags.c_contiguous
+    # Asked for each view: without a Python frame.
+    is_contiguous = staticmethod(operator.attrgetter("flags.c_contiguous"))  # type: ignore[assignment]
 
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
-        owner: Any = array
         base: Any = array.base
+        if base is None:
+            return 0
+        owner: Any = array
         while base is not None:
             if isinstance(base, np.ndarray):
                 owner = base

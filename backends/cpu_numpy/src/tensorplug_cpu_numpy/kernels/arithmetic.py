@@ -17,7 +17,19 @@ def build(table: KernelTable) -> None:
     # elements in place: np.negative(a, out=a) for a = np.ones((2, 3, 4), "f")[..., 0:1].
     dtypes = (dtype_named("float32"), dtype_named("int32"))
     table.add("neg", negative, dtypes=dtypes, out=True, priority=_PRIORITY)
-    table.add("pow", power, dtypes=map(dtype_named, ("float32", "float64")), priority=_PRIORITY)
+    floats = (dtype_named("float32"), dtype_named("float64"))
+    table.add("pow", power, dtypes=floats, priority=_PRIORITY)
+    table.add("add_scaled", add_scaled, dtypes=floats, out=True)
+
+
+def add_scaled(
+    input: np.ndarray[Any, Any],
+    other: np.ndarray[Any, Any],
+    alpha: float,
+    out: np.ndarray[Any, Any] | None = None,
+) -> Any:
+    """Return ``input + alpha * other``."""
+    return np.add(input, np.multiply(other, alpha), out)
 
 
 def negative(input: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None = None) -> Any:

@@ -18,8 +18,20 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
+    table.add("index", index, priority=_PRIORITY)
     table.add("index_put", index_put, out=True, priority=_PRIORITY)
     table.add("index_select", index_select)
+
+
+def index(input: Array, indices: list[Any]) -> Any:
+    """Return the elements at index arrays; along one dimension ``take`` is the shorter way."""
+    try:
+        places = [d for d, item in enumerate(indices) if item is not None]
+        if len(places) == 1:
+            return input.take(indices[places[0]], places[0])
+        return input[tuple([slice(None) if item is None else item for item in indices])]
+    except IndexError as error:
+        raise IndexError(str(error).replace("axis", "dimension")) from None
 
 
 def index_select(input: Array, dim: int, index: Array) -> Any:

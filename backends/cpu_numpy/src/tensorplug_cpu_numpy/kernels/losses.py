@@ -15,8 +15,21 @@ Array = np.ndarray[Any, Any]
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     halves = (dtype_named("float16"), dtype_named("bfloat16"))
+    floats = (dtype_named("float32"), dtype_named("float64"))
+    table.add("cross_entropy", cross_entropy, dtypes=floats)
+    table.add("cross_entropy", namespace.through_float32(cross_entropy), dtypes=halves)
     table.add("nll_loss", nll_loss)
     table.add("nll_loss", namespace.through_float32(nll_loss), dtypes=halves)
+
+
+def cross_entropy(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str
+) -> Array:
+    """Return the cross-entropy between scores and target classes."""
+    if input.size:
+        input = input - input.max(1, keepdims=True)
+        input -= np.log(np.exp(input).sum(1, keepdims=True))
+    return nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def nll_loss(

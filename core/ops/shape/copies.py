@@ -1,0 +1,133 @@
+"""The second forms of views, ``expand_copy`` and others: what the view shows, in memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...dispatch import op_registry
+from ...tensor.shapes import normalize_dim
+from ..copying import clone
+from ..indexing.indexing import select
+from ..rules import check_tensor
+from ..strided import as_strided, diagonal, unfold, view_as_complex, view_as_real
+from .dimension_order import permute, t, transpose
+from .expansion import expand
+from .shape import squeeze, unsqueeze, view
+from .splitting import split, split_with_sizes, unbind
+
+if TYPE_CHECKING:
+    from ...device.dtypes import DType
+    from ...tensor.tensor import Tensor
+
+__all__ = [
+    "alias_copy",
+    "as_strided_copy",
+    "detach_copy",
+    "diagonal_copy",
+    "expand_copy",
+    "permute_copy",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
+]
+
+
+def _written(result: Any, out: Any) -> Any:
+    """Return copies of what a view op returned, written to `out` where that is given."""
+    if isinstance(result, tuple):
+        if out is None:
+            return tuple([clone(part) for part in result])
+        for part, target in zip(result, out, strict=True):
+            target.resize_(part.shape).copy_(part)
+        return None
+    return clone(result) if out is None else out.resize_(result.shape).copy_(result)
+
+
+def _copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return the second form of a view op."""
+
+    def copy(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Any:
+        return _written(view(input, *args, **options), out)
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = f"Return a copy of what :func:`tensorplug.{name}` shows."
+    return op_registry.defined_by(view)(copy)
+
+
+as_strided_copy = _copying(as_strided, "as_strided")
+diagonal_copy = _copying(diagonal, "diagonal")
+permute_copy = _copying(permute, "permute")
+select_copy = _copying(select, "select")
+split_copy = _copying(split, "split")
+split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes")
+squeeze_copy = _copying(squeeze, "squeeze")
+t_copy = _copying(t, "t")
+transpose_copy = _copying(transpose, "transpose")
+unbind_copy = _copying(unbind, "unbind")
+unfold_copy = _copying(unfold, "unfold")
+unsqueeze_copy = _copying(unsqueeze, "unsqueeze")
+view_as_complex_copy = _copying(view_as_complex, "view_as_complex")
+view_as_real_copy = _copying(view_as_real, "view_as_real")
+
+
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return a copy of a tensor."""
+    check_tensor(input, "alias_copy")
+    return _written(input, out)
+
+
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return a copy of a tensor that has no history."""
+    check_tensor(input, "detach_copy")
+    return _written(input.detach(), out)
+
+
+@op_registry.defined_by(expand)
+def expand_copy(
+    input: Tensor, size: Sequence[int], *, implicit: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """Return a copy of what :func:`tensorplug.Tensor.expand` shows; `implicit` has no effect."""
+    return _written(expand(input, size), out)
+
+
+@op_registry.defined_by(view)
+def view_copy(input: Tensor, size: Sequence[int] | DType, *, out: Tensor | None = None) -> Tensor:
+    """Return a copy of what :func:`tensorplug.Tensor.view` shows, of another shape or dtype."""
+    check_tensor(input, "view_copy")
+    return _written(input.view(size), out)
+
+
+def slice_copy(
+    input: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return a copy of the slice ``start:end:step`` of a dimension.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.slice_copy(tp.arange(5), 0, 1, 5, 2)
+    tensor([1, 3])
+    """
+    check_tensor(input, "slice_copy")
+    dim = normalize_dim(dim, input.ndim, "slice_copy")
+    if step <= 0:
+        raise RuntimeError(f"slice_copy(): slice step must be positive, got {step}")
+    shown = input[(*(slice(None),) * dim, slice(start, end, step))]
+    return _written(shown, out)
