@@ -141,7 +141,7 @@ def fits(value: Any, dtype: DType) -> bool:
     if type_ is int:
         return dtype.category >= INTEGER
     if type_ is bool:
-        return dtype.category >= BOOL
+        return dtype.category == BOOL  # a rule may mind, as that of sub does
     return type_ is complex and dtype.category == COMPLEX
 
 

@@ -7,6 +7,7 @@ and a late registration just puts stubs back.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ class DispatchKey:
             array = self.runtime.scalar(
                 fitting(value, self.dtype), self.dtype, self.device.index or 0
             )
-            self.scalars[key] = array
+            # A float of that size equals an int that is refused.
+            if type(value) is not float or not 2.0**63 <= abs(value) < math.inf:
+                self.scalars[key] = array
         return array
 
     def with_dtype(self, dtype: DType) -> DispatchKey:

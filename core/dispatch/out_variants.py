@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..device.dtypes import DType, as_dtype, can_cast
+from ..device.dtypes import BOOL, INTEGER, DType, as_dtype, can_cast, uint8
 from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
@@ -15,7 +15,7 @@ from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
 from .keys import DispatchKey
-from .op import Delegated, Op, Spec
+from .op import Delegated, Op, Spec, first_tensor
 from .state import dispatch_state
 
 
@@ -49,8 +49,11 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
         raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
+    first = first_tensor((*args, *kwargs.values()))
     for target, result in zip(targets, computed, strict=True):
         check_out(op.name, target, result._key.dtype, result._key)
+        if not (op.pointwise or op.elementwise):
+            _check_own_dtype(op.name, target._key.dtype, result._key.dtype, first)
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -79,6 +82,16 @@ def _of_target(
     for name in op.names[: len(args)]:
         given.pop(name, None)
     return given | {name: value for name, value in kwargs.items() if value is not None}
+
+
+def _check_own_dtype(name: str, given: DType, wanted: DType, first: Any) -> None:
+    """Refuse to convert positions, and answers of yes or no, that an op returns for other tensors."""
+    if given is wanted or first is None or (wanted.category == BOOL and given is uint8):
+        return
+    if wanted.category <= INTEGER and wanted.category < first._key.dtype.category:
+        raise RuntimeError(
+            f"{name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
+        )
 
 
 def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:

@@ -66,7 +66,7 @@ def diff(
                 "diff(): expects prepend or append to be the same dimension as input, got "
                 f"{len(part._shape)} and {len(input._shape)}"
             )
-    if len(parts) > 1:
+    if len(parts) > 1 and n:
         input = _CAT.call(parts, dim)
     for _ in range(min(n, input._shape[dim])):
         after, before = _neighbours(input, dim)

@@ -174,7 +174,9 @@ def _replicated(length: int, before: int, after: int) -> list[int]:
 
 
 def _wrapped(length: int, before: int, after: int) -> list[int]:
-    return [i % length for i in range(-before, length + after)]
+    kept = range(max(-before, 0), length - max(-after, 0))  # what is left goes around
+    size = len(kept)
+    return [kept[i % size] for i in range(-max(before, 0), size + max(after, 0))]
 
 
 _PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
-from tensorplug.core.device.dtypes import FLOATING, bool_, iinfo, int64
+from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.tensor.creation import tensor
@@ -196,11 +196,11 @@ def _divided(
 ) -> Any:
     """Return each window's number divided by how many elements count in it."""
     if divisor is not None:
-        return total / divisor
+        return _quotient(total, divisor)
     where = total._shape[2:]
     needed = [(w - 1) * st + k for w, k, st in zip(where, kernel, stride, strict=True)]
     if not any(padding) and all([n <= s for n, s in zip(needed, size, strict=True)]):
-        return total / math.prod(kernel)
+        return _quotient(total, math.prod(kernel))
     counts: Any = 1
     for dim in range(len(kernel)):
         along = _counts(
@@ -208,7 +208,12 @@ def _divided(
         )
         shape = [-1 if d == dim else 1 for d in range(len(kernel))]
         counts = counts * _tensor(along, total).reshape(shape)
-    return total / counts
+    return _quotient(total, counts)
+
+
+def _quotient(total: Any, divisor: Any) -> Any:
+    whole = total.dtype.category == INTEGER
+    return total.div(divisor, rounding_mode="trunc") if whole else total / divisor
 
 
 @composite(method=False)

@@ -1,7 +1,7 @@
 """Calls that the caches serve, against the same calls with all caches cleared, at random.
 
 Arguments alternate that are equal as keys or nearly so: 1, 1.0 and True, zeros of both signs, in complex
-numbers and in tuples too, NaN of several payloads, scalars of NumPy, calls that fail between calls that don't.
+numbers and in tuples too, NaN of several payloads, scalars of NumPy, calls that fail between others.
 ``make fuzz`` draws more.
 """
 
@@ -16,7 +16,7 @@ from scalar_cases import described, drawn, near, outcome
 
 import tensorplug as tp
 from tensorplug.core.dispatch.call_cache import clear_call_caches
-from tensorplug.core.dispatch.keys import known_keys
+from tensorplug.core.dispatch.keys import all_keys
 from tensorplug.core.dispatch.op_registry import all_ops, get_op
 from tensorplug.testing import cases
 
@@ -31,7 +31,7 @@ COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "120"))
 def clear() -> None:
     """Forget all calls, numbers and programs of formulas."""
     clear_call_caches()
-    for key in known_keys():
+    for key in all_keys():
         key.scalars.clear()
     for op in all_ops():
         for plan in getattr(op.derivative, "plans", {}).values():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...device.dtypes import BOOL, COMPLEX, FLOATING
+from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..comparison import lt
 from ..masking import where
-from ..rules import check_tensor, elementwise
+from ..rules import cast, check_tensor, elementwise
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -112,6 +112,8 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
         raise NotImplementedError(
             f"round() with decimals={decimals} is not implemented for dtype {input.dtype.name}"
         )
+    if input.dtype.itemsize == 2:  # scaled, half precision would overflow
+        return cast(round(cast(input, float32), decimals=decimals), input.dtype)
     if decimals > 0:
         return div(rint(mul(input, 10.0**decimals)), 10.0**decimals)
     return mul(rint(div(input, 10.0**-decimals)), 10.0**-decimals)

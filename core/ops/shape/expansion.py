@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...device.dtypes import FLOATING
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.shapes import as_shape, broadcast_shapes
@@ -124,5 +125,5 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
         )
     dims = [d for d, n in enumerate(own) if d < lead or (shape[d - lead] == 1 and n != 1)]
     if not dims:
-        return input
+        return input if own or input._key.dtype.category >= FLOATING else input.sum()
     return input.sum(dims, keepdim=False).reshape(shape)

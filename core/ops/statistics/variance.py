@@ -274,7 +274,7 @@ def cov(
     distance = rows - average
     weighted = distance if weights is None else distance * weights
     product = distance @ weighted.transpose(0, 1).conj()
-    result = cast(product, rows.dtype) / divisor
+    result = product / divisor
     return result if len(input._shape) == 2 and input._shape[0] != 1 else result.reshape(())
 
 

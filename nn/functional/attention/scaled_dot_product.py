@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import bfloat16, bool_, float16
+from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import ones, where
 
@@ -150,7 +150,14 @@ def attend(
     is_causal: bool,
     scale: float | None,
 ) -> tuple[Any, Any]:
-    """Return the attended values and the attention weights."""
+    """Return the attended values and the attention weights; half precision is computed in float32."""
+    dtype = query.dtype
+    if dtype in (float16, bfloat16):
+        query, key, value = (x.to(float32) for x in (query, key, value))
+        if mask is not None and mask.dtype is not bool_:
+            mask = mask.to(float32)
+        output, shares = attend(query, key, value, mask, dropout_p, is_causal, scale)
+        return output.to(dtype), shares.to(dtype)
     size = query.shape[-1]
     factor = 1 / math.sqrt(size) if scale is None else scale
     scores = (query * factor) @ key.transpose(-2, -1)

@@ -4,9 +4,10 @@
 
 static void OF(statistics)(const T *x, ptrdiff_t n, int centred, double eps, T *mean, T *rstd) {
     T middle = 0;
-    if (centred) {
-        SUM_ROW(T, n, total, x[i])
-        middle = (T)(total / (double)n);
+    if (centred && n) {
+        const T first = x[0]; /* so that the mean of equal elements is exact */
+        SUM_ROW(T, n, total, x[i] - first)
+        middle = (T)(first + total / (double)n);
     }
     SUM_ROW(T, n, squares, (x[i] - middle) * (x[i] - middle))
     *mean = middle;

@@ -27,8 +27,13 @@ special = _Special()
 
 
 def _lgamma(input: Any) -> Any:
-    # SciPy has -inf at minus infinity, C and the op's declaration inf.
-    return np.where(input == -np.inf, np.inf, special.gammaln(input)).astype(input.dtype)
+    # SciPy has -inf at minus infinity, C and the op's declaration inf; for the smallest numbers it has inf,
+    # where the function is -log(abs(x)) up to terms of the size of x.
+    result = np.where(input == -np.inf, np.inf, special.gammaln(input))
+    small = np.abs(input) < np.finfo(np.float64).tiny
+    if small.any():
+        result = np.where(small, -np.log(np.abs(input.astype(np.float64))), result)
+    return result.astype(input.dtype)
 
 
 _UNIVERSAL = {

@@ -1,0 +1,132 @@
+"""Scalar arguments of all ops in all spellings, in and out of the range of their dtypes.
+
+A scalar of NumPy has to do what the Python number does; a number beyond the dtype what it does in torch, if
+that is installed: an error where torch finds an overflow, else the same numbers. ``make fuzz`` draws more.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from scalar_cases import drawn, of_numpy, outcome
+
+import tensorplug as tp
+from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.testing import cases
+from tensorplug.testing.records import OpRecord
+
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "500"))
+BEYOND = [
+    300,
+    -1,
+    -200,
+    1 << 40,
+    2.7,
+    1e5,
+    -1e9,
+    1e39,
+    math.nan,
+    math.inf,
+    -math.inf,
+    1j,
+    True,
+]
+MEMORY = "whatever the memory held"
+SKIPPED = {"empty": MEMORY, "new_empty": MEMORY}
+_NORMS = "a power that is NaN, or beyond the dtype, has no meaning"
+OTHERS = {
+    **dict.fromkeys(("dist", "linalg_cond", "linalg_norm", "linalg_vector_norm", "norm"), _NORMS),
+    "logit": "eps is no probability",
+    "scaled_dot_product_attention": "a scale beyond the dtype gives other NaN",
+    "special_zeta": "at infinity it is 0, and NaN in torch",
+    "std": "a correction that is NaN has no meaning",
+    "var": "torch takes a number for the flag `unbiased`",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scalars_of_numpy_do_what_python_numbers_do() -> None:
+    rng = np.random.default_rng(1)
+    for record, dtype, sample, slot in drawn(rng, COUNT, lambda record: record.op not in SKIPPED):
+        op = get_op(record.op)
+
+        def called(value: Any, inplace: bool, op=op, slot=slot, sample=sample) -> Any:  # type: ignore[no-untyped-def]
+            args, kwargs = slot.filled(sample, value)
+            args, kwargs = cases.map_tensors((args, kwargs), lambda tensor: tensor.clone())
+            if not inplace:
+                return outcome(lambda: op.call(*args, **kwargs))
+            return outcome(lambda: getattr(args[0], op.inplace)(*args[1:], **kwargs))
+
+        inplace = bool(op.inplace) and slot.where != 0 and isinstance(sample.args[0], tp.Tensor)
+        for variant in (False, True) if inplace else (False,):
+            wanted = called(slot.value, variant)
+            for value in of_numpy(slot.value):
+                got = called(value, variant)
+                assert got == wanted, f"{record.op} {dtype.name} {sample}: {slot.where}={value!r}"
+
+
+def _takes_any_number(record: OpRecord, slot: Any) -> bool:
+    """Return whether an argument is a number that elements are combined with: no size, and no position."""
+    op = get_op(record.op)
+    if slot.place is not None:
+        return False
+    name = (
+        op.names[min(slot.where, len(op.names) - 1)] if slot.where.__class__ is int else slot.where
+    )
+    kind = str(op.function.__annotations__.get(name))
+    return "Number" in kind or kind.startswith("float")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_out_of_range_against_torch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    import test_against_torch as reference
+
+    rng = np.random.default_rng(2)
+    compared, wrong = 0, []
+    known = {
+        record.op
+        for record in reference.RECORDS
+        if "torch" not in record.skips
+        and "polynomial" not in record.op  # takes steps of its degree
+    }
+    for record, dtype, sample, slot in drawn(rng, COUNT, lambda record: record.op in known):
+        if dtype.itemsize == 2 or not _takes_any_number(record, slot) or record.op in OTHERS:
+            continue
+        op, function = get_op(record.op), reference.counterpart(record)
+        assert function is not None
+        for value in (BEYOND[place] for place in rng.permutation(len(BEYOND))[:5]):
+            args, kwargs = slot.filled(sample, value)
+            their_args = [reference.to_torch(arg) for arg in args]
+            their_kwargs = {name: reference.to_torch(arg) for name, arg in kwargs.items()}
+            where = f"{record.op} {dtype.name}: {args} {kwargs}"
+            refused = overflow = False
+            wanted: Any = None
+            try:
+                wanted = function(*their_args, **their_kwargs)
+            except Exception as error:
+                refused = True
+                overflow = "overflow" in str(error) or isinstance(error, OverflowError)
+            try:
+                got = op.call(*args, **kwargs)
+            except Exception as error:
+                if not (refused or isinstance(value, complex)):
+                    wrong.append(f"{where} raises {error}")
+                continue
+            if overflow:
+                wrong.append(f"{where} is beyond the range, and gives {got}")
+            if refused or not isinstance(wanted, torch.Tensor):
+                continue
+            compared += 1
+            ours, theirs = cases.as_exact(got), reference.exact(wanted)
+            same = ours.shape == theirs.shape and np.allclose(
+                ours, theirs, 1e-3, 1e-3, equal_nan=True
+            )
+            if not same or got.dtype.name != str(wanted.dtype).removeprefix("torch."):
+                wrong.append(f"{where} gives {got}, torch {wanted}")
+    assert compared
+    assert not wrong, "\n".join(wrong)
