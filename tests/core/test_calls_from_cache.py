@@ -25,7 +25,7 @@ SKIPPED = {
     "new_empty": "whatever the memory held",
     "place": "takes the sizes of a view that is there",
 }
-COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "120"))
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "320"))
 
 
 def clear() -> None:
