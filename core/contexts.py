@@ -62,8 +62,8 @@ def declare(**defaults: Any) -> None:
 
 class _Leaver(io.IOBase):
     thread = thread
-    closed = True  # nothing is to be done at its end
-    close = property(attrgetter("thread.close"))
+    closed: Any = True  # pyright: ignore[reportIncompatibleMethodOverride]  nothing to do at its end
+    close: Any = property(attrgetter("thread.close"))
 
 
 leave: Callable[..., None] = _Leaver().__exit__

@@ -1,5 +1,6 @@
 """Datasets, samplers and loaders; also reachable as ``tensorplug.utils.data``."""
 
+from . import distributed_sampler as distributed
 from .collate import collate, default_collate, default_convert
 from .datasets import (
     ChainDataset,
@@ -43,6 +44,7 @@ __all__ = [
     "collate",
     "default_collate",
     "default_convert",
+    "distributed",
     "get_worker_info",
     "random_split",
 ]

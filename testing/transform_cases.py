@@ -69,6 +69,8 @@ class Case:
     values: str
     transform: str
     dims: tuple[int | None, ...]
+    call: Sample
+    points: list[Tensor]
 
     @property
     def finite(self) -> bool:
@@ -107,7 +109,9 @@ def draw(record: OpRecord, dtype: DType, seed: int) -> tuple[Case, Function, lis
     if op.reads_layout or op.name.startswith("view_as"):  # of the samples by themselves
         dims = [None if d is None else 0 for d in dims]
     dims = [None if d is None else min(d, p.ndim) for d, p in zip(dims, points, strict=True)]
-    case = Case(record, dtype, chosen, values, source.choice(TRANSFORMS), tuple(dims))
+    case = Case(
+        record, dtype, chosen, values, source.choice(TRANSFORMS), tuple(dims), sample, points
+    )
     leaves = [
         [_changed(point, values, source) for _ in range(1 if dim is None else SAMPLES)]
         for point, dim in zip(points, dims, strict=True)

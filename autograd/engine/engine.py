@@ -312,7 +312,10 @@ class BackwardPass:
                 if not plan.checked:
                     check_gradients(simple, [(value, fresh)])
             if saved and not retain_graph:
-                simple.release()
+                if isinstance(saved[0], TensorBase):
+                    simple.saved = None
+                else:
+                    simple.release()
             if value is None or (type(edge) is not OpNode and isinstance(edge, TensorBase)):
                 self._deliver(edge, value, fresh, ready)
                 gradient = saved = kept = value = None

@@ -118,7 +118,7 @@ def _reduced_input(
     include_self: bool,
     result: Any,
 ) -> Any:
-    if reduce == "sum":
+    if reduce == "sum" or not include_self:  # then, of what nothing was written to
         gradient = g
     elif reduce == "mean":
         gradient = g / _counts(g, dim, index, include_self)

@@ -204,12 +204,8 @@ class OpNode(Node):
 
     def release(self) -> None:
         """Drop the tensors that were saved; what needs none can run again."""
-        saved = self.saved
-        if saved:
-            for value in saved:
-                if isinstance(value, (TensorBase, SavedByHook, list, tuple)) and not _plain(value):
-                    self.saved = None
-                    return
+        if self.saved and not _plain(self.saved):
+            self.saved = None
 
     def output_kind(self, number: int) -> tuple[DispatchKey, Shape]:
         """Return the key and the shape of an output."""

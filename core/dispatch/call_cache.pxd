@@ -41,3 +41,6 @@ cpdef bint zeros(tuple values)
 cpdef object exact_key(object value)
 
 cpdef object store_call(CallCache cache, object key, object cached)
+
+@cython.locals(first=TensorBase, spec=Spec)
+cpdef Spec spec_of_values(object values)

@@ -238,9 +238,19 @@ def cache_delegation(
 def _spec_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
     if op.kind == "primitive":
         return op.function(*args, **kwargs)
-    from .composite_calls import composite_spec  # on first use: it needs this module
+    return spec_of_values(op.arguments(args, kwargs))
 
-    return composite_spec(op, args, kwargs)
+
+def spec_of_values(values: Any) -> Spec | None:
+    """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's key."""
+    if type(values) is Delegated:
+        return None
+    first = first_tensor(values)
+    if first is None:
+        return None
+    spec = Spec.__new__(Spec)
+    spec.values, spec.key, spec.outputs = values, first._key, ()
+    return spec
 
 
 def _alike(tensor: TensorBase) -> Any:

@@ -3,7 +3,7 @@ cimport cython
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, run_cached, kernel_of, overlaps, unwrap
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, store_call, call_key, cache_call, cache_delegation, zeros
+from .call_cache cimport CachedCall, CallCache, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
 from .op cimport Op, Spec, first_tensor
 from ..tensor.base cimport TensorBase, bump_version, new_tensor, unset_tensor, wrap
 
@@ -48,11 +48,6 @@ cpdef call_ruled(Op op, CallCache cache, tuple args, dict kwargs)
 cpdef run_decomposition(Op op, tuple args, dict kwargs)
 
 cdef _decomposed(Op op, object values, tuple args, dict kwargs)
-
-cpdef composite_spec(Op op, tuple args, dict kwargs)
-
-@cython.locals(first=TensorBase, spec=Spec)
-cdef _spec_of_values(object values)
 
 cdef object _wrapped(Op op, DispatchKey key, object results)
 

@@ -14,6 +14,7 @@ from .call_cache import (
     cache_call,
     cache_delegation,
     call_key,
+    spec_of_values,
     store_call,
     zeros,
 )
@@ -226,7 +227,7 @@ def _cache_call(
     op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: Any
 ) -> None:
     """Cache a call whose tensors are of one key, and whether a kernel serves it."""
-    spec = _spec_of_values(values)
+    spec = spec_of_values(values)
     if spec is None:
         return
     tensor_key = spec.key
@@ -240,22 +241,6 @@ def _cache_call(
 def _same_items(values: Any, given: Any) -> bool:
     """Return whether a rule left the list of tensors as it was."""
     return len(values) == len(given) and all([a is b for a, b in zip(values, given, strict=True)])
-
-
-def composite_spec(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Spec | None:
-    """Return the canonical arguments of a composite's call as a spec; None for a call of no tensor's key."""
-    return _spec_of_values(op.arguments(args, kwargs))
-
-
-def _spec_of_values(values: Any) -> Spec | None:
-    if type(values) is Delegated:
-        return None
-    first = first_tensor(values)
-    if first is None:
-        return None
-    spec = Spec.__new__(Spec)
-    spec.values, spec.key, spec.outputs = values, first._key, ()
-    return spec
 
 
 def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -291,7 +276,7 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
         if alike:
             cache_delegation(op, cache, key, args, values)
         return values.result
-    spec = _spec_of_values(values)
+    spec = spec_of_values(values)
     if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return op.decompose(values)

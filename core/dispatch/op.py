@@ -295,6 +295,9 @@ class Op:
             missing = len(defaults) - len(args)
             if 0 <= missing <= self.optional:
                 return args + defaults[len(args) :]
+        present = getattr(self.function, "present", None)
+        if present is not None:  # a former order of the arguments
+            args, kwargs = present(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())

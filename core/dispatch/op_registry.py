@@ -389,7 +389,7 @@ def _declare(
     op.declared = True
     op.kind = kind
     op.function = function
-    op.declaration = declaration = declaration or function
+    op.declaration = declaration = declaration or inspect.unwrap(function)
     op.canonical = rule
     names, plain = _parameters(declaration)
     op.names = names

@@ -162,15 +162,22 @@ def with_former_order(
         most = kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
         name = getattr(function, "__name__", "")
 
-        @functools.wraps(function)
-        def rule(*args: Any, **kwargs: Any) -> Any:
+        def present(
+            args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             if len(args) > most:
                 args, given = rearrange(*args)
                 kwargs = {**kwargs, **given}
                 warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+            return args, kwargs
+
+        @functools.wraps(function)
+        def rule(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = present(args, kwargs)
             return function(*args, **kwargs)
 
         decorated: Any = rule
+        decorated.present = present
         return decorated
 
     return decorate

@@ -88,6 +88,7 @@ NN = {
 NAMESPACES = {
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
+    "masked": "Masked reductions",
     "special": "Special functions",
     "nn.functional": "Functions of networks",
     "nn.init": "Initial weights",

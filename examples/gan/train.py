@@ -179,10 +179,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/gan"), help="folder to write")
-    parser.add_argument("--quick", action="store_true", help="30 epochs")
+    parser.add_argument("--quick", action="store_true", help="12 epochs")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.epochs = 30
+        options.epochs = 12
     if options.epochs < 1:
         parser.error(f"--epochs must be at least 1, got {options.epochs}")
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NoReturn, Self
 
 from tensorplug.core import Tensor
@@ -200,7 +202,7 @@ class ParameterDict(_Members):
 
     def copy(self) -> ParameterDict:
         """Return a dictionary with the same members."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(list(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return a member, set to `default` first if it is not there."""
@@ -247,6 +249,9 @@ class ParameterDict(_Members):
         return [self[key] for key in self._keys]
 
     def update(self, parameters: Mapping[str, Any] | ParameterDict | Iterable[Any]) -> None:
-        """Add members; those of known names are replaced."""
-        for key, value in pairs(parameters, "ParametersDict"):
+        """Add members, of a plain dict in the order of their names; those of known names are replaced."""
+        given = list(pairs(parameters, "ParametersDict"))
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            given.sort(key=itemgetter(0))
+        for key, value in given:
             self[key] = value

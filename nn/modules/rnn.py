@@ -72,7 +72,7 @@ class RNNBase(Module):
         for name, flag in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
-        _check(mode, hidden_size, num_layers, dropout, proj_size)
+        _check(mode, input_size, hidden_size, num_layers, dropout, proj_size)
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -260,7 +260,9 @@ def _permuted(state: Any, order: Tensor | None) -> Any:
     return state if order is None else state.index_select(1, order)
 
 
-def _check(mode: str, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
+def _check(
+    mode: str, input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int
+) -> None:
     if mode not in _CHUNKS:
         raise ValueError(f"Unrecognized RNN mode: {mode}")
     if isinstance(dropout, bool) or not 0 <= dropout <= 1:
@@ -268,10 +270,11 @@ def _check(mode: str, hidden_size: int, num_layers: int, dropout: float, proj_si
             "dropout should be a number in range [0, 1] representing the probability of an element being "
             f"zeroed, got {dropout!r}"
         )
-    if not isinstance(hidden_size, int):
-        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-    if hidden_size <= 0:
-        raise ValueError("hidden_size must be greater than zero")
+    for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+        if not isinstance(size, int):
+            raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+        if size <= 0:
+            raise ValueError(f"{name} must be greater than zero")
     if num_layers <= 0:
         raise ValueError("num_layers must be greater than zero")
     if proj_size < 0:

@@ -168,6 +168,7 @@ ops = _namespaces.OpNamespace("")
 
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
+        __config__ as __config__,
         backends as backends,
         compat as compat,
         data as data,

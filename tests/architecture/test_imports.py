@@ -138,7 +138,6 @@ def test_a_deferred_import_says_why():
 
 #: Where core imports within a function what would be a circle at the top of the file. None is to be added.
 CIRCLES = {
-    "core/dispatch/call_cache.py": 1,
     "core/dispatch/contracts.py": 2,
     "core/dispatch/kernel_registry.py": 1,
     "core/dispatch/out_variants.py": 1,

@@ -51,6 +51,8 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/device/meta.py": (None, "how the meta device shows each view"),
     "core/tensor/printing.py": ({"full", "threshold"}, WORDS),
     "core/dispatch/profiling.py": ({"copy", "range"}, WORDS),
+    "core/dispatch/layers.py": ({"stack"}, WORDS),
+    "autograd/transforms/levels.py": ({"stack"}, WORDS),
     "core/tensor/python_operators.py": (None, "Python's operators, by the op of each"),
     "core/dispatch/resolution.py": ({"cast"}, REFERENCES),
     "core/device/runtime.py": ({"complex", "empty"}, WORDS),

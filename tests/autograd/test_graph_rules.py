@@ -143,6 +143,16 @@ def test_products_of_scattered_zeros():
     def dense(values):
         return values[0] * values[2] * values[3] * values[4] + 3 * values[1] * values[5]
 
+    def alone(values):
+        index = tp.tensor([0, 0, 0])
+        made = values[:2].scatter_reduce(0, index, values[2:], "prod", include_self=False)
+        return made @ tp.tensor([1.0, 3.0]).double()
+
+    point = tp.tensor([0, 0, 2, 0, 0], dtype=tp.float64)
+    assert tp.func.grad(alone)(point).tolist() == [0, 3, 0, 0, 0]
+    found = tp.func.hessian(alone)(point)
+    assert found.nonzero().tolist() == [[3, 4], [4, 3]]
+    assert found[3, 4].item() == 2
     for start in ([2, 3, 0, 0, 5, 7], [0, 3, 0, 4, 5, 0], [2, 0, 1, 0, 5, 0], [0, 0, 0, 0, 5, 0]):
         point = tp.tensor(start, dtype=tp.float64)
         for hessian in (tp.func.hessian, lambda f: tp.func.jacrev(tp.func.jacrev(f))):

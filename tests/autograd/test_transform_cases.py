@@ -14,6 +14,7 @@ from tensorplug.autograd.forward.tangents import tangent
 from tensorplug.autograd.vmap.vmap_rules import vmap_rule
 from tensorplug.core.device.dtypes import complex128, float64
 from tensorplug.testing import transform_cases
+from tensorplug.testing.comparison import assert_close
 from tensorplug.testing.records import all_records
 
 tp.nn  # noqa: B018  # its ops have records too
@@ -44,6 +45,78 @@ def test_ops(part):
     found, count = faults(RECORDS[part::SLICES], (float64, complex128), range(SEEDS))
     assert not found, "\n\n".join(found)
     assert count >= 30 * SEEDS
+
+
+# Gradients at equal and vanishing elements that are not torch's.
+NOT_TORCHS = {
+    "as_strided_scatter": "torch lets the gradient through where src was written",
+    "div": "0 / 0 inside of the rounding, where torch stops at it",
+    "embedding_bag": "which of equal elements is the greatest is not said",
+    "hypot": "NaN at zero in torch",
+    "polar": "torch has no slope at a radius of zero, and the wrong sign below",
+    "std": "a quotient of two rounding errors, where elements are equal",
+    "std_mean": "a quotient of two rounding errors, where elements are equal",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(SLICES))
+def test_guards_against_torch(part):
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    from tests.ops.test_against_torch import counterpart, to_torch
+
+    wrong, count = [], 0
+    for record in RECORDS[part::SLICES]:
+        function = (
+            None if record.op in NOT_TORCHS or "torch" in record.skips else counterpart(record)
+        )
+        for seed in range(3 * SEEDS) if function is not None and float64 in record.dtypes else ():
+            drawn = transform_cases.draw(record, float64, seed)
+            if drawn is None or drawn[0].values not in ("zeros", "equal"):
+                continue
+            case, ours, leaves = drawn
+            row = [known[0] for known in leaves]
+            places = {id(point): number for number, point in enumerate(case.points)}
+            theirs = [torch.tensor(value.tolist(), dtype=torch.float64) for value in row]
+            theirs = [value.requires_grad_() for value in theirs]
+
+            def swapped(value, places=places, theirs=theirs):
+                if isinstance(value, (list, tuple)):
+                    return type(value)([swapped(item) for item in value])
+                if isinstance(value, dict):
+                    return {key: swapped(item) for key, item in value.items()}
+                number = places.get(id(value))
+                return to_torch(value) if number is None else theirs[number]
+
+            try:
+                expected = function(*swapped(case.call.args), **swapped(case.call.kwargs))
+                expected = expected if isinstance(expected, (tuple, list)) else (expected,)
+                live = [value for value in expected if getattr(value, "requires_grad", False)]
+                total = sum(
+                    (value if value.is_floating_point() else value.real).sum() for value in live
+                )
+                slopes = torch.autograd.grad(total, theirs, allow_unused=True)
+            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+                continue
+            points = [value.clone().requires_grad_() for value in row]
+            mine = sum((o.real if o.dtype.is_complex else o).sum() for o in ours(*points))
+            if not mine.requires_grad:
+                continue
+            found = tp.autograd.grad(mine, points, allow_unused=True)
+            for got, value in zip(found, slopes, strict=True):
+                if got is not None and value is not None:
+                    value = tp.tensor(
+                        value.resolve_conj().numpy(force=True).tolist(), dtype=got.dtype
+                    )
+                    count += 1
+                    try:
+                        assert_close(
+                            got, value.reshape(got.shape), rtol=1e-6, atol=1e-7, equal_nan=True
+                        )
+                    except AssertionError as error:
+                        wrong.append(f"{case}: {error}")
+    assert not wrong, "\n\n".join(wrong)
+    assert count
 
 
 @pytest.fixture

@@ -6,25 +6,22 @@ called just there, raises at the n-th point, for each n until the end is reached
 
 import importlib
 import inspect
-import os
 import pkgutil
-import random
-import sys
 
 import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import grad_mode
 from tensorplug.autograd.graph import hooks, saved_tensors
 from tensorplug.autograd.transforms import levels
 from tensorplug.core.dispatch import layers, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
+from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
-
-SAMPLE = 60
 
 
 class Watch(layers.Layer):
@@ -34,10 +31,12 @@ class Watch(layers.Layer):
 # By the place of its class or function: how to make each context manager that changes the state of a thread.
 MODES = {
     "amp.autocast_mode.autocast": lambda: tp.autocast("cpu"),
+    "amp.autocast_mode._Restored": lambda: saved_autocast()(),
     "autograd.grad_mode._Fixed": lambda: grad_mode._Fixed(False),
     "autograd.grad_mode.enable_grad": tp.enable_grad,
     "autograd.grad_mode.inference_mode": tp.inference_mode,
     "autograd.grad_mode.no_grad": tp.no_grad,
+    "autograd.graph.hooks.allow_mutation_on_saved_tensors": hooks.allow_mutation_on_saved_tensors,
     "autograd.graph.hooks.disable_saved_tensors_hooks": lambda: hooks.disable_saved_tensors_hooks(
         "x"
     ),
@@ -114,48 +113,13 @@ def context_managers():
                     yield f"{module.__name__}.{made.__qualname__}".removeprefix("tensorplug.")
 
 
-class Interrupts:
-    """Calls a function with KeyboardInterrupt at one of the points where one may come.
-
-    `count` is the number of points of the last call, `error` what was raised in it.
-    """
-
-    def __init__(self):
-        self.count, self.point, self.error = 0, 0, None
-
-    def note(self, frame, event, arg):
-        if event in ("call", "c_return"):
-            self.count += 1
-            if self.count == self.point:
-                self.error = KeyboardInterrupt()
-                raise self.error
-
-    def run(self, function, point):
-        self.count, self.point, self.error = 0, point, None
-        before = sys.getprofile()
-        sys.setprofile(self.note)
-        try:
-            function()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.setprofile(before)
-
-
-def chosen_points(interrupts, function):
-    """Return points at which to interrupt a function: all of them, or a sample where they are many."""
-    for _ in range(3):  # caches fill
-        interrupts.run(function, 0)
-    points = range(1, interrupts.count + 1)
-    if len(points) <= SAMPLE or os.environ.get("TENSORPLUG_FUZZ"):
-        return points
-    return sorted(random.Random(0).sample(points, SAMPLE))
+SAMPLE = 60
 
 
 def assert_nothing_stays(function, whole=True):
     """Interrupt a function and look at the state; with `whole`, already while the traceback is alive."""
     interrupts = Interrupts()
-    points = chosen_points(interrupts, function)
+    points = chosen_points(interrupts, function, SAMPLE)
     assert len(points) > 4
     wanted = process_state()
     for point in points:
@@ -198,7 +162,7 @@ def test_set_grad_enabled():
             entered.append(True)
 
     interrupts = Interrupts()
-    for point in chosen_points(interrupts, use):
+    for point in chosen_points(interrupts, use, SAMPLE):
         entered.clear()
         interrupts.run(use, point)
         assert tp.is_grad_enabled() or not entered

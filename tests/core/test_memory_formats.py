@@ -55,6 +55,16 @@ def outcome(call: Any, *args: Any, **options: Any) -> Any:
     return result if isinstance(result, bool) else (tuple(result.shape), result.stride())
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(3)), st.sampled_from(("cat", "stack", "hstack", "vstack")))
+def test_what_is_joined_can_be_viewed(order: list[int], name: str) -> None:
+    ours, theirs = (
+        getattr(lib, name)([lib.ones(2, 3, 4).permute(*order)] * 2) for lib in (tp, torch)
+    )
+    assert steps(ours) == steps(theirs)
+    assert ours.view(-1).shape == (48,)
+
+
 COPIES = {
     "clone": lambda x, f: x.clone(memory_format=f),
     "contiguous": lambda x, f: x.contiguous(memory_format=f),

@@ -17,5 +17,9 @@ assert_type(tp.zeros(2, 3, dtype=tp.float64), Tensor)
 assert_type(tp.exp(x), Tensor)
 assert_type(tp.linalg.det(tp.eye(2)), Tensor)
 assert_type(x.shape, tp.Size)
+summary = tp.utils.summary(tp.nn.Linear(2, 3), (1, 2))
+assert_type(summary.multiply_adds, int)
+assert_type(tp.__config__.show(), str)
+tp.show_config()
 x.exp(1)  # wrong: too many arguments
 x.exq()  # wrong: no such method

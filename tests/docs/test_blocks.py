@@ -75,6 +75,26 @@ def commands():
                     yield name, line.removeprefix("$ ").partition("#")[0].strip()
 
 
+def test_every_page_is_in_the_navigation():
+    listed = {ROOT / "docs" / "index.md"}
+    for page in (ROOT / "docs").rglob("*.md"):
+        for entries in re.findall(
+            r"^```{toctree}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        ):
+            for line in entries.splitlines():
+                target = re.sub(r".*<(.*)>", r"\1", line).strip()
+                if target and not target.startswith(":"):
+                    listed.update(
+                        page.parent.resolve().glob(f"{target}.md")
+                        if "*" in target
+                        else [(page.parent / f"{target}.md").resolve()]
+                    )
+    pages = {
+        path.resolve() for path in (ROOT / "docs").rglob("*.md") if "generated" not in path.parts
+    }
+    assert not pages - listed
+
+
 def test_make_has_the_targets():
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for name, line in commands():

@@ -42,11 +42,13 @@ def test_every_tutorial_is_run_below():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_digits(run):
     pytest.importorskip("sklearn", reason="its package carries the digits")
     assert run("plot_1_digits")["accuracies"][-1] > 0.8
 
 
+@pytest.mark.slow
 def test_char_gpt(run):
     found = run("plot_2_char_gpt")
     assert found["losses"][-1] < 3.4 < 4.0 < found["losses"][0]  # guessing gives ln 62 = 4.13

@@ -152,3 +152,22 @@ def test_gradients_of_convolutions_as_functions(count, stride, padding, groups):
     of_weight = getattr(tp.nn.grad, f"conv{count}d_weight")
     tp.testing.assert_close(of_input(x.shape, weight.detach(), g, **options), expected[0])
     tp.testing.assert_close(of_weight(x.detach(), weight.shape, g, **options), expected[1])
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize(("size", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError)])
+def test_sizes_of_inputs_of_recurrent_layers(name, size, error):
+    for m in (torch, tp):
+        with pytest.raises(error, match="input_size"):
+            getattr(m.nn, name)(size, 2)
+
+
+def test_parameters_of_a_plain_dict_come_in_the_order_of_their_names():
+    found = []
+    for m in (torch, tp):
+        members = m.nn.ParameterDict({"b": m.ones(1), "a": m.ones(1)})
+        members["0"] = m.ones(1)
+        members.update({"z": m.ones(1), "y": m.ones(1)})
+        members.update([("d", m.ones(1)), ("c", m.ones(1))])
+        found.append((list(members), list(members.copy())))
+    assert found[0] == found[1]

@@ -300,6 +300,15 @@ def test_a_kernel_serves_0d_tensors(stranger):
     assert not silent, f"kernels that were not called: {silent}"
 
 
+def test_a_former_order_of_arguments_reaches_the_kernel(stranger):
+    plugin = stranger(Stranger(["addmm"]))
+    input, a, b = made(2, 2), made(2, 3), made(3, 2)
+    with pytest.warns(UserWarning, match="numbers before tensors"):
+        found = tp.addmm(2, input, 3, a, b)
+    assert plugin.calls["addmm"] == 1
+    tp.testing.assert_close(found, 2 * input + 3 * (a @ b))
+
+
 def test_kernels_that_each_ask_for_the_one_below(stranger):
     calls = []
 

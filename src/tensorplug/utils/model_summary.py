@@ -157,13 +157,13 @@ def summary(
     >>> import tensorplug as tp
     >>> model = tp.nn.Sequential(tp.nn.Linear(2, 32), tp.nn.ReLU(), tp.nn.Linear(32, 2))
     >>> tp.utils.summary(model, (8, 2))
-    module        output shape  parameters  multiply-adds
-    -----------------------------------------------------
-    Sequential    [8, 2]
-      0 Linear    [8, 32]               96            512
-      1 ReLU      [8, 32]
-      2 Linear    [8, 2]                66            512
-    -----------------------------------------------------
+    module      output shape  parameters  multiply-adds
+    ---------------------------------------------------
+    Sequential  [8, 2]
+      0 Linear  [8, 32]               96            512
+      1 ReLU    [8, 32]
+      2 Linear  [8, 2]                66            512
+    ---------------------------------------------------
     parameters: 162 (all trainable), 0.00 MB
     multiply-adds: 1,024
     outputs: 0.00 MB

@@ -1,0 +1,45 @@
+"""A loader that is interrupted leaves no process and no open file behind."""
+
+import gc
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import worker_datasets as here
+
+from tensorplug.data import DataLoader
+from tensorplug.testing.interrupts import Interrupts, chosen_points
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc shows")
+SAMPLE = 16  # of some 5,000
+
+
+def read():
+    loader = DataLoader(
+        here.Structured(4), batch_size=2, num_workers=2, multiprocessing_context="fork"
+    )
+    for batch in loader:
+        batch["label"].sum()
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+# In a finalizer an interrupt is lost, as Python has it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_interrupts():
+    interrupts = Interrupts()
+    points = chosen_points(interrupts, read, SAMPLE)
+    gc.collect()
+    before = open_files()
+    for point in points:
+        interrupts.run(read, point)
+        interrupts.error = None
+        gc.collect()
+        assert multiprocessing.active_children() == []
+        with pytest.raises(ChildProcessError):  # no child, not even one that has ended
+            os.waitpid(-1, os.WNOHANG)
+        assert open_files() == before, point
