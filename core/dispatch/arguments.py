@@ -26,7 +26,10 @@ def plain(value: Any) -> Any:
     if kind in _PLAIN or isinstance(value, TensorBase):
         return value
     if kind is tuple or kind is list:
-        return kind([plain(item) for item in value]) if any(map(is_scalar, value)) else value
+        for item in value:  # tensors and numbers, as a rule, of which there may be many
+            if type(item) not in _PLAIN and not isinstance(item, TensorBase) and is_scalar(item):
+                return kind([plain(item) for item in value])
+        return value
     return value.item() if is_scalar(value) else value
 
 
@@ -41,7 +44,9 @@ def plain_arguments(
         If an argument that has to be an int is none.
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if not isinstance(value, TensorBase) and type(value) not in _PLAIN:
+        if isinstance(value, TensorBase) or type(value) in _PLAIN:
+            continue
+        if plain(value) is not value:
             args = tuple([plain(arg) for arg in args])
             kwargs = {name: plain(value) for name, value in kwargs.items()}
             break

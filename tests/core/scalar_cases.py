@@ -96,6 +96,8 @@ def near(value: Any) -> list[Any]:
         found += [int(value), float(value), complex(value), complex(value, -0.0), -value]
         found += [bool(value)] if value in (0, 1) else []
         found += [0, 0.0, -0.0, False]
+        if abs(value) < 1 << 31:  # their keys say nothing of their values
+            found += [tp.tensor(value), tp.tensor(0)]
     return found
 
 
