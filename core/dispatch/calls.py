@@ -127,10 +127,10 @@ _SPELLINGS = {
 
 def _renamed(op: Op) -> dict[str, str]:
     """Return which other names of arguments a call may use, and whose they are."""
-    first = [name for name in op.names[:1] if name in _FIRST]
-    found = {theirs: ours for ours in op.names for theirs in _SPELLINGS.get(ours, ())}
+    first = [name for name in op.parameters[:1] if name in _FIRST]
+    found = {theirs: ours for ours in op.parameters for theirs in _SPELLINGS.get(ours, ())}
     found |= {theirs: ours for ours in first for theirs in ("input", "x", "a", "x1")}
-    return {theirs: ours for theirs, ours in found.items() if theirs not in op.names}
+    return {theirs: ours for theirs, ours in found.items() if theirs not in op.parameters}
 
 
 def _respelled(op: Op, renamed: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ _missing = type("nothing", (), {})()
 def _by_name(op: Op, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return a pointwise op's arguments, of which some were not given in their places."""
     named = _respelled(op, _renamed(op), options)
-    for name in op.names[: op.arity]:
+    for name in op.parameters[: op.arity]:
         if given.get(name, _missing) is not _missing:
             named[name] = given[name]
         elif name not in named:
@@ -163,7 +163,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
         def call_unary(input: Any = _missing, **options: Any) -> Any:
             if options:
                 if input is _missing:
-                    return call_unary(**_by_name(op, {}, options))
+                    named = _by_name(op, {}, options)
+                    return general(op, (named.pop(op.parameters[0]),), named)
                 return general(op, (input,), options)
             return unary(input, op)
 
@@ -189,8 +190,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return general(op, (input, other, _third), options)
             if options:
                 if input is _missing or other is _missing:
-                    given = {"input": input, "other": other}
-                    return call_binary(**_by_name(op, given, options))
+                    first, second = op.parameters[:2]
+                    named = _by_name(op, {first: input, second: other}, options)
+                    return general(op, (named.pop(first), named.pop(second)), named)
                 if op.scaled is not None:
                     factor = factor_of(op, input, other, options)
                     if factor is not None:
@@ -202,7 +204,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     renamed = _renamed(op)
     # Whoever gives more arguments than this in their places has none left to name otherwise.
-    namable = max([op.names.index(name) + 1 for name in renamed.values()], default=0)
+    namable = max([op.parameters.index(name) + 1 for name in renamed.values()], default=0)
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
