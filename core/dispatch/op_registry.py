@@ -389,14 +389,15 @@ def _declare(
     op.declared = True
     op.kind = kind
     op.function = function
-    op.declaration = declaration = declaration or inspect.unwrap(function)
+    shown: Callable[..., Any] = declaration or inspect.unwrap(function)
+    op.declaration = shown
     op.canonical = rule
-    names, plain = _parameters(declaration)
+    names, plain = _parameters(shown)
     op.names = names
-    kinds = declaration.__annotations__
+    kinds = shown.__annotations__
     op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
     if plain:
-        given = declaration.__defaults__ or ()
+        given = shown.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given
         op.optional = len(given)
     if kernel is None:

@@ -148,7 +148,7 @@ def set_item(input: Any, key: Any, value: Any) -> None:
         value = _number(value, input)
     if type(value) is complex:
         value = fitting(value, input._key.dtype)
-    elif not isinstance(value, TensorBase) and not -60000 < value < 60000:
+    elif isinstance(value, (bool, int, float)) and not -60000 < value < 60000:
         value = loosely(value, input._key.dtype)
     if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:
         number = not isinstance(value, TensorBase) or not value._shape

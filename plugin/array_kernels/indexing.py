@@ -10,7 +10,6 @@ from tensorplug.core.tensor.shapes import Shape
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
-
 _REST = (...,)
 
 

@@ -358,14 +358,13 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     own: Any = x.to(int64) if x.dtype.category == INTEGER else x
     if not x._shape:
         own = own.reshape(1)
-    if N is None:
-        N = own._shape[-1]
-    if N < 1:
-        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
-    if N == 1:
+    count: int = own._shape[-1] if N is None else N
+    if count < 1:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {count}")
+    if count == 1:
         return own.new_ones((*own._shape, 1))
     ones = own.new_ones((*own._shape, 1))
-    powers = own.reshape((*own._shape, 1)).expand((*own._shape, N - 1)).cumprod(-1)
+    powers = own.reshape((*own._shape, 1)).expand((*own._shape, count - 1)).cumprod(-1)
     return concatenate([ones, powers], -1)
 
 
