@@ -17,4 +17,4 @@ cdef _gather(list values, object indices)
 
 
 cdef class _Output:
-    cdef public int number, place
+    cdef public int index, number

@@ -36,9 +36,12 @@ def as_strided(
         if isinstance(base, np.ndarray):
             owner = base
         base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
-    if not owner.flags.c_contiguous:
-        owner = owner.T  # memory in Fortran's order; nothing else owns memory
     itemsize = input.itemsize
+    if not owner.flags.c_contiguous:
+        # What owns memory may lie in it in any order of dimensions, and with gaps if it came from elsewhere.
+        steps = zip(owner.shape, owner.strides, strict=True)
+        reach = sum([(n - 1) * step for n, step in steps]) // owner.itemsize + 1
+        owner = np.lib.stride_tricks.as_strided(owner, (reach,), (owner.itemsize,))
     if 0 in size:
         return owner.reshape(-1)[:0].view(input.dtype).reshape(size)
     last = storage_offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
@@ -48,5 +51,5 @@ def as_strided(
             f"{storage_offset}, and itemsize {itemsize} requiring a storage size of "
             f"{(last + 1) * itemsize} are out of bounds for storage of size {owner.nbytes}"
         )
-    steps = tuple([step * itemsize for step in stride])
-    return _new(np.ndarray, size, input.dtype, owner, storage_offset * itemsize, steps)
+    bytes_apart = tuple([step * itemsize for step in stride])
+    return _new(np.ndarray, size, input.dtype, owner, storage_offset * itemsize, bytes_apart)
