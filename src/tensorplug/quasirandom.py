@@ -15,8 +15,9 @@ __all__ = ["SobolEngine"]
 class SobolEngine:
     """Draws the points of a Sobol sequence, in the unit cube of up to 21201 dimensions.
 
-    The direction numbers are those of Joe and Kuo (2008), by SciPy's ``scipy.stats.qmc.Sobol``: points that
-    are not scrambled are torch's. Scrambling follows the same method (Matousek 1998) with other random numbers.
+    The direction numbers are those of Joe and Kuo (2008), by SciPy's ``scipy.stats.qmc.Sobol``:
+    points that are not scrambled are torch's. Scrambling follows the same method (Matousek 1998)
+    with other random numbers.
 
     Parameters
     ----------
