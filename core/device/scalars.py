@@ -28,7 +28,7 @@ def fitting(value: Number, dtype: DType) -> Any:
     Raises
     ------
     RuntimeError
-        If it is out of range. A negative integer wraps around in an unsigned dtype.
+        If it is out of range. A negative int wraps around in an unsigned dtype, a negative float does not.
     OverflowError
         If it is an int of more than 64 bits.
     """
@@ -51,11 +51,11 @@ def fitting(value: Number, dtype: DType) -> Any:
     if category == INTEGER:
         if isinstance(value, float) and not math.isfinite(value):
             raise _overflow(value, dtype)
-        whole = int(value)
         limit = _largest(dtype)
-        if not (-limit - 1 if dtype.is_signed else -limit) <= whole <= limit:
+        least = -limit - 1 if dtype.is_signed else 0 if isinstance(value, float) else -limit
+        if not least <= value <= limit:
             raise _overflow(value, dtype)
-        return wrap_integer(whole, dtype)
+        return wrap_integer(int(value), dtype)
     real = float(value)
     if abs(real) > _largest(dtype) and math.isfinite(real):
         raise _overflow(value, dtype)

@@ -1,5 +1,6 @@
 cimport cython
 
+from .arguments cimport plain_arguments, reads_tensor
 from .composite_calls cimport call_of_list, call_overridden, call_ruled, run_overridden
 from .state cimport DispatchState
 from .dispatcher cimport general

@@ -1,5 +1,6 @@
 cimport cython
 
+from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, run_cached, kernel_of, overlaps, unwrap
 from .keys cimport DispatchKey

@@ -1,3 +1,4 @@
+from .arguments cimport plain_arguments
 from .state cimport DispatchState
 from .execution cimport execute
 from .op cimport Op

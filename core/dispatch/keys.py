@@ -72,7 +72,8 @@ class DispatchKey:
         # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros; nan equals nothing.
         key = repr(value) if not value or (isinstance(value, complex) and value == value) else value
         array = self.scalars.get(key)
-        if array is None:
+        # -1.0 equals -1, which wraps around in an unsigned dtype.
+        if array is None or (type(value) is float and value < 0.0 and not self.is_differentiable):
             if len(self.scalars) >= _SCALARS_KEPT:
                 self.scalars.clear()
             array = self.runtime.scalar(

@@ -1,5 +1,6 @@
 cimport cython
 
+from .arguments cimport plain_arguments
 from .call_cache cimport CallCache, ViewPlan, store_call
 from .composite_calls cimport call_overridden, run_decomposition
 from .execution cimport execute, note_shown

@@ -479,6 +479,8 @@ class Tensor(TensorMethods):
     @property
     def _version(self) -> int:
         """How often the memory was written to in place."""
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
     def is_inference(self) -> bool:

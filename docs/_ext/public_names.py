@@ -116,6 +116,7 @@ NAMESPACES = {
     "safetensors": "Files of safetensors",
     "signal.windows": "Windows",
     "random": "Random numbers",
+    "quasirandom": "Sobol sequences",
     "multiprocessing": "Processes",
     "utils": "Helpers",
     "utils.checkpoint": "Checkpointing",

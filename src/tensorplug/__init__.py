@@ -180,6 +180,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         optim as optim,
         plugin as plugin,
         profiler as profiler,
+        quasirandom as quasirandom,
         random as random,
         safetensors as safetensors,
         serialization as serialization,

@@ -33,6 +33,7 @@ LAZY = frozenset(
         "optim",
         "plugin",
         "profiler",
+        "quasirandom",
         "random",
         "safetensors",
         "serialization",

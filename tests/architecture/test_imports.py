@@ -31,6 +31,8 @@ SEE_NUMPY = {
 }
 # The adapter of array libraries carries data between them and the host.
 SEE_NUMPY |= {f"plugin/standard/{file}.py" for file in ("__init__", "runtime", "stores")}
+# Sobol sequences come from a table of SciPy's; torch draws them on the host, too.
+SEE_NUMPY |= {"src/tensorplug/quasirandom.py"}
 ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}
 
 

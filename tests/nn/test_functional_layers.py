@@ -203,7 +203,10 @@ def test_feature_dropout_drops_whole_channels(count):
     output = getattr(F, f"dropout{count}d")(input, 0.5).flatten(2)
     assert (output.amin(2) == output.amax(2)).all()
     assert 0 < (output[:, :, 0] == 0).sum().item() < 35
-    with pytest.raises(RuntimeError, match="Expected"):
+    refused = pytest.raises(RuntimeError, match="Expected")
+    if count == 3:  # torch takes it, with a warning
+        refused = pytest.warns(UserWarning, match="Expected")
+    with refused:
         getattr(F, f"dropout{count}d")(tp.ones(3))
 
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,6 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PACKAGES = sorted(path for path in (HERE / "packages").iterdir() if path.is_dir())
-DEPENDENCIES = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
-    "dependencies"
-]
 NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
 CHECKS = [
     node.name
@@ -63,7 +59,7 @@ def python(wheels, tmp_path_factory):
     python = work / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     try:
-        run(*pip, *DEPENDENCIES)
+        run(*pip, "-r", ROOT / "requirements.txt")
     except AssertionError as error:
         if os.environ.get("CI") == "true" or "No matching distribution" not in str(error):
             raise

@@ -224,6 +224,8 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
     if dtype.category == BOOL:
         raise NotImplementedError(f"{name}(): not implemented for bool")
+    if dtype.category != COMPLEX and (isinstance(start, complex) or isinstance(end, complex)):
+        raise RuntimeError(f"{name}(): complex bounds take a complex dtype, got {dtype.name}")
     start, end = fitting(start, dtype), fitting(end, dtype)
     if count <= 1:
         return fill_new((count,), start, dtype, device)

@@ -1,0 +1,14 @@
+from .op cimport Op
+from ..tensor.base cimport TensorBase
+
+cdef frozenset _PLAIN
+
+cpdef bint is_scalar(object value)
+
+cpdef object plain(object value)
+
+cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
+
+cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
+
+cdef object _index(Op op, str name, object value)
