@@ -68,7 +68,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         with dispatch_state.gradient_off():
             results = _decomposed(op, values, args, kwargs)
         if isinstance(results, tuple):  # as many as the arguments ask for
-            dispatch_state.gradient.record(op, values, results)
+            dispatch_state.gradient.record(op, values, tuple(results))
         else:
             dispatch_state.gradient.record_cached(op, cached, args, results)
         return results
