@@ -129,9 +129,10 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
     tensors: Any = args[0]
     tracked = False
     shaped = op.kind == "primitive" or op.canonical is not None  # what a rule returns, too
-    for tensor in tensors:
-        if not isinstance(tensor, TensorBase):
+    for item in tensors:
+        if not isinstance(item, TensorBase):
             return _run_list(op, args, kwargs)
+        tensor = item
         if (
             recorded
             and tensor._state
