@@ -69,8 +69,8 @@ def _shares(
 
 
 def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
-    start = fill_new(g.shape, 1 if include_self else 0, g.dtype, g.device)
-    ones = fill_new(index.shape, 1, g.dtype, g.device)
+    start = fill_new(g._shape, 1 if include_self else 0, g.dtype, g.device)
+    ones = fill_new(index._shape, 1, g.dtype, g.device)
     count = scatter_add(start, dim, index, ones)
     return _WHERE.call(count == 0, _number(count, 1), count)
 

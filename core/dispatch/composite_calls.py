@@ -68,7 +68,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         with dispatch_state.gradient_off():
             results = _decomposed(op, values, args, kwargs)
         if isinstance(results, tuple):  # as many as the arguments ask for
-            dispatch_state.gradient.record(op, values, results)
+            dispatch_state.gradient.record(op, values, tuple(results))
         else:
             dispatch_state.gradient.record_cached(op, cached, args, results)
         return results
@@ -129,9 +129,10 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
     tensors: Any = args[0]
     tracked = False
     shaped = op.kind == "primitive" or op.canonical is not None  # what a rule returns, too
-    for tensor in tensors:
-        if not isinstance(tensor, TensorBase):
+    for item in tensors:
+        if not isinstance(item, TensorBase):
             return _run_list(op, args, kwargs)
+        tensor = item
         if (
             recorded
             and tensor._state

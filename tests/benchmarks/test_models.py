@@ -110,6 +110,7 @@ def test_bad_input_ends_with_a_message(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_real_workers(tmp_path, capsys):
     pytest.importorskip("torch", reason="torch is what the times are compared with")
     arguments = ["--quick", "--rounds", "1", "--batch", "32", "--filter", "ncf|mlp"]

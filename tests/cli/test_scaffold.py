@@ -44,6 +44,7 @@ def test_extension(tmp_path, capsys):
     assert "kernel of beads" in run_in(package, site, "tensorplug", "explain", "beads._softcap")
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("distribution")
 def test_backend(tmp_path, capsys):
     assert main(["new-backend", "abacus", "--into", str(tmp_path)]) == 0

@@ -23,10 +23,15 @@ from tensorplug.testing import cases
 SKIPPED = {
     "empty": "whatever the memory held",
     "new_empty": "whatever the memory held",
-    "batch_norm_inference": "takes numbers that batch_norm has checked",
     "place": "takes the sizes of a view that is there",
 }
 COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "320"))
+
+
+def is_checked(record: Any) -> bool:
+    """Return whether an op checks what it is given: nn's functions do so for ops of nn that have no rule."""
+    op = get_op(record.op)
+    return op.owner == "tensorplug" or op.canonical is not None
 
 
 def clear() -> None:
@@ -67,7 +72,7 @@ def with_gradient(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @pytest.mark.parametrize("share", range(4))
 def test_cached_calls(share: int) -> None:
     rng = np.random.default_rng(share)
-    for record, dtype, sample, slot in drawn(rng, COUNT // 4, lambda record: True):
+    for record, dtype, sample, slot in drawn(rng, COUNT // 4, is_checked):
         op = get_op(record.op)
         if record.op in SKIPPED:
             continue

@@ -21,6 +21,7 @@ def held():
     return len(list(Path("/proc/self/fd").iterdir())), shared_memory.alive()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="counts what /proc shows")
 @pytest.mark.parametrize(
     "options", [{}, {"num_workers": 2, "persistent_workers": True}], ids=["here", "workers"]

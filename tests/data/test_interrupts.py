@@ -29,6 +29,7 @@ def open_files():
 
 
 # In a finalizer an interrupt is lost, as Python has it.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts():
     interrupts = Interrupts()

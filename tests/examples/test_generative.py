@@ -59,6 +59,7 @@ def test_gan_steps_are_those_of_torch(torch):
         assert found == pytest.approx(expected, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_gan_draws_digits(tmp_path):
     out = run_quick("gan", tmp_path)
     found = re.search(r"digit ([\d.]+) \(noise: ([\d.]+)\), (\d+) of 10 digits drawn", out)

@@ -88,6 +88,7 @@ def test_hooks_go_when_forward_fails():
     assert not model._forward_pre_hooks
 
 
+@pytest.mark.slow
 def test_a_model_that_fits_no_memory():
     with tp.device("meta"):
         model = nn.Linear(10**6, 10**6)

@@ -90,7 +90,7 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
     cdef int dims, i
     cdef tp_depthwise p
     cdef const float *start = NULL
-    if x is None or w is None:
+    if x is None or w is None or 0 in stride:
         return None
     dims = np.PyArray_NDIM(x)
     shape[0], shape[1] = np.PyArray_DIM(x, 0), np.PyArray_DIM(x, 1)

@@ -73,6 +73,8 @@ cdef Boxes windows(
     cdef int d
     for d in range(boxes.count):
         k, s, p, n = kernel[d], stride[d], padding[d], size[d]
+        if s < 1:
+            raise ValueError(f"stride must be at least 1, got {s}")
         span = n + 2 * p - k
         where = (span + s - 1 if ceil_mode else span) // s + 1
         if ceil_mode and (where - 1) * s >= n + p:

@@ -60,8 +60,10 @@ cdef void begin(tp_pool *p, Py_ssize_t samples, Py_ssize_t channels, int layout,
 
 cdef Py_ssize_t windows(
     Py_ssize_t size, Py_ssize_t kernel, Py_ssize_t stride, Py_ssize_t padding, Py_ssize_t dilation, bint ceil_mode
-) noexcept:
+) except -1:
     """Return how many windows there are; with `ceil_mode` the last may hang over the end."""
+    if stride < 1:
+        raise ValueError(f"stride must be at least 1, got {stride}")
     cdef Py_ssize_t span = size + 2 * padding - dilation * (kernel - 1) - 1
     cdef Py_ssize_t count = (span + stride - 1 if ceil_mode else span) // stride + 1
     return count - 1 if ceil_mode and (count - 1) * stride >= size + padding else count
