@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..device.dtypes import BOOL, INTEGER, DType, as_dtype, can_cast, uint8
+from ..device.dtypes import INTEGER, DType, as_dtype, can_cast
 from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
@@ -51,9 +51,10 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
     first = first_tensor((*args, *kwargs.values()))
     for target, result in zip(targets, computed, strict=True):
-        check_out(op.name, target, result._key.dtype, result._key)
+        taken = target._key.dtype in _EXACT.get(op, ())
+        check_out(op.name, target, (target if taken else result)._key.dtype, result._key)
         if not (op.pointwise or op.elementwise):
-            _check_own_dtype(op.name, target._key.dtype, result._key.dtype, first)
+            _check_own_dtype(op, target._key.dtype, result._key.dtype, first)
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -84,13 +85,28 @@ def _of_target(
     return given | {name: value for name, value in kwargs.items() if value is not None}
 
 
-def _check_own_dtype(name: str, given: DType, wanted: DType, first: Any) -> None:
-    """Refuse to convert positions, and answers of yes or no, that an op returns for other tensors."""
-    if given is wanted or first is None or (wanted.category == BOOL and given is uint8):
+#: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
+_EXACT: dict[Op, tuple[DType, ...]] = {}
+
+
+def exact_out(function: Any, *others: DType) -> None:
+    """Have ``out=`` of an op take no dtype but the result's, and `others`."""
+    _EXACT[function.op] = others
+
+
+def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any) -> None:
+    """Refuse to convert what an op does not convert, and indices that it returns for other tensors."""
+    if given is wanted:
         return
-    if wanted.category <= INTEGER and wanted.category < first._key.dtype.category:
+    exact = _EXACT.get(op)
+    if exact is None:
+        of_others = first is not None and first._key.dtype.category > INTEGER
+        refused = of_others and wanted.category == INTEGER
+    else:
+        refused = given not in exact
+    if refused:
         raise RuntimeError(
-            f"{name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
+            f"{op.name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
 from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..dispatch.out_variants import exact_out
 from .arithmetic.pointwise import abs, add, mul, sub
 from .bitwise import bitwise_and, bitwise_or
 from .rules import cast, check_tensor, elementwise
@@ -320,3 +321,7 @@ greater_equal = ge
 less = lt
 less_equal = le
 not_equal = ne
+
+
+exact_out(isposinf)
+exact_out(isneginf)

@@ -21,6 +21,7 @@ from ..device.dtypes import (
 )
 from ..device.scalars import wrapped
 from ..dispatch.op_registry import Spec, composite, handle, primitive, primitive_tuple
+from ..dispatch.out_variants import exact_out
 from ..tensor.predicates import is_tensor
 from . import results
 from .arithmetic.division import div, floor_divide
@@ -427,3 +428,6 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
     divisor = gcd(first, second)
     return abs(mul(floor_divide(first, where(eq(divisor, 0), 1, divisor)), second))
+
+
+exact_out(signbit)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
@@ -431,3 +432,9 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Spec
     tensor([0, 1])
     """
     return _position("argmin", input, dim, keepdim)
+
+
+exact_out(any, uint8, bool_)
+exact_out(all, uint8, bool_)
+exact_out(argmax)
+exact_out(argmin)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, bool_, int64, promote_types, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import any, refuse_complex
@@ -219,3 +220,6 @@ def isin(
     ordered = test_elements.gather(0, argsort(test_elements, 0))
     index = searchsorted(ordered, elements).clamp(max=ordered._shape[0] - 1)
     return ordered.index_select(0, index.reshape(-1)).reshape(elements._shape) == elements
+
+
+exact_out(isin)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import FLOATING, INTEGER, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import as_shape, normalize_dim
 from .. import results
 from ..cumulative import cummax
@@ -455,3 +456,6 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         result.insert(0, indices % size)
         indices = indices // size
     return tuple(result)
+
+
+exact_out(nonzero)
