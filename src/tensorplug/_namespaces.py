@@ -31,6 +31,7 @@ LAZY = frozenset(
         "multiprocessing",
         "nn",
         "optim",
+        "overrides",
         "plugin",
         "profiler",
         "quasirandom",
