@@ -48,7 +48,6 @@ MISSING = {
     "nn.Container": "deprecated in torch since 0.4: Module",
     "nn.LinearCrossEntropyLoss": PROTOTYPE,
     "nn.LinearCrossEntropyOptions": PROTOTYPE,
-    "nn.SyncBatchNorm": MANY_DEVICES,
     "nn.common_types": "types that torch's own files share",
     "nn.factory_kwargs": "a helper of torch's own files",
     "nn.intrinsic": QUANTIZED,
@@ -77,7 +76,6 @@ MISSING = {
     "nn.modules.Container": "deprecated in torch since 0.4: Module",
     "nn.modules.LinearCrossEntropyLoss": PROTOTYPE,
     "nn.modules.LinearCrossEntropyOptions": PROTOTYPE,
-    "nn.modules.SyncBatchNorm": MANY_DEVICES,
     "nn.parameter.UninitializedTensorMixin": "a helper of torch's own files",
     "optim.SparseAdam": SPARSE,
 }
@@ -135,7 +133,6 @@ def test_the_table_names_what_is_missing():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nn.SyncBatchNorm", "needs several processes; in one, BatchNorm1d"),
         ("nn.LinearCrossEntropyLoss", "Linear and CrossEntropyLoss do the same"),
         ("optim.SparseAdam", "no sparse tensors; Adam takes"),
         ("nn.Nonsense", "no attribute 'Nonsense'$"),
