@@ -5,20 +5,23 @@ from __future__ import annotations
 import codecs
 import io
 import pickle
+import types
 from collections import OrderedDict
 from typing import Any
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.tensor import host_memory
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.tensor import Tensor
 
-from . import legacy
+from . import legacy, torch_names
 from .archive import Writer, opened_for_writing
 from .names import (
     BYTES,
     DEVICE,
+    GENERATOR,
     REBUILD_BYTES,
     REBUILD_META,
     REBUILD_PARAMETER,
@@ -52,8 +55,10 @@ def save(
     f : path or file object
         Where to. A file appears under its path when it is complete, so an interrupted save leaves
         the old one as it was.
-    pickle_module, pickle_protocol
+    pickle_module
         Accepted for compatibility.
+    pickle_protocol : int
+        From 2 on; ``torch.load(weights_only=True)`` reads 2 alone.
     _use_new_zipfile_serialization : bool
         False writes the format of torch before 1.6, of which a file object may hold several objects,
         one after another.
@@ -75,10 +80,11 @@ def save(
     """
     with opened_for_writing(f) as file:
         buffer = io.BytesIO()
-        pickler = _Pickler(buffer, _PROTOCOL, not _use_new_zipfile_serialization)
+        protocol = max(pickle_protocol, _PROTOCOL)
+        pickler = _Pickler(buffer, protocol, not _use_new_zipfile_serialization)
         pickler.dump(obj)
         if not _use_new_zipfile_serialization:
-            legacy.write(file, buffer.getbuffer(), pickler.counted())
+            legacy.write(file, buffer.getbuffer(), pickler.counted(), protocol)
             return
         with Writer(file) as writer:
             writer.write("data.pkl", buffer.getbuffer())
@@ -117,7 +123,7 @@ class _Pickler(pickle._Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
             return self._reduce_tensor(obj)
-        if isinstance(obj, (DType, Global)):
+        if isinstance(obj, (DType, Global)) or _is_named(obj):
             return "a name"
         if isinstance(obj, Device):
             return DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
@@ -125,6 +131,9 @@ class _Pickler(pickle._Pickler):
             return SIZE, (tuple(obj),)
         if type(obj) is bytes and not obj:  # protocol 2 would name the type, which torch refuses
             return codecs.encode, ("", "latin1")
+        if isinstance(obj, Generator):
+            state = (obj.initial_seed(), None, obj.get_state())
+            return GENERATOR, (obj.device,), state
         if isinstance(obj, OrderedDict) and type(obj).__module__.startswith("tensorplug."):
             # A module's state dict, with its metadata as an attribute, is a plain one to torch.
             state = {key: value for key, value in vars(obj).items() if value is not None}
@@ -133,6 +142,9 @@ class _Pickler(pickle._Pickler):
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         known = Global("torch", obj.name) if isinstance(obj, DType) else obj
+        if not isinstance(known, Global):
+            names = torch_names.name_of(obj)
+            known = obj if names is None else Global(*names)
         if not isinstance(known, Global):
             super().save_global(obj, name)  # type: ignore[misc]
             return
@@ -182,6 +194,10 @@ class _Pickler(pickle._Pickler):
     def counted(self) -> list[tuple[Any, int]]:
         """Return the memories, each with the number of its elements."""
         return list(zip(self.memories, self._counts, strict=True))
+
+
+def _is_named(obj: Any) -> bool:
+    return isinstance(obj, types.FunctionType) and torch_names.name_of(obj) is not None
 
 
 def _parameter_class() -> Any:
