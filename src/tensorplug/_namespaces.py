@@ -39,6 +39,7 @@ LAZY = frozenset(
         "serialization",
         "signal",
         "special",
+        "storage",
         "testing",
         "utils",
     }
@@ -63,6 +64,26 @@ LAZY_FUNCTIONS = {
     ),
     "vmap": "func",
     "GradScaler": "amp",
+    **dict.fromkeys(
+        (
+            "BFloat16Storage",
+            "BoolStorage",
+            "ByteStorage",
+            "CharStorage",
+            "ComplexDoubleStorage",
+            "ComplexFloatStorage",
+            "DoubleStorage",
+            "FloatStorage",
+            "HalfStorage",
+            "IntStorage",
+            "LongStorage",
+            "ShortStorage",
+            "TypedStorage",
+            "UntypedStorage",
+            "from_file",
+        ),
+        "storage",
+    ),
     **dict.fromkeys(
         ("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"), "autograd"
     ),

@@ -29,7 +29,8 @@ Maker = Callable[..., Any]
 
 _HEAP_TYPE = 1 << 9  # of a class's flags: made by a class statement
 _BUILTINS = {
-    "Ellipsis": Ellipsis, "NotImplemented": NotImplemented, "bool": bool, "bytearray": bytearray, "bytes": bytes, "complex": complex, "dict": dict,
+    "Ellipsis": Ellipsis, "NotImplemented": NotImplemented, "bool": bool, "bytearray": bytearray,
+    "bytes": bytes, "complex": complex, "dict": dict,
     "float": float, "frozenset": frozenset, "int": int, "list": list, "object": object, "set": set,
     "slice": slice, "str": str, "tuple": tuple,
 }  # fmt: skip
@@ -198,7 +199,7 @@ def may_hold(cls: Any) -> bool:
     """
     module = cls.__module__ if isinstance(getattr(cls, "__module__", None), str) else ""
     root = module.partition(".")[0]
-    if root in sys.stdlib_module_names and root != "__main__" or root == "numpy":
+    if (root in sys.stdlib_module_names and root != "__main__") or root == "numpy":
         return False
     if not cls.__flags__ & _HEAP_TYPE or hasattr(cls, "__del__") or issubclass(cls, type):
         return False
@@ -208,8 +209,10 @@ def may_hold(cls: Any) -> bool:
 def may_make(cls: Any) -> bool:
     """Return whether an object of a class may be made bare, by its ``__new__``."""
     made = getattr(cls, "__new__", None)
-    return isinstance(cls, type) and may_hold(cls) and (
-        isinstance(made, types.FunctionType) or made in _NEW or made in _NEW_OF_VALUES
+    return (
+        isinstance(cls, type)
+        and may_hold(cls)
+        and (isinstance(made, types.FunctionType) or made in _NEW or made in _NEW_OF_VALUES)
     )
 
 
@@ -294,5 +297,7 @@ class KnownValues:
         if value is Generator:
             return value, _generator
         if isinstance(value, type):
-            return (value, None) if issubclass(value, TensorBase) or may_hold(value) else (None, None)
+            return (
+                (value, None) if issubclass(value, TensorBase) or may_hold(value) else (None, None)
+            )
         return (value, None) if torch_names.is_op(value) else (None, None)

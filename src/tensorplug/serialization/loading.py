@@ -11,9 +11,9 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
-from .legacy import LegacyReader, starts_here
-from .storages import MapLocation, Storage, locate
 from .known_values import KnownValues
+from .legacy import LegacyReader, starts_here
+from .storages import LoadedStorage, MapLocation, Storage, locate
 from .unpickling import Refused, Unpickler, explained, unrestricted, unsafe_names
 
 
@@ -151,7 +151,7 @@ class _Memories:
         self._reader = reader
         self._map_location = map_location
         self._label = label
-        self._storages: dict[str, Storage] = {}
+        self._storages: dict[str, LoadedStorage] = {}
         self.users_error: Exception | None = None
 
     def pickle(self) -> memoryview:
@@ -185,12 +185,12 @@ class _Memories:
                     f"load(): {self._label} is damaged: memory {key} has {len(memory)} bytes "
                     f"instead of {expected}"
                 )
-            known = Storage(memory[:expected], self._reader.swapped, dtype)
+            source = Storage(memory[:expected], self._reader.swapped, dtype)
             try:
-                locate(known, location, self._map_location)
+                locate(source, location, self._map_location)
             except Exception as error:
                 if self._map_location is not None:
                     self.users_error = error
                 raise
-            self._storages[key] = known
+            known = self._storages[key] = LoadedStorage(source)
         return known

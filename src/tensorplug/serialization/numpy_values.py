@@ -25,7 +25,7 @@ def _refuse(what: str) -> Any:
 def _dtype(name: Any, align: Any = False, copy: Any = True) -> Any:
     if not (isinstance(name, str) and len(name) < 32):
         _refuse("a dtype")
-    return np.dtype(name, align=bool(align), copy=True)  # type: ignore[call-overload]
+    return np.dtype(name, align=bool(align), copy=True)
 
 
 def _set_dtype(target: Any, state: Any) -> None:

@@ -14,6 +14,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.device.generator import Generator
 from tensorplug.core.tensor import host_memory
 from tensorplug.core.tensor.shapes import Size
+from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
 from tensorplug.core.tensor.tensor import Tensor
 
 from . import legacy, torch_names
@@ -114,10 +115,18 @@ class _Pickler(pickle._Pickler):
         self._counts: list[int] = []
         # The old format says of each memory also of which larger one it is a part: of none.
         self._whole: tuple[None, ...] = (None,) if is_legacy else ()
-        self._keys: dict[tuple[int, DType, str], str] = {}
+        self._keys: dict[tuple[int, str], str] = {}
         self._owners: list[Any] = []  # kept alive, for their ids are keys
 
     def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, (TypedStorage, UntypedStorage)):
+            untyped = obj.untyped()
+            elements = untyped._elements
+            if isinstance(obj, TypedStorage) and elements.dtype is not obj.dtype:
+                elements = untyped._tensor(obj.dtype)
+            owner, memory, _, _ = host_memory.memory_of(elements)
+            dtype = obj.dtype if isinstance(obj, TypedStorage) else None
+            return self._storage(owner, memory, dtype, str(obj.device)).identity
         return obj.identity if type(obj) is _Storage else None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -132,8 +141,7 @@ class _Pickler(pickle._Pickler):
         if type(obj) is bytes and not obj:  # protocol 2 would name the type, which torch refuses
             return codecs.encode, ("", "latin1")
         if isinstance(obj, Generator):
-            state = (obj.initial_seed(), None, obj.get_state())
-            return GENERATOR, (obj.device,), state
+            return GENERATOR, (obj.device,), (obj.initial_seed(), None, obj.get_state())
         if isinstance(obj, OrderedDict) and type(obj).__module__.startswith("tensorplug."):
             # A module's state dict, with its metadata as an attribute, is a plain one to torch.
             state = {key: value for key, value in vars(obj).items() if value is not None}
@@ -176,17 +184,19 @@ class _Pickler(pickle._Pickler):
             return REBUILD_TENSOR, layout
         return REBUILD_BYTES, (*layout, tensor.dtype, {})
 
-    def _storage(self, owner: Any, memory: Any, dtype: DType, location: str) -> _Storage:
-        identity = (id(owner), dtype, location)
+    def _storage(self, owner: Any, memory: Any, dtype: DType | None, location: str) -> _Storage:
+        identity = (id(owner), location)
         key = self._keys.get(identity)
         if key is None:
             key = self._keys[identity] = str(len(self.memories))
             self.memories.append(memory)
             self._owners.append(owner)
         size = len(memory)
-        name = STORAGE_OF.get(dtype)
-        named = BYTES if name is None else Global("torch", name)
-        count = size if name is None else size // dtype.itemsize
+        name = None if dtype is None else STORAGE_OF.get(dtype)
+        if name is None or dtype is None:
+            named, count = BYTES, size
+        else:
+            named, count = Global("torch", name), size // dtype.itemsize
         if int(key) == len(self._counts):
             self._counts.append(count)
         return _Storage("storage", named, key, location, count, *self._whole)

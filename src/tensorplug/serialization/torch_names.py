@@ -104,7 +104,7 @@ def find(module: str, name: str) -> Any:
     place = place.replace("torch", "tensorplug", 1)
     while place:
         try:
-            value = importlib.import_module(place)
+            value: Any = importlib.import_module(place)
             for part in name.split("."):
                 value = getattr(value, part)
         except (ModuleNotFoundError, AttributeError):

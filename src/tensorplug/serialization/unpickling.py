@@ -27,7 +27,7 @@ from . import known_values, torch_names
 from .known_values import KnownValues
 from .names import STORAGES
 from .scanning import NOTHING, Scanner, advice, modern
-from .storages import Storage
+from .storages import LoadedStorage
 
 MOST_DIMENSIONS = 64  # NumPy's limit
 _MISSING: Any = object()
@@ -91,10 +91,10 @@ def _rebuild_bytes(
     dtype: Any,
     metadata: Any = None,
 ) -> Any:
-    if not (isinstance(storage, Storage) and isinstance(dtype, DType | None)):
+    if not (isinstance(storage, LoadedStorage) and isinstance(dtype, DType | None)):
         raise ValueError("a tensor without a memory or dtype")
     size, stride, offset = _layout(size, stride, offset)
-    tensor = creation.show_memory(storage.typed(dtype), size, stride, offset)
+    tensor = creation.show_memory(storage.source.typed(dtype), size, stride, offset)
     if isinstance(metadata, dict):  # torch saves these views by their flags
         if metadata.get("conj") is True:
             tensor = tensor.conj()
@@ -367,7 +367,7 @@ class Unpickler(pickle._Unpickler):
         self,
         data: Any,
         label: str,
-        find_storage: Callable[[Any], Storage],
+        find_storage: Callable[[Any], Any],
         values: KnownValues | None = None,
     ) -> None:
         file = data if hasattr(data, "read") else io.BytesIO(data)
@@ -375,6 +375,7 @@ class Unpickler(pickle._Unpickler):
         self._label = label
         self._find_storage = find_storage
         self._values = values
+        self._made: set[type] = set()  # of what functions returned that were added
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a name in the file stands for."""
@@ -406,7 +407,7 @@ class Unpickler(pickle._Unpickler):
 
     def _may_hold(self, cls: type) -> bool:
         """Return whether objects of a class may be filled with items and attributes."""
-        if self._values is not None and known_values.may_hold(cls):
+        if cls in self._made or (self._values is not None and known_values.may_hold(cls)):
             return True
         added = [thing for thing in _added.values() if isinstance(thing, type)]
         return issubclass(cls, tuple(added))  # a dtype's class derives from the one that was added
@@ -470,6 +471,8 @@ class Unpickler(pickle._Unpickler):
                 self.stack[-2] = maker
             if maker or isinstance(function, _Known) or self._trusts(function):
                 self._usual(pickle.REDUCE)
+                if self._trusts(function):
+                    self._made.add(type(self.stack[-1]))
                 return
         raise self._refused(f"calls a {type(function).__name__}, which is not allowed")
 
@@ -550,7 +553,7 @@ def unsafe_names(data: Any) -> list[str]:
     return sorted([".".join(name) for name in _unknown(scanner.names, None)])
 
 
-def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], Storage]) -> Any:
+def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], Any]) -> Any:
     """Return what a pickle makes as Python's unpickler reads it: it may run anything.
 
     Parameters
@@ -575,7 +578,7 @@ def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], St
                     return ours
             return super().find_class(module, name)
 
-        def persistent_load(self, pid: Any) -> Storage:
+        def persistent_load(self, pid: Any) -> Any:
             return find_storage(pid)
 
     return Reader(io.BytesIO(data), encoding="utf-8").load()
