@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ContextDecorator
 from functools import partial
 from operator import attrgetter, call
@@ -107,6 +107,8 @@ class Context:
 
 #: Functions written in C, with their arguments.
 Steps = Iterable[Callable[[], object]]
+#: Calls them, one after another, as its result is gone through.
+_called: Callable[[Steps], Iterator[object]] = partial(map, call)
 
 
 class _OwnLeaver(io.IOBase):
@@ -134,7 +136,7 @@ def _closing(context: Any) -> Any:
 
 
 class OwnContext:
-    """Base class of context managers that call functions at their beginning and end, and may end in any order.
+    """Base class of contexts that call functions at their beginning and end, and may end in any order.
 
     The functions are written in C, so that all of them are called in one instruction, or none is. At the end
     others may follow that can be done without. One object may be entered several times.
@@ -156,8 +158,8 @@ class OwnContext:
         closing = _closing(self)
         table = vars(closing)
         before = partial(table.update, close=closing.close)
-        end = partial(deque, map(call, (before, *ending)), 0)
-        calls = map(call, (*beginning, partial(table.update, close=end)))
+        end: Callable[[], object] = partial(deque, _called((before, *ending)), 0)
+        calls = _called((*beginning, partial(table.update, close=end)))
         results: deque[Any] = deque(maxlen=0)
         results += calls
         return target
@@ -171,7 +173,7 @@ class OwnContext:
 
 
 class Block(OwnContext, ContextDecorator):
-    """A ``with`` block, or decorated function, at whose beginning and end what a function returns is called."""
+    """A block, or decorated function, at whose beginning and end is called what a function returns."""
 
     def __init__(self, steps: Callable[[], tuple[Steps, Steps]]) -> None:
         self._steps = steps  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -62,8 +63,8 @@ def _steps(
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in values["state"].items():
         state[parameters[key] if isinstance(key, int) else key] = value
-    beginning = [partial(setattr, optimizer, "state", state)]
-    ending = [partial(setattr, optimizer, "state", optimizer.state)]
+    beginning: list[Callable[[], object]] = [partial(setattr, optimizer, "state", state)]
+    ending: list[Callable[[], object]] = [partial(setattr, optimizer, "state", optimizer.state)]
     start = 0
     for group, saved in zip(optimizer.param_groups, saved_groups, strict=True):
         stop = start + len(group["params"])

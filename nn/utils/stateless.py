@@ -112,7 +112,8 @@ def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> 
         if full in state:
             places.append((full, table, name))
     names, tables, keys = zip(*places, strict=True) if places else ((), (), ())
-    replaced = partial(deque, map(setitem, repeat(state), names, map(getitem, tables, keys)), 0)
+    replacing = map(setitem, repeat(state), names, map(getitem, tables, keys))
+    replaced: Callable[[], object] = partial(deque, replacing, 0)
     return puts, [replaced, *reversed(restores)]
 
 

@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import signal
 from functools import partial
+from typing import ClassVar
 
 import pytest
 
@@ -28,8 +29,7 @@ from tensorplug.nn.utils.stateless import _swapped
 from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
-from tensorplug.utils import checkpoint as checkpoints
-from tensorplug.utils import model_summary
+from tensorplug.utils import checkpoint as checkpoints, model_summary
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 
@@ -40,7 +40,7 @@ class Watch(layers.Layer):
 class OneOfTwo:
     """A device type of two devices: its module and runtime."""
 
-    current = [0]
+    current: ClassVar[list[int]] = [0]
 
     @classmethod
     def _runtime(cls):
