@@ -177,7 +177,7 @@ class dual_level(OwnContext):
         changes["dual_levels"] = (level,)
         before = {name: getattr(thread, name) for name in changes}
         table = thread.__dict__
-        return (partial(table.update, changes),), (partial(table.update, before), level.known.clear)
+        return (partial(table.update, changes),), (partial(table.update, before), level.end)
 
     def _target(self) -> int:
         return 0
