@@ -14,7 +14,8 @@ from typing import ClassVar
 import pytest
 
 import tensorplug as tp
-from tensorplug import _devices, nn
+from tensorplug import _devices, accelerator, nn
+from tensorplug._device_members import StreamContext
 from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import forward_ad, grad_mode
 from tensorplug.autograd.graph import hooks, saved_tensors
@@ -71,6 +72,12 @@ def swapped():
     )
 
 
+def accelerated(index):
+    made = accelerator.device_index(None)
+    made._within = _devices._CurrentDevice(OneOfTwo, index)
+    return made
+
+
 def state():
     """Return what contexts of the tables below may change."""
     return process_state() | {
@@ -108,6 +115,8 @@ MODES = {
     "core.dispatch.layers.isolated": layers.isolated,
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
     "_devices._CurrentDevice": lambda: _devices._CurrentDevice(OneOfTwo, 1),
+    "_device_members.StreamContext": lambda: StreamContext(tp.device("meta")),
+    "accelerator.device_index": lambda: accelerated(1),
     "autograd.anomaly_mode.detect_anomaly": tp.autograd.detect_anomaly,
     "autograd.forward_ad.dual_level": forward_ad.dual_level,
     "nn.attention.sdpa_kernel": lambda: sdpa_kernel(SDPBackend.MATH),
@@ -139,6 +148,8 @@ OTHERS = {
     "autograd.forward.forward_mode.ForwardLevel": "tells tensors that a transform is over",
     "autograd.vmap.batched_tensor.BatchLevel": "tells tensors that a transform is over",
     "autograd.transforms.levels.Level": "tells tensors that a transform is over",
+    "compat.compiling._unchanged": "changes nothing",
+    "compat.internals._Guard": "changes nothing",
     "compat._Installation": "uninstalls what was installed before the block",
     "compat.additions.SummaryWriter": "a file",
     "core.contexts.Context": "a base class",
@@ -148,6 +159,8 @@ OTHERS = {
     "core.contexts._OwnLeaver": "no context but what ends them",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
+    "hub._bar": "a bar of progress",
+    "hub._hubconf": "imports a file",
     "serialization.archive.Writer": "a file",
     "serialization.archive.opened_for_reading": "a file",
     "serialization.archive.opened_for_writing": "a file",
