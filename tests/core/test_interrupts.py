@@ -21,7 +21,7 @@ from tensorplug.autograd import forward_ad, grad_mode
 from tensorplug.autograd.graph import hooks, saved_tensors
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
-from tensorplug.core.dispatch import layers, resolution
+from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.data.signals import signals_put_off
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
@@ -113,6 +113,9 @@ MODES = {
     "core.dispatch.layers._Active": lambda: Watch().active(),
     "core.dispatch.layers._GradientOff": layers.gradient_off,
     "core.dispatch.layers.isolated": layers.isolated,
+    "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
+    "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
+    "core.dispatch.overrides._Below": lambda: overrides._Below(()),
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
     "_devices._CurrentDevice": lambda: _devices._CurrentDevice(OneOfTwo, 1),
     "_device_members.StreamContext": lambda: StreamContext(tp.device("meta")),
@@ -123,6 +126,7 @@ MODES = {
     "profiler.profile.profile": tp.profiler.profile,
     "profiler.profile.record_function": lambda: tp.profiler.record_function("range"),
     "serialization.unpickling.safe_globals": lambda: tp.serialization.safe_globals([Watch]),
+    "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
 }
 STATES = checkpoints._RandomStates()
@@ -157,6 +161,8 @@ OTHERS = {
     "core.contexts.OwnContext": "a base class",
     "core.contexts._Leaver": "no context but what ends them",
     "core.contexts._OwnLeaver": "no context but what ends them",
+    "core.dispatch.overrides.PushedMode": "a base class",
+    "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
     "hub._bar": "a bar of progress",
