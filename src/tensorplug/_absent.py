@@ -7,7 +7,9 @@ _COMPILER = (
     "(python -m tensorplug.compat runs programs with them unchanged)"
 )
 _EXPORT = "there is no exporter of programs yet; save the state dict and keep the program"
-_QUANTIZED = "there are no quantized kernels; keep numbers in floating point, bfloat16 halves the memory"
+_QUANTIZED = (
+    "there are no quantized kernels; keep numbers in floating point, bfloat16 halves the memory"
+)
 _VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 _STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
@@ -20,7 +22,8 @@ _REASONS = {
     ),
     **dict.fromkeys(("Stream", "Event"), _STREAM),
     **dict.fromkeys(
-        ("complex32", "chalf"), "array libraries have no complex numbers of 16-bit parts; use complex64"
+        ("complex32", "chalf"),
+        "array libraries have no complex numbers of 16-bit parts; use complex64",
     ),
     **dict.fromkeys(
         ("is_vulkan_available", "vulkan"), "there is no such device type; a plugin may bring one"

@@ -329,7 +329,9 @@ def kl_div(
     input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
 ) -> Tensor:
     """Return the loss of ``nn.functional``, with a number for the reduction: 0 none, 1 mean, 2 sum."""
-    return F.kl_div(input, target, reduction=_reduction(reduction), log_target=log_target)
+    losses = F.kl_div(input, target, reduction="none", log_target=log_target)
+    way = _reduction(reduction)  # by hand: "mean" has nn.functional recommend "batchmean"
+    return losses if way == "none" else losses.mean() if way == "mean" else losses.sum()
 
 
 def margin_ranking_loss(

@@ -73,7 +73,12 @@ def test_against_plain_attention(mask, score):
         sizes = (2, heads) if mask in ("heads", "batches") else (None, None)
         block_mask = flex.create_block_mask(mask_mod, *sizes, *lengths, BLOCK_SIZE=(2, 3))
     out, aux = flex.flex_attention(
-        *given, score_mod, block_mask, scale=0.7, enable_gqa=True, return_aux=flex.AuxRequest(lse=True)
+        *given,
+        score_mod,
+        block_mask,
+        scale=0.7,
+        enable_gqa=True,
+        return_aux=flex.AuxRequest(lse=True),
     )
     expected, lse = plain(query, key, value, score_mod, mask_mod, 0.7)
     np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12, atol=1e-12)
@@ -106,7 +111,13 @@ def test_block_masks_as_torch(mask, size, separate):
     for lengths in LENGTHS:
         made = [
             module.create_block_mask(
-                masks(lib)[mask], 2, 4, *lengths, "cpu", BLOCK_SIZE=size, separate_full_blocks=separate
+                masks(lib)[mask],
+                2,
+                4,
+                *lengths,
+                "cpu",
+                BLOCK_SIZE=size,
+                separate_full_blocks=separate,
             )
             for module, lib in ((flex, tp), (theirs, torch))
         ]
@@ -129,7 +140,9 @@ def test_blocks_that_are_listed():
     )  # fmt: skip
     expected = [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
     assert mask.allowed(1, 1)[0, 0].int().tolist() == expected
-    assert mask._adjust(3, 3).allowed(1, 1)[0, 0].int().tolist() == [row[:3] for row in expected[:3]]
+    assert mask._adjust(3, 3).allowed(1, 1)[0, 0].int().tolist() == [
+        row[:3] for row in expected[:3]
+    ]
     assert flex.create_mask(flex.noop_mask, 1, 1, 2, 2).all()
 
 
