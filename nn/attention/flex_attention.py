@@ -269,7 +269,7 @@ class BlockMask:
             size if size > 1 else wanted for size, wanted in zip(given, (batch, heads), strict=True)
         ]
         device = self.kv_indices.device
-        pairs = create_mask(self.mask_mod, *sizes, *self.seq_lengths, device)
+        pairs = create_mask(self.mask_mod, sizes[0], sizes[1], *self.seq_lengths, device)
         partial, full_ones = self._blocks()
         pairs = pairs & self._spread(partial)
         return pairs if full_ones is None else pairs | self._spread(full_ones)
@@ -288,8 +288,11 @@ class BlockMask:
     def _like(
         self, tensors: list[Tensor | None], lengths: tuple[int, int] | None = None
     ) -> BlockMask:
-        made: list[Any] = tensors
-        return BlockMask(lengths or self.seq_lengths, *made, self.BLOCK_SIZE, self.mask_mod)
+        lengths = lengths or self.seq_lengths
+        partial: list[Any] = tensors[:2]
+        return BlockMask(
+            lengths, partial[0], partial[1], tensors[2], tensors[3], self.BLOCK_SIZE, self.mask_mod
+        )
 
     def __getitem__(self, index: Any) -> BlockMask:
         """Return the mask of some of the batches, heads and rows of blocks."""

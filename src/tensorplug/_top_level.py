@@ -169,7 +169,7 @@ def nuclear_norm(
 ) -> Tensor:
     """Return the sum of the singular values of matrices, those in the last two dimensions by default."""
     if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
-        dim, keepdim = None, dim
+        return nuclear_norm(input, None, dim, out=out)
     linalg = importlib.import_module("tensorplug.linalg")
     axes = (-2, -1) if dim is None else tuple(dim)
     result: Tensor = linalg.matrix_norm(input, "nuc", axes, keepdim, out=out)

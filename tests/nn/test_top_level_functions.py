@@ -52,7 +52,10 @@ def calls(lib):
         "embedding_renorm_": lib.embedding_renorm_(x.clone(), index, 0.5, 2.0),
         "frobenius_norm": lib.frobenius_norm(image, [1, 2]),
         "frobenius_norm kept": lib.frobenius_norm(image, 1, True),
-        "grid_sampler": [lib.grid_sampler(image, grid, a, b, c) for a in (0, 1) for b in (0, 1, 2) for c in (False, True)],
+        "grid_sampler": [
+            lib.grid_sampler(image, grid, a, b, c)
+            for a in (0, 1) for b in (0, 1, 2) for c in (False, True)
+        ],
         "gru_cell": lib.gru_cell(x, cell[0], cell[2][:6], cell[3][:6], cell[4][:6], cell[5][:6]),
         "instance_norm": lib.instance_norm(image, w, w, None, None, True, 0.1, 1e-5, True),
         "lstm_cell": lib.lstm_cell(x, cell[:2], *cell[2:]),
@@ -107,25 +110,24 @@ def test_a_name_that_is_not_there_says_why(name, why):
 @pytest.mark.parametrize("name", ["Stream", "Event", "CUDAGraph", "mem_get_info", "current_stream"])
 def test_members_of_a_device_type_without_its_plugin(name):
     member = getattr(tp.xpu, name)
-    assert (
-        member.__module__ == "tensorplug.xpu"
-        and member is getattr(tp.xpu, name)
-        or not isinstance(member, type)
-    )
+    assert member.__module__ == "tensorplug.xpu"
+    assert member is getattr(tp.xpu, name) or not isinstance(member, type)
     with pytest.raises(tp.plugin.DeviceNotAvailableError, match="xpu"):
         member()
 
 
 def test_what_a_device_type_tells_without_its_plugin():
     assert tp.xpu.memory_allocated() == tp.xpu.max_memory_allocated() == 0
-    assert tp.xpu.memory_stats() == {} and tp.xpu.default_generators == ()
+    assert tp.xpu.memory_stats() == {}
+    assert tp.xpu.default_generators == ()
     assert not tp.xpu.is_current_stream_capturing()
     with tp.xpu.stream(None):
         pass
 
 
 def test_modules_move_by_a_method_of_the_class():
-    assert tp.nn.Module.cuda.__name__ == "cuda" and callable(tp.nn.Module.xpu)
+    assert tp.nn.Module.cuda.__name__ == "cuda"
+    assert callable(tp.nn.Module.xpu)
     model = tp.nn.Linear(2, 1)
     assert tp.nn.Module.cpu(model) is model
     with pytest.raises(tp.plugin.DeviceNotAvailableError, match="xpu"):
