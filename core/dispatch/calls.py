@@ -13,6 +13,7 @@ from .composite_calls import call_of_list, call_overridden, call_ruled, run_over
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
 from .fast_path import binary, factor_of, unary
+from .interception import Intercepted, intercept
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .state import dispatch_state
@@ -224,17 +225,20 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     return general(op, args, kwargs)
             if dispatch_state.layers_active:
                 return general(op, args, kwargs)
-            if op.view:
-                return call_view(op, plans, cache, args, kwargs)
-            if op.overridden:
-                if seeded:
-                    return run_overridden(op, args, kwargs)
-                return call_overridden(op, cache, args, kwargs)
-            if op.canonical is None:
-                if numbers:
-                    args, kwargs = plain_arguments(op, args, kwargs)
-                return op.function(*args, **kwargs)
-            return call_ruled(op, cache, args, kwargs)
+            try:
+                if op.view:
+                    return call_view(op, plans, cache, args, kwargs)
+                if op.overridden:
+                    if seeded:
+                        return run_overridden(op, args, kwargs)
+                    return call_overridden(op, cache, args, kwargs)
+                if op.canonical is None:
+                    if numbers:
+                        args, kwargs = plain_arguments(op, args, kwargs)
+                    return op.function(*args, **kwargs)
+                return call_ruled(op, cache, args, kwargs)
+            except Intercepted:
+                return intercept(op, args, kwargs)
 
         return call_composite
 
@@ -248,12 +252,15 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return general(op, args, kwargs)
         if dispatch_state.layers_active:
             return general(op, args, kwargs)
-        if op.view:  # whether memory can be shown in a shape depends on more than shapes
-            return call_view(op, plans, cache, args, kwargs)
-        if seeded:
-            args, kwargs = plain_arguments(op, args, kwargs)
-            return execute(op, op.function(*args, **kwargs))
-        return call_primitive(op, cache, args, kwargs)
+        try:
+            if op.view:  # whether memory can be shown in a shape depends on more than shapes
+                return call_view(op, plans, cache, args, kwargs)
+            if seeded:
+                args, kwargs = plain_arguments(op, args, kwargs)
+                return execute(op, op.function(*args, **kwargs))
+            return call_primitive(op, cache, args, kwargs)
+        except Intercepted:
+            return intercept(op, args, kwargs)
 
     return call
 

@@ -15,6 +15,7 @@ from typing import Any
 from .arguments import plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
+from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
 from .state import dispatch_state
@@ -22,7 +23,10 @@ from .state import dispatch_state
 
 def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call any op with any arguments."""
-    args, kwargs = plain_arguments(op, args, kwargs)
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     if dispatch_state.layers_active:
         return dispatch_state.through_layers(op, args, kwargs)
     return run(op, args, kwargs)
