@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import plugin as _plugin  # isort: skip  # first: it registers the ops
+from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .creation import (
     check_sparse_tensor_invariants,
     sparse_compressed_tensor,

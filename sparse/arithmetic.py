@@ -17,9 +17,11 @@ from .tensors import CooTensor, CsrTensor, SparseTensor
 
 #: Pointwise ops of one tensor that are zero at zero, so that what is not stored stays so.
 ZERO_AT_ZERO = (
-    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf "
-    "log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc"
-).split()
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
+    "erfinv", "expm1", "floor", "frac", "isinf", "isnan", "isneginf", "isposinf",
+    "log1p", "nan_to_num", "rad2deg", "relu", "round", "sgn", "sign", "signbit",
+    "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+)  # fmt: skip
 #: Those that are linear, too, so that elements at one place need not be added up before.
 LINEAR = ("neg", "positive", "conj", "conj_physical", "real", "imag")
 
@@ -140,7 +142,7 @@ def _pow(input: Any, exponent: Any) -> Any:
     return stored._with_values(stored._stored.pow(exponent))
 
 
-def _add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         a, b = as_coo(input), as_coo(other)
         _check_alike(a, b, "add")
@@ -228,9 +230,12 @@ def _clone(input: Any, *, memory_format: Any = None) -> Any:
 def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
     if not isinstance(input, SparseTensor):
         return input.copy_(src.to_dense(), non_blocking)
+    if isinstance(src, (int, float)) and not src:  # zero_()
+        return nothing_stored(input)
     if not isinstance(src, SparseTensor) or src.layout is not input.layout:
         raise RuntimeError(
-            f"copy_(): to a tensor of layout {input.layout} another of it is copied, got {src.layout}"
+            f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
+            f"{getattr(src, 'layout', src)}"
         )
     if src._shape != input._shape:
         raise RuntimeError(
@@ -316,6 +321,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     **{name: _pointwise(name, False) for name in ZERO_AT_ZERO},
     **{name: _pointwise(name, True) for name in LINEAR},
     "add": _add,
+    "add_scaled": _add,
     "cast": _cast,
     "clone": _clone,
     "copy": _copy_in_place,

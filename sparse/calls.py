@@ -1,4 +1,4 @@
-"""What ops compute of sparse tensors: a table by the op's name, and the refusal of those that are not in it."""
+"""What ops compute of sparse tensors: a table by the op's name, and the refusal of all others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     Raises
     ------
-    NotImplementedError
+    Intercepted
         If there is no sparse form of the op.
     """
     original = op.inplace_of
@@ -37,14 +37,15 @@ def compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if original is not None:
             return _in_place(op.name, function, args, kwargs)
         return function(*args, **{name: v for name, v in kwargs.items() if name != "out"})
-    except Intercepted as error:  # of one part, as the op was called with
+    except Intercepted as error:  # an op inside
         raise _missing(op.name, (*args, *kwargs.values()), False) from error
 
 
-def _missing(name: str, values: tuple[Any, ...], only_out: bool) -> NotImplementedError:
+def _missing(name: str, values: tuple[Any, ...], only_out: bool) -> Intercepted:
+    """Return the error for an op; the call of a composite around it may know better, and catches it."""
     found = next(_sparse_among(values))
     what = "out= is" if only_out else "the op is"
-    return NotImplementedError(
+    return Intercepted(
         f"{name}(): {what} not there for tensors of layout {found.layout}; convert with .to_dense() "
         "first"
     )
@@ -67,22 +68,18 @@ def _in_place(
         if own is None:
             return target.copy_(function(*args, **kwargs).to_dense())
         return own(*args, **kwargs)
-    if target.requires_grad and (not dispatch_state.grad_disabled or _recording()):
-        if target.is_leaf:
-            raise RuntimeError(
-                f"{name}(): a leaf Variable that requires grad is being used in an in-place operation; "
-                "wrap the update in `with tp.no_grad():`, or work on a clone()"
-            )
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    if recorded and target.requires_grad and target.is_leaf:
+        raise RuntimeError(
+            f"{name}(): a leaf Variable that requires grad is being used in an in-place operation; wrap "
+            "the update in `with tp.no_grad():`, or work on a clone()"
+        )
     result = own(*args, **kwargs) if own is not None else function(*args, **kwargs)
     if result is target:
         return target
-    if getattr(result, "layout", None) is not target.layout or result._shape != target._shape:
+    if result.layout is not target.layout or result._shape != target._shape:
         raise RuntimeError(
             f"{name}(): the result, {list(result.shape)} of layout {result.layout}, is no value for "
             f"a tensor of layout {target.layout} and shape {list(target.shape)}"
         )
     return target._take(result if result.dtype is target.dtype else result.to(target.dtype))
-
-
-def _recording() -> bool:
-    return dispatch_state.gradient.enabled()

@@ -74,8 +74,6 @@ def sparse_coo_tensor(
         return made.requires_grad_() if requires_grad else made
     stored = _values(values, dtype, device, requires_grad)
     where = _integers(indices, stored.device, "sparse_coo_tensor").to(int64)
-    if where.dim() == 1 and not where.numel():
-        where = where.reshape(0, 0) if size is not None and not len(tuple(size)) else where
     if where.dim() != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
     if not stored.dim() or where._shape[1] != stored._shape[0]:
@@ -354,7 +352,10 @@ def of_parts(shown: Any, parts: Any) -> Any:
         made: Any = sparse_coo_tensor(indices, values, tuple(size))
         return made._coalesced_(made._coalesced or known == [True])
     if shown is sparse_csr and len(parts) == 4 and _are_tensors(parts[:3]):
-        return sparse_csr_tensor(*parts[:3], tuple(parts[3]))
+        starts, columns, values = parts[:3]
+        if not bool(starts.any()):  # also the first reading of torch's old format, over zeros
+            columns, values = columns[:0], values[:0]
+        return sparse_csr_tensor(starts, columns, values, tuple(parts[3]))
     raise ValueError(f"a tensor of layout {shown!r} of {len(parts)} parts")
 
 

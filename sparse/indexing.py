@@ -118,7 +118,7 @@ def select(input: Any, dim: int, index: Any) -> Any:
     chosen = (places._where[dim] == number).nonzero().squeeze(1)
     values = places._stored.index_select(0, chosen)
     if places.sparse_dim() == 1:
-        return values.sum(0)
+        return values.sum(0, dtype=values.dtype)
     rest = [d for d in range(places.sparse_dim()) if d != dim]
     where = places._where.index_select(0, _as_index(rest, places._where)).index_select(1, chosen)
     return CooTensor.of(where, values, shape, places._coalesced)

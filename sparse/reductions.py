@@ -61,8 +61,8 @@ def sum(
     shape = tuple([1 if d in dims else n for d, n in enumerate(places._shape)])
     if not keepdim:
         shape = tuple([n for d, n in enumerate(places._shape) if d not in dims])
-    if not left and not keepdim:
-        return values.sum(0)
+    if not left:
+        return values.sum(0).reshape(shape)
     if keepdim:
         where = places._where.clone()
         for d in dims:
@@ -80,7 +80,9 @@ def _any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return unique(input)._stored.any()
 
 
-def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _norm(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
     if dim is not None or keepdim:
         raise NotImplementedError("norm(): of a sparse tensor over all dimensions")
     values = unique(input)._stored
@@ -142,7 +144,9 @@ def _grouped(input: Any, dim: int, dtype: Any, name: str) -> tuple[CooTensor, An
     if not isinstance(input, SparseTensor):
         raise RuntimeError(f"sparse.{name}(): expected a sparse tensor, got {input.layout}")
     if isinstance(input, CsrTensor):
-        raise NotImplementedError(f"sparse.{name}(): of layout sparse_coo; convert with .to_sparse()")
+        raise NotImplementedError(
+            f"sparse.{name}(): of layout sparse_coo; convert with .to_sparse()"
+        )
     places: CooTensor = input.coalesce() if dtype is None else input.to(dtype).coalesce()
     dims = normalize_dims(dim, len(places._shape), name)
     sparse = places.sparse_dim()

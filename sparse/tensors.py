@@ -8,7 +8,7 @@ its gradient is that of its values, shown as a sparse tensor again.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.interception import NoArray, intercepting_key
@@ -42,7 +42,7 @@ def _compute(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 class SparseTensor(Tensor):
     """Base of sparse tensors; users make them by ``tp.sparse_coo_tensor`` and its like."""
 
-    __slots__ = ("_grad_view", "_stored")
+    __slots__ = ("_shown_grad", "_stored")
 
     _stored: Any
     _layout: layout
@@ -51,7 +51,7 @@ class SparseTensor(Tensor):
     def _bare(cls, values: Any, shape: Shape) -> Self:
         tensor: Any = bare_tensor(cls)
         tensor._key = _key_of(values, cls._layout)
-        tensor._array = NoArray(tensor._key.runtime.reason)
+        tensor._array = NoArray(shape, tensor._key.runtime.reason)
         tensor._shape = shape
         tensor._state = 0
         tensor._node = None
@@ -59,7 +59,7 @@ class SparseTensor(Tensor):
         tensor._storage = None
         tensor._extra = None
         tensor._stored = values
-        tensor._grad_view = None
+        tensor._shown_grad = None, None
         return tensor
 
     def _parts(self) -> tuple[Any, ...]:
@@ -88,12 +88,12 @@ class SparseTensor(Tensor):
         return self._layout
 
     @property
-    def is_sparse(self) -> bool:  # type: ignore[override]
+    def is_sparse(self) -> Literal[True, False]:
         """Whether each element is stored with its coordinates."""
         return self._layout is sparse_coo
 
     @property
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+    def is_sparse_csr(self) -> Literal[True, False]:
         """Whether elements are stored row by row."""
         return self._layout is sparse_csr
 
@@ -172,10 +172,10 @@ class SparseTensor(Tensor):
         """The gradient that ``backward`` accumulated, a sparse tensor, or None."""
         gradient = self._stored.grad
         if gradient is None:
-            self._grad_view = None
-        elif self._grad_view is None or self._grad_view._stored is not gradient:
-            self._grad_view = self._gradient_over(gradient)
-        return self._grad_view
+            self._shown_grad = None, None
+        elif self._shown_grad[0] is not gradient:
+            self._shown_grad = gradient, self._gradient_over(gradient)
+        return self._shown_grad[1]
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -313,6 +313,19 @@ class SparseTensor(Tensor):
 
     def _dense(self) -> Any:
         raise NotImplementedError
+
+    def tolist(self) -> Any:
+        """Raise: what is not stored is in no list."""
+        raise RuntimeError(
+            f"tolist(): a tensor of layout {self._layout.name} has no lists of all elements; convert with "
+            ".to_dense() first"
+        )
+
+    def data_ptr(self) -> int:
+        """Raise: it is the parts that have memory."""
+        raise RuntimeError(
+            f"data_ptr(): a tensor of layout {self._layout.name} has no memory of its own, its parts have"
+        )
 
     def item(self) -> Any:
         """Return the only element as a Python number."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..device.runtime import RefusingRuntime
+from ..device.runtime import DeviceRuntime, RefusingRuntime
 from ..tensor.base import TensorBase
+from ..tensor.shapes import Shape
 from .keys import DispatchKey, refusing_key
 from .op import Op
 
@@ -36,8 +37,9 @@ class InterceptingRuntime(RefusingRuntime):
 
     def __init__(self, key: DispatchKey, compute: Callable[..., Any], reason: str) -> None:
         super().__init__(key.runtime, Intercepted, reason)
-        self.behind = key
         self.compute = compute
+
+    strides = DeviceRuntime.strides  # rules may ask before they come to a kernel: row by row
 
 
 def intercepting_key(key: DispatchKey, compute: Callable[..., Any], reason: str) -> DispatchKey:
@@ -48,11 +50,12 @@ def intercepting_key(key: DispatchKey, compute: Callable[..., Any], reason: str)
 
 
 class NoArray:
-    """What such a tensor has in place of an array: raises whatever is done with it."""
+    """What such a tensor has in place of an array: it has a shape, and raises for anything else."""
 
-    __slots__ = ("_reason",)
+    __slots__ = ("_reason", "shape")
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, shape: Shape, reason: str) -> None:
+        self.shape = shape
         self._reason = reason
 
     def __getattr__(self, name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
@@ -38,6 +39,7 @@ LAZY = frozenset(
         "safetensors",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "utils",
@@ -102,8 +104,62 @@ LAZY_FUNCTIONS = {
         ),
         "nn.functional",
     ),
+    **dict.fromkeys(
+        (
+            "hspmm",
+            "smm",
+            "sparse_compressed_tensor",
+            "sparse_coo",
+            "sparse_coo_tensor",
+            "sparse_csr",
+            "sparse_csr_tensor",
+            "spmm",
+        ),
+        "sparse",
+    ),
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "nn.ops.rnn"),
 }
+
+#: Methods of tensors that are imported when they are first called.
+LAZY_METHODS = {
+    **dict.fromkeys(
+        (
+            "_indices",
+            "_nnz",
+            "_values",
+            "coalesce",
+            "col_indices",
+            "crow_indices",
+            "dense_dim",
+            "indices",
+            "is_coalesced",
+            "smm",
+            "sparse_dim",
+            "sparse_mask",
+            "to_sparse",
+            "to_sparse_coo",
+            "to_sparse_csr",
+            "values",
+        ),
+        "sparse.methods",
+    ),
+}
+
+
+def _lazy_method(name: str, module: str) -> Callable[..., Any]:
+    """Return a method that puts the one of its name in its place, and calls that."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(importlib.import_module(f"tensorplug.{module}"), name)
+        setattr(Tensor, name, found)
+        return found(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name, _module in LAZY_METHODS.items():
+    dispatch_state.add_method(_name, _lazy_method(_name, _module))
 
 tensor_types = creation.legacy_types("cpu")
 
