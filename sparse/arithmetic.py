@@ -119,7 +119,7 @@ def _check_alike(a: CooTensor, b: CooTensor, name: str) -> None:
 
 def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if not isinstance(input, SparseTensor) or not is_number(other):
-        shape = list(other.shape) if isinstance(other, TensorBase) else []
+        shape = list(getattr(other, "shape", ()))
         raise RuntimeError(
             "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
             f"{shape} for divisor)"

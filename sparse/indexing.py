@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch import op_registry
@@ -62,8 +62,8 @@ def _t(input: Any) -> Any:
     count = len(input._shape)
     if count > 2 or input.dense_dim():
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {count - input.dense_dim()} "
-            f"sparse, {input.dense_dim()} dense"
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{input.sparse_dim()} sparse, {input.dense_dim()} dense"
         )
     return transpose(input, 0, 1) if count == 2 else input
 
@@ -80,7 +80,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     index = index.reshape(-1).to(int64)
     whole = dim if is_sparse else dim + places.sparse_dim()
     size = places._shape[whole]
-    if index.numel() and not (0 <= int(index.min()) and int(index.max()) < size):
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError(
             f"index_select(): index contains {index.tolist()} that is out of range for tensor of size "
             f"{list(input.shape)} at dimension {whole}"
@@ -192,12 +192,13 @@ def get_item(tensor: Any, key: Any) -> Any:
     result, dim = tensor, 0
     for item in keys:
         if type(item) is int or (isinstance(item, TensorBase) and not item._shape):
+            number = int(cast(Any, item))
             sparse = isinstance(result, SparseTensor)
-            result = select(result, dim, item) if sparse else result.select(dim, int(item))
+            result = select(result, dim, number) if sparse else result.select(dim, number)
         elif isinstance(item, slice) and item == slice(None):
             dim += 1
         elif isinstance(item, (list, TensorBase)) and not isinstance(item, SparseTensor):
-            index = item if isinstance(item, TensorBase) else _as_index(item, tensor)
+            index: Any = item if isinstance(item, TensorBase) else _as_index(item, tensor)
             index = (index < 0) * full_like(index, tensor.shape[dim]) + index
             result = index_select(result, dim, index)
             dim += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arithmetic import sparse_mask as sparse_mask
+from .arithmetic import sparse_mask as sparse_mask  # noqa: PLC0414  also a method
 from .creation import to_layout
 from .layouts import sparse_coo, sparse_csr
 

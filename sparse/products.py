@@ -7,7 +7,6 @@ from typing import Any
 
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, searchsorted, stack
-from tensorplug.core.tensor.base import TensorBase
 
 from .arithmetic import as_coo, like, unique
 from .indexing import transpose
@@ -53,13 +52,14 @@ def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
     _check_sizes(input, other, name)
     if not isinstance(input, SparseTensor):
         places = as_coo(other)
-        columns, rows = places._where[0], places._where[1]
+        columns, rows = places._where
         return coo_matmul(rows, columns, places._stored, input.t(), other._shape[1]).t()
     if isinstance(other, SparseTensor):
         return _sparse_product(input, other)
     if isinstance(input, CsrTensor):
         return csr_matmul(input._starts, input._columns, input._stored, other)
-    return coo_matmul(input._where[0], input._where[1], input._stored, other, input._shape[0])
+    rows, columns = as_coo(input)._where
+    return coo_matmul(rows, columns, input._stored, other, input._shape[0])
 
 
 def _sparse_product(input: Any, other: Any) -> Any:
@@ -105,7 +105,7 @@ def _addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    if isinstance(input, TensorBase) and not isinstance(input, SparseTensor) and input.dim() != 2:
+    if not isinstance(input, SparseTensor) and input.dim() != 2:
         flat = input.reshape(-1, input.shape[-1])
         product = matmul(flat, transpose(weight, 0, 1), "linear")
         product = product.reshape(*input.shape[:-1], weight.shape[0])

@@ -143,7 +143,7 @@ def _grouped(input: Any, dim: int, dtype: Any, name: str) -> tuple[CooTensor, An
     """
     if not isinstance(input, SparseTensor):
         raise RuntimeError(f"sparse.{name}(): expected a sparse tensor, got {input.layout}")
-    if isinstance(input, CsrTensor):
+    if not isinstance(input, CooTensor):
         raise NotImplementedError(
             f"sparse.{name}(): of layout sparse_coo; convert with .to_sparse()"
         )

@@ -101,7 +101,7 @@ def csr_of_coo(tensor: CooTensor) -> CsrTensor:
 
 
 def spread(starts: Any, ends: Any) -> tuple[Any, Any]:
-    """Return the numbers in the ranges from `starts` to `ends`, one range after another, and whose each is."""
+    """Return the range of each number, and the numbers, of ranges `starts` to `ends` one after another."""
     counts = ends - starts
     owners = arange(counts._shape[0], device=counts.device).repeat_interleave(counts)
     before = counts.cumsum(0) - counts

@@ -1,8 +1,8 @@
 """Sparse tensors: a Tensor that shows dense parts, its indices and its values, as one sparse tensor.
 
 Ops on one are written in ops of its parts (:mod:`.calls`), so kernels see dense arrays only, and what is
-recorded for differentiation is what happens to the values. A sparse tensor requires grad if its values do, and
-its gradient is that of its values, shown as a sparse tensor again.
+recorded for differentiation is what happens to the values. A sparse tensor requires grad if its values
+do, and its gradient is that of its values, shown as a sparse tensor again.
 """
 
 from __future__ import annotations
@@ -100,12 +100,20 @@ class SparseTensor(Tensor):
     @property
     def device(self) -> Device:
         """Where the parts live."""
-        return self._stored.device  # type: ignore[no-any-return]
+        return self._stored.device
 
     @property
     def is_meta(self) -> bool:
         """Whether the parts are without data."""
         return bool(self._stored.is_meta)
+
+    def sparse_dim(self) -> int:
+        """Return how many dimensions are addressed by indices."""
+        raise NotImplementedError
+
+    def dense_dim(self) -> int:
+        """Return how many dimensions each value has."""
+        return len(self._shape) - self.sparse_dim()
 
     def _nnz(self) -> int:
         """Return how many elements are stored."""
@@ -283,7 +291,7 @@ class SparseTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.numpy()
 
-    def __dlpack__(self, **options: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **options: Any) -> Any:
         raise BufferError(f"tensors of layout {self._layout.name} cannot be exchanged by DLPack")
 
     def share_memory_(self) -> Self:
@@ -394,7 +402,8 @@ class SparseTensor(Tensor):
         tracked = self.requires_grad
         return rebuilt, (self._layout, self.detach()._saved(), tracked, dict(self.__dict__))
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    # mypy forgets what parameters of such methods are called.
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         return sparse_repr(self)
 
     def _repr_html_(self) -> str:
@@ -426,7 +435,8 @@ class CooTensor(SparseTensor):
         return self._where, self._stored
 
     def _with(self, parts: tuple[Any, ...]) -> Any:
-        return CooTensor.of(*parts, self._shape, self._coalesced)
+        indices, values = parts
+        return CooTensor.of(indices, values, self._shape, self._coalesced)
 
     def _saved(self) -> tuple[Any, ...]:
         return self._where, self._stored, self.shape, self._coalesced
@@ -435,12 +445,8 @@ class CooTensor(SparseTensor):
         """Return how many dimensions are addressed by coordinates."""
         return int(self._where._shape[0])
 
-    def dense_dim(self) -> int:
-        """Return how many dimensions each value has."""
-        return len(self._shape) - self.sparse_dim()
-
-    _dimI = sparse_dim
-    _dimV = dense_dim
+    _dimI = sparse_dim  # noqa: N815  torch's name
+    _dimV = SparseTensor.dense_dim  # noqa: N815
 
     def _indices(self) -> Any:
         """Return the coordinates as they are stored."""
@@ -542,7 +548,8 @@ class CsrTensor(SparseTensor):
         return self._starts, self._columns, self._stored
 
     def _with(self, parts: tuple[Any, ...]) -> Any:
-        return CsrTensor.of(*parts, self._shape)
+        starts, columns, values = parts
+        return CsrTensor.of(starts, columns, values, self._shape)
 
     def _saved(self) -> tuple[Any, ...]:
         return self._starts, self._columns, self._stored, self.shape
@@ -558,10 +565,6 @@ class CsrTensor(SparseTensor):
     def sparse_dim(self) -> int:
         """Return how many dimensions are addressed by indices: two."""
         return 2
-
-    def dense_dim(self) -> int:
-        """Return how many dimensions each value has: none."""
-        return 0
 
     def _dense(self) -> Any:
         from .structure import coo_of_csr, dense_of_coo  # they need this module

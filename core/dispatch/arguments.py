@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor.base import TensorBase
-from .interception import Intercepted
+from .interception import intercepted
 from .op import Op
 
 _PLAIN = frozenset({int, float, bool, complex, str, type(None)})
@@ -50,7 +50,7 @@ def plain_arguments(
         if isinstance(value, TensorBase):
             tensor = value
             if tensor._key.intercepts:
-                raise Intercepted(f"{op.name}(): {tensor._key.runtime.reason}")
+                raise intercepted(op, tensor)
             continue
         if type(value) in _PLAIN:
             continue
@@ -59,7 +59,7 @@ def plain_arguments(
                 if isinstance(item, TensorBase):
                     tensor = item
                     if tensor._key.intercepts:
-                        raise Intercepted(f"{op.name}(): {tensor._key.runtime.reason}")
+                        raise intercepted(op, tensor)
         if plain(value) is not value:
             args = tuple([plain(arg) for arg in args])
             kwargs = {name: plain(value) for name, value in kwargs.items()}

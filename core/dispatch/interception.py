@@ -62,10 +62,17 @@ class NoArray:
         raise Intercepted(self._reason)
 
 
+def intercepted(op: Op, tensor: TensorBase) -> Intercepted:
+    """Return the error for a call with a tensor that intercepts."""
+    runtime: Any = tensor._key.runtime
+    return Intercepted(f"{op.name}(): {runtime.reason}")
+
+
 def intercept(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Have the first tensor that intercepts compute an op."""
     for value in (*args, *kwargs.values()):
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, TensorBase) and item._key.intercepts:
-                return item._key.runtime.compute(op, args, kwargs)
+                runtime: Any = item._key.runtime
+                return runtime.compute(op, args, kwargs)
     raise TypeError(f"{op.name}(): no tensor among the arguments computes it itself")
