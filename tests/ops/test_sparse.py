@@ -12,6 +12,8 @@ from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.interception import Intercepted
 from tensorplug.sparse.calls import TABLE
 
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse")  # torch says so once per process
+
 FUZZ = int(os.environ.get("TENSORPLUG_FUZZ", "0"))
 DTYPES = ("float32", "float64", "complex64", "int64", "int32")
 KINDS = ("coalesced", "unordered", "duplicates", "empty", "one")
@@ -209,7 +211,6 @@ def test_ops_against_dense_arrays(kind, shape, seed):
             assert np.allclose(got, wanted, rtol=tolerance, atol=tolerance), (name, dtype, layout)
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(FUZZ or 1))
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
