@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.interception import NoArray, intercepting_key
 from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import bare_tensor
 from tensorplug.core.tensor.layout import layout
 from tensorplug.core.tensor.shapes import Shape, normalize_dim
@@ -43,6 +44,9 @@ class SparseTensor(Tensor):
     """Base of sparse tensors; users make them by ``tp.sparse_coo_tensor`` and its like."""
 
     __slots__ = ("_shown_grad", "_stored")
+
+    # What it does not compute raises: nothing to take over by results of its class.
+    __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     _stored: Any
     _layout: layout

@@ -13,8 +13,11 @@ from typing import Any
 
 from ..contexts import Context, thread
 from . import dispatcher
+from .arguments import plain_arguments
 from .counts import count_grad_disabled, count_layers, settle
+from .interception import Intercepted, intercept
 from .op_registry import Op
+from .overrides import taken_over
 from .state import dispatch_state
 
 
@@ -90,6 +93,13 @@ def active_layers() -> tuple[Layer, ...]:
 
 
 def _through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    made = taken_over(op, args, kwargs)
+    if made is not None:
+        return made[0]
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:

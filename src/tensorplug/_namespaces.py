@@ -35,6 +35,7 @@ LAZY = frozenset(
         "multiprocessing",
         "nn",
         "optim",
+        "overrides",
         "plugin",
         "profiler",
         "quasirandom",

@@ -12,9 +12,11 @@ import pickle
 import reprlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, DType
 from tensorplug.core.device.meta import empty_meta
@@ -260,11 +262,17 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     safe_globals : list of class or callable, or of (class or callable, "module.name")
         What files may name.
     """
+    _added.update(_by_name(safe_globals))
+
+
+def _by_name(safe_globals: list[Any]) -> dict[tuple[str, str], Any]:
+    found: dict[tuple[str, str], Any] = {}
     for item in safe_globals:
         thing, name = item if isinstance(item, tuple) else (item, None)
         full = name or f"{thing.__module__}.{thing.__qualname__}"
         module, _, short = full.rpartition(".")
-        _added[module, short] = thing
+        found[module, short] = thing
+    return found
 
 
 def get_safe_globals() -> list[Any]:
@@ -277,7 +285,7 @@ def clear_safe_globals() -> None:
     _added.clear()
 
 
-class safe_globals:
+class safe_globals(OwnContext):
     """Do as :func:`add_safe_globals` within a ``with`` block.
 
     Parameters
@@ -296,15 +304,10 @@ class safe_globals:
 
     def __init__(self, safe_globals: list[Any]) -> None:
         self._safe_globals = safe_globals
-        self._before: dict[tuple[str, str], Any] = {}
 
-    def __enter__(self) -> None:
-        self._before = dict(_added)
-        add_safe_globals(self._safe_globals)
-
-    def __exit__(self, *exc: object) -> None:
-        _added.clear()
-        _added.update(self._before)
+    def _steps(self) -> tuple[Steps, Steps]:
+        before = partial(_added.update, dict(_added))
+        return (partial(_added.update, _by_name(self._safe_globals)),), (_added.clear, before)
 
 
 # --- the machine ------------------------------------------------------------------------------
