@@ -191,6 +191,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         signal as signal,
         sparse as sparse,
         special as special,
+        storage as storage,
         testing as testing,
         torch_version as torch_version,
         types as types,
@@ -209,6 +210,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         sparse_csr_tensor as sparse_csr_tensor,
         spmm as spmm,
     )
+    from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 __getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes
