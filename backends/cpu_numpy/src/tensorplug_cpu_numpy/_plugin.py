@@ -53,6 +53,14 @@ def _of_optimizers() -> Iterable[Kernel]:
     return table
 
 
+def _of_sparse() -> Iterable[Kernel]:
+    from .kernels import sparse
+
+    table = KernelTable("cpu")
+    sparse.build(table)
+    return table
+
+
 class NumpyPlugin:
     """Registers the runtime and the kernels."""
 
@@ -87,6 +95,7 @@ class NumpyPlugin:
             *float8.kernels(settled),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
+            DeferredKernels("sparse", _of_sparse),
         ]
 
 
