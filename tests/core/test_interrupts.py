@@ -85,6 +85,7 @@ OTHERS = {
     "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "data.signals.signals_put_off": "puts interrupts off",
+    "library.registration._scoped_library": "takes back what was declared in the block",
     "nn.utils.stateless._swapped": "concerns a module",
     "optim.ops.optimizers.on_device._unless": "concerns tensors",
     "optim.swapping.swap_in_optimizer_params_and_state": "concerns an optimizer",
