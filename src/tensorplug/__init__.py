@@ -192,6 +192,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         serialization as serialization,
         signal as signal,
         special as special,
+        storage as storage,
         testing as testing,
         torch_version as torch_version,
         types as types,
@@ -200,6 +201,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+    from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 __getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes

@@ -117,10 +117,10 @@ def custom_op(
     >>> def keep(ctx, inputs, output):
     ...     ctx.save_for_backward(inputs[0])
     >>> cube.register_autograd(lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2, setup_context=keep)
-    >>> x = tp.tensor(2.0, requires_grad=True)
-    >>> tp.ops.doc_custom.cube(x).backward()
+    >>> x = tp.tensor([2.0], requires_grad=True)
+    >>> tp.ops.doc_custom.cube(x).sum().backward()
     >>> x.grad
-    tensor(12.)
+    tensor([12.])
     >>> cube._lib._destroy()
     """
 
