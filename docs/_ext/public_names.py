@@ -115,6 +115,7 @@ NAMESPACES = {
     "autograd.graph": "The graph",
     "func": "Transforms of functions",
     "overrides": "Classes that take calls over",
+    "library": "Ops of one's own",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",

@@ -128,6 +128,7 @@ from tensorplug.core.tensor.shapes import (
 )
 
 from . import _namespaces, autograd as autograd
+from ._ops import OpNamespace as _OpNamespace
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compiled as compiled,
@@ -169,7 +170,7 @@ IntTensor = _namespaces.tensor_types["IntTensor"]
 LongTensor = _namespaces.tensor_types["LongTensor"]
 BoolTensor = _namespaces.tensor_types["BoolTensor"]
 
-ops = _namespaces.OpNamespace("")
+ops = _OpNamespace("")
 
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
@@ -182,6 +183,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         fft as fft,
         futures as futures,
         hub as hub,
+        library as library,
         linalg as linalg,
         multiprocessing as multiprocessing,
         nn as nn,
