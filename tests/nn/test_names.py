@@ -36,7 +36,6 @@ QUANTIZED = "there are no quantized tensors"
 COMPILED = "for torch's compiler, or its code generators"
 PROTOTYPE = "a prototype of torch that may still change"
 MANY_DEVICES = "needs several devices or processes"
-SPARSE = "there are no sparse tensors"
 DEPRECATED = "deprecated in torch since 0.4: the name with an underscore"
 
 DEPRECATED_INITIALISERS = (
@@ -77,7 +76,6 @@ MISSING = {
     "nn.modules.LinearCrossEntropyLoss": PROTOTYPE,
     "nn.modules.LinearCrossEntropyOptions": PROTOTYPE,
     "nn.parameter.UninitializedTensorMixin": "a helper of torch's own files",
-    "optim.SparseAdam": SPARSE,
 }
 
 
@@ -134,7 +132,6 @@ def test_the_table_names_what_is_missing():
     ("name", "reason"),
     [
         ("nn.LinearCrossEntropyLoss", "Linear and CrossEntropyLoss do the same"),
-        ("optim.SparseAdam", "no sparse tensors; Adam takes"),
         ("nn.Nonsense", "no attribute 'Nonsense'$"),
         ("optim.Nonsense", "no attribute 'Nonsense'$"),
     ],
