@@ -43,7 +43,7 @@ def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
     dim = normalize_dim(dim, len(shape), name)
     if max(len(index._shape), 1) != max(len(shape), 1) and math.prod(index._shape):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as self tensor, got "
+            f"{name}(): Index tensor must have the same number of dimensions as input tensor, got "
             f"{list(index._shape)} for {list(shape)}"
         )
     return dim, index
