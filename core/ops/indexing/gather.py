@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import Number, int32, int64
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import new_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..arithmetic.division import remainder
@@ -299,3 +300,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         dim,
         expand(indices, (*common[:dim], wanted[dim], *common[dim + 1 :])),
     )
+
+
+exact_out(gather)
