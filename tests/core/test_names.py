@@ -43,19 +43,17 @@ def test_a_method_or_attribute_of_tensors(name):
 
 # --- what torch documents and is not here, with the reason ------------------------------------------
 
-SPARSE = "there are no sparse tensors"
+SPARSE = "of sparse tensors there are sparse_coo and sparse_csr, with what is used of them"
 QUANTIZED = "there are no quantized tensors"
 SCRIPT = "torch.jit and its symbolic sizes are out of scope"
 CONTROL = "control flow of compiled graphs"
 DEVICE = "a device type that comes with its plugin"
-STORAGE = "a tensor shows its memory itself, there is no storage object"
 
 MISSING = {
     CONTROL: "cond while_loop compile",
     SPARSE: """
-        col_indices_copy crow_indices_copy hspmm indices_copy smm sparse_bsc_tensor
-        sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
-        sparse_csr_tensor sspaddmm values_copy
+        col_indices_copy crow_indices_copy indices_copy sparse_bsc_tensor sparse_bsr_tensor
+        sparse_csc_tensor sspaddmm values_copy
     """,
     QUANTIZED: """
         dequantize fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
@@ -71,7 +69,6 @@ MISSING = {
     "deprecated: set_default_dtype, set_default_device": "set_default_tensor_type",
     "nn.functional has it": "native_channel_shuffle",
     "a layout of fairseq's, (time, batch, channel): transpose and conv1d": "conv_tbc",
-    "numpy.memmap and from_numpy": "from_file",
     "tp.<type> is the module": "get_device_module",
     "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
     "prototypes of torch's": "hash_tensor segment_reduce",
@@ -79,16 +76,13 @@ MISSING = {
 }
 MISSING_METHODS = {
     SPARSE: """
-        coalesce col_indices crow_indices dense_dim indices is_coalesced smm sparse_dim sparse_mask
-        sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse to_sparse_bsc to_sparse_bsr
-        to_sparse_coo to_sparse_csc to_sparse_csr values
+        sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc
     """,
     QUANTIZED: """
         dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale
         q_zero_point qscheme
     """,
     DEVICE: "ipu is_ipu is_xla mtia",
-    STORAGE: "storage storage_type untyped_storage const_data_ptr",
     "there is no complex half": "chalf",
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",
