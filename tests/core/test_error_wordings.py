@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Errors hold the phrase by which people search for torch's, and have its type.
 
 Each row is a call, of a module that may be torch, and a phrase; with torch installed it is held to the same.
@@ -280,11 +281,14 @@ ROWS = [
 
 
 def error_of(call, module):
-    with pytest.raises(Exception) as caught:
+    try:
         call(module)
-    return caught.value
+    except Exception as error:
+        return error
+    return None
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("index", range(len(ROWS)))
 def test_phrase(index):
     phrase, call = ROWS[index]

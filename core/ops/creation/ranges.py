@@ -211,13 +211,13 @@ def linspace(
     >>> tp.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    first, last = _bound(start, "linspace", "start"), _bound(end, "linspace", "end")
+    first, last = _zero_dim(start, "linspace", "start"), _zero_dim(end, "linspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
 
 
-def _bound(value: Any, name: str, argument: str) -> Number:
+def _zero_dim(value: Any, name: str, argument: str) -> Number:
     if isinstance(value, TensorBase) and value._shape:
         raise RuntimeError(
             f"{name} only supports 0-dimensional start and end tensors, but got {argument} with "
@@ -268,7 +268,7 @@ def logspace(
     >>> tp.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    first, last = _bound(start, "logspace", "start"), _bound(end, "logspace", "end")
+    first, last = _zero_dim(start, "logspace", "start"), _zero_dim(end, "logspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     if chosen.category == BOOL:

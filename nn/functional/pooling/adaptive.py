@@ -52,7 +52,7 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
 def _prepare(count: int, input: Any, output_size: Any, name: str) -> tuple[Any, bool, Shape]:
     if isinstance(input, TensorBase) and len(input._shape) <= count:
         raise ValueError(
-            f"{name}(): Input dimension should be at least {count + 1}, got {input.ndim}"
+            f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
     x, added = batched(input, count, name)
     if 0 in x.shape[1:]:
