@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from tensorplug.core.contexts import Context, declare, thread
-from tensorplug.core.dispatch import execution, layers
+from tensorplug.core.dispatch import dispatcher, execution, layers
 from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
@@ -181,7 +181,7 @@ def _base(op: Op, spec: Spec) -> Any:
     stand_in.parameters = op.parameters
     stand_in.owner = op.owner
     stand_in.function = lambda *_: execution.execute(op, spec)
-    return layers._enter(below, len(below) - 1, stand_in, spec.values, {})
+    return dispatcher.enter_layers(below, len(below) - 1, stand_in, spec.values, {})
 
 
 def tensors_in(values: Any) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
+from .queued_copies import queued_into
 from .state import dispatch_state
 
 
@@ -254,8 +255,6 @@ def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     _, src, non_blocking = COPY.bind((target, *args), kwargs)
     if not non_blocking:
         return False
-    from ..ops.copying import queued_into  # on first use: it needs this module
-
     return not overlaps(target) and queued_into(target, src)
 
 

@@ -49,7 +49,8 @@ class DispatchState:
         While a profile is taken: puts a timer around a kernel that goes into a table; copies between
         devices.
     through_layers, gradient_off : callable
-        From :mod:`.layers`: runs a call through this thread's layers; a context that records nothing.
+        From :mod:`.dispatcher` and :mod:`.layers`: runs a call through this thread's layers; a context that
+        records nothing.
     native_kernel, preferred_kernel, make_stub : callable
         From :mod:`.resolution`: whether a plugin's kernel serves an op; the kernel that this thread
         prefers; what an unused slot of a table holds.

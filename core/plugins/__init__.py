@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..labels import plugin_label
 from .discovery import (
     Found,
     Quarantined,
@@ -15,7 +16,6 @@ from .hookspecs import API_VERSION, GROUP, hookimpl
 from .manager import (
     PluginRecord,
     layers,
-    plugin_label,
     record_of,
     register,
     registered,

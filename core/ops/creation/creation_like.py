@@ -10,8 +10,8 @@ from ...device.dtypes import DType, as_dtype
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
 from ...tensor.creation import tensor
+from ...tensor.layout import strides_like
 from ...tensor.shapes import Shape
-from ..copying import strides_like
 from ..rules import check_tensor, number
 from .creation import empty_strided, fill_new, in_strides, made, memory_of, sizes_of
 
