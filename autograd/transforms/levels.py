@@ -124,10 +124,7 @@ def touched(values: Any) -> int:
             if value._batched:
                 found |= BATCHED
             elif value._tangents or (
-                value._extra is not None
-                and value._extra.view is not None
-                and state.tangents
-                and views.base_of(value._extra.view)._tangents
+                value._view is not None and state.tangents and views.base_of(value._view)._tangents
             ):
                 found |= DUAL
         elif isinstance(value, (list, tuple)) and value:

@@ -260,11 +260,10 @@ def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _is_tracked_view(target: Any) -> bool:
     """Return whether a view, or the tensor that it shows, requires grad."""
-    extra = target._extra
-    if extra is None or extra.view is None:
+    if target._view is None:
         return True
     gradient = dispatch_state.gradient
-    return bool(gradient.requires_grad(target) or gradient.requires_grad(extra.view.base))
+    return bool(gradient.requires_grad(target) or gradient.requires_grad(target._view.base))
 
 
 def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:

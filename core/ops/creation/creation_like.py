@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...device.device import Device
 from ...device.dtypes import DType, as_dtype
@@ -32,19 +32,21 @@ __all__ = [
 ]
 
 
-def _zeros(shape: Shape, dtype: DType, device: Device) -> Any:
-    return fill_new(shape, 0, dtype, device)
+Maker = Callable[[Shape, DType, Device], Any]
 
 
-def _ones(shape: Shape, dtype: DType, device: Device) -> Any:
-    return fill_new(shape, 1, dtype, device)
+def called(function: Any, like: Callable[..., Any]) -> Any:
+    """Return a function under the name, and with the docstring, of another one."""
+    function.__name__, function.__qualname__ = like.__name__, like.__qualname__
+    function.__module__, function.__doc__ = like.__module__, like.__doc__
+    return function
 
 
 def made_like(
     input: Any,
     options: tuple[Any, Any, Any, bool],
     name: str,
-    make: Callable[[Shape, DType, Device], Any],
+    make: Maker,
 ) -> Any:
     """Return what `make` makes of the shape of `input`, with its dtype, device and order of memory.
 
@@ -71,17 +73,44 @@ def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]
     )
 
 
-@composite(method=False)
-def zeros_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+class LikeOp(Protocol):
+    """The signature of :func:`zeros_like` and its kind."""
+
+    def __call__(
+        self,
+        input: Tensor,
+        *,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """Return a tensor like `input`."""
+
+
+def _like(make: Maker) -> LikeOp:
+    """Declare the op that makes what `make` does of the shape, dtype and device of a tensor."""
+    name = make.__name__
+
+    def made_so(
+        input: Tensor,
+        *,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        return made_like(input, (dtype, device, memory_format, requires_grad), name, make)
+
+    return composite(method=False)(called(made_so, make))
+
+
+@_like
+def zeros_like(shape: Shape, dtype: DType, device: Device) -> Any:
     """Return zeros of the shape, and by default the dtype and device, of `input`.
 
     Parameters
@@ -99,21 +128,11 @@ def zeros_like(
     >>> tp.zeros_like(tp.tensor([1, 2]))
     tensor([0, 0])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "zeros_like", _zeros)
+    return fill_new(shape, 0, dtype, device)
 
 
-@composite(method=False)
-def ones_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@_like
+def ones_like(shape: Shape, dtype: DType, device: Device) -> Any:
     """Return ones of the shape of `input`; see :func:`zeros_like` for the parameters.
 
     Examples
@@ -122,8 +141,20 @@ def ones_like(
     >>> tp.ones_like(tp.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "ones_like", _ones)
+    return fill_new(shape, 1, dtype, device)
+
+
+@_like
+def empty_like(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return memory of the shape of `input`; see :func:`zeros_like` for the parameters.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty_like(tp.zeros(2, 3)).shape
+    Size([2, 3])
+    """
+    return memory_of(shape, dtype, device)
 
 
 @composite(method=False)
@@ -151,27 +182,80 @@ def full_like(
     return made_like(input, options, "full_like", lambda *new: fill_new(new[0], value, *new[1:]))
 
 
-@composite(method=False)
-def empty_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return memory of the shape of `input`; see :func:`zeros_like` for the parameters.
+class NewOp(Protocol):
+    """The signature of :func:`new_zeros` and its kind."""
+
+    def __call__(
+        self,
+        input: Tensor,
+        *sizes: Any,
+        size: Any = None,
+        dtype: DType | type | None = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """Return a tensor of a size with, by default, the dtype and device of `input`."""
+
+
+def _new(make: Maker) -> NewOp:
+    """Declare the op that makes what `make` does of a size, and of the dtype and device of a tensor."""
+    name = make.__name__
+
+    def made_so(
+        input: Tensor,
+        *sizes: Any,
+        size: Any = None,
+        dtype: DType | type | None = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        chosen, where = like(input, dtype, device, name)
+        return made(make(sizes_of(sizes, size, name), chosen, where), requires_grad)
+
+    return composite()(called(made_so, make))
+
+
+@_new
+def new_zeros(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return zeros of a size with, by default, the dtype and device of `input`.
 
     Examples
     --------
     >>> import tensorplug as tp
-    >>> tp.empty_like(tp.zeros(2, 3)).shape
-    Size([2, 3])
+    >>> tp.tensor([1]).new_zeros(2)
+    tensor([0, 0])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "empty_like", memory_of)
+    return fill_new(shape, 0, dtype, device)
+
+
+@_new
+def new_ones(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return ones of a size with, by default, the dtype and device of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([True]).new_ones(2)
+    tensor([True, True])
+    """
+    return fill_new(shape, 1, dtype, device)
+
+
+@_new
+def new_empty(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return memory of a size with, by default, the dtype and device of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([1]).new_empty(2, 3).dtype
+    tensorplug.int64
+    """
+    return memory_of(shape, dtype, device)
 
 
 @composite()
@@ -198,52 +282,6 @@ def new_tensor(
 
 
 @composite()
-def new_zeros(
-    input: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: DType | type | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Return zeros of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([1]).new_zeros(2)
-    tensor([0, 0])
-    """
-    chosen, where = like(input, dtype, device, "new_zeros")
-    return made(fill_new(sizes_of(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
-
-
-@composite()
-def new_ones(
-    input: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: DType | type | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Return ones of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([True]).new_ones(2)
-    tensor([True, True])
-    """
-    chosen, where = like(input, dtype, device, "new_ones")
-    return made(fill_new(sizes_of(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
-
-
-@composite()
 def new_full(
     input: Tensor,
     size: Any,
@@ -266,29 +304,6 @@ def new_full(
     chosen, where = like(input, dtype, device, "new_full")
     value = number(fill_value, "new_full", "fill_value")
     return made(fill_new(sizes_of((), size, "new_full"), value, chosen, where), requires_grad)
-
-
-@composite()
-def new_empty(
-    input: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: DType | type | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Return memory of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([1]).new_empty(2, 3).dtype
-    tensorplug.int64
-    """
-    chosen, where = like(input, dtype, device, "new_empty")
-    return made(memory_of(sizes_of(sizes, size, "new_empty"), chosen, where), requires_grad)
 
 
 @composite()
