@@ -59,7 +59,7 @@ cpdef build_views(TensorBase source, list outputs, ViewPlans plans)
 cpdef build_listed(Op op, CachedCall cached, object tensors, TensorBase output)
 
 @cython.locals(plan=Plan, saved=list, versions=tuple, kept=tuple, origin=int, position=Py_ssize_t, how=PlainRecording)
-cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
+cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, object outputs)
 
 @cython.locals(output=TensorBase)
 cpdef attach(OpNode node, tuple outputs)

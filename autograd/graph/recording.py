@@ -298,7 +298,7 @@ class PlainRecording:
 
     rule: CompiledDerivative
     plan: Plan
-    saved: tuple[Any, ...] | None
+    saved: tuple[Any, ...]
     versions: tuple[Any, ...]
 
 
@@ -307,7 +307,7 @@ def build_view(
 ) -> OpNode | None:
     """Return the node of a view, whose only tensor is its source; None if it has no derivative."""
     rule: CompiledDerivative = op.derivative or missing(op)
-    how = None if planned is None else planned.recording
+    how: PlainRecording | None = None if planned is None else planned.recording
     if how is None or how.rule is not rule:
         how = _record_view(rule, source, values, output)
         if planned is not None and how.versions == _NO_VERSIONS[len(how.versions)]:
@@ -326,9 +326,11 @@ def build_views(source: Any, outputs: Any, plans: ViewPlans) -> None:
     """Make one node the maker of several views."""
     op: Any = plans.op
     rule: CompiledDerivative = op.derivative
-    how = plans.recording
+    how: PlainRecording | None = plans.recording
     if how is None or how.rule is not rule:
-        how = plans.recording = _record_view(rule, source, plans.values, outputs[0])
+        how = _record_view(rule, source, plans.values, tuple(outputs))
+        if how.versions == _NO_VERSIONS[len(how.versions)]:
+            plans.recording = how
     node = MultiNode()
     node.fill(outputs[0], (edge_of(source),), how.plan, how.saved, how.versions, None)
     attach_several(node, outputs)
@@ -348,7 +350,7 @@ def build_listed(op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
             if plain and len(node.edges) == len(tensors):
                 how = cached.recordings[1] = PlainRecording.__new__(PlainRecording)
                 how.rule, how.plan = rule, node.plan
-                how.saved, how.versions = node.saved, node.versions
+                how.saved, how.versions = node.saved or (), node.versions
         return
     edges: list[Any] = []
     for item in tensors:
@@ -372,7 +374,7 @@ _NO_VERSIONS: tuple[tuple[None, ...], ...] = tuple([(None,) * count for count in
 
 
 def _record_view(
-    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], output: Any
+    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], outputs: Any
 ) -> PlainRecording:
     plan = rule.plans.get(1)
     if plan is None:
@@ -385,7 +387,9 @@ def _record_view(
         elif origin == ARGUMENT and position:
             saved.append(values[position - 1])
         else:
-            kept, versions = save_all(plan, (source, *values), (output,))
+            kept, versions = save_all(
+                plan, (source, *values), outputs if type(outputs) is tuple else (outputs,)
+            )
             saved = list(kept)
             break
     how: PlainRecording = PlainRecording.__new__(PlainRecording)  # views are many: no __init__

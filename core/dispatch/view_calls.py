@@ -56,7 +56,7 @@ def _follow_together(plans: ViewPlans, source: Any) -> Any:
     outputs = [_made(plan, source) for plan in plans.views]
     dispatch_state.gradient.record_views(source, outputs, plans)
     views = tuple(outputs)
-    if dispatch_state.planning:
+    if dispatch_state.planning and plans.op is not None:
         note_together(plans.op, (source, *plans.values), views)
     return views
 

@@ -182,82 +182,6 @@ def full_like(
     return made_like(input, options, "full_like", lambda *new: fill_new(new[0], value, *new[1:]))
 
 
-class NewOp(Protocol):
-    """The signature of :func:`new_zeros` and its kind."""
-
-    def __call__(
-        self,
-        input: Tensor,
-        *sizes: Any,
-        size: Any = None,
-        dtype: DType | type | None = None,
-        device: Device | str | None = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-    ) -> Tensor:
-        """Return a tensor of a size with, by default, the dtype and device of `input`."""
-
-
-def _new(make: Maker) -> NewOp:
-    """Declare the op that makes what `make` does of a size, and of the dtype and device of a tensor."""
-    name = make.__name__
-
-    def made_so(
-        input: Tensor,
-        *sizes: Any,
-        size: Any = None,
-        dtype: DType | type | None = None,
-        device: Device | str | None = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-    ) -> Tensor:
-        chosen, where = like(input, dtype, device, name)
-        return made(make(sizes_of(sizes, size, name), chosen, where), requires_grad)
-
-    return composite()(called(made_so, make))
-
-
-@_new
-def new_zeros(shape: Shape, dtype: DType, device: Device) -> Any:
-    """Return zeros of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([1]).new_zeros(2)
-    tensor([0, 0])
-    """
-    return fill_new(shape, 0, dtype, device)
-
-
-@_new
-def new_ones(shape: Shape, dtype: DType, device: Device) -> Any:
-    """Return ones of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([True]).new_ones(2)
-    tensor([True, True])
-    """
-    return fill_new(shape, 1, dtype, device)
-
-
-@_new
-def new_empty(shape: Shape, dtype: DType, device: Device) -> Any:
-    """Return memory of a size with, by default, the dtype and device of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.tensor([1]).new_empty(2, 3).dtype
-    tensorplug.int64
-    """
-    return memory_of(shape, dtype, device)
-
-
 @composite()
 def new_tensor(
     input: Tensor,
@@ -279,6 +203,52 @@ def new_tensor(
     """
     chosen, where = like(input, dtype, device, "new_tensor")
     return tensor(data, dtype=chosen, device=where, requires_grad=requires_grad)
+
+
+@composite()
+def new_zeros(
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return zeros of a size with, by default, the dtype and device of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([1]).new_zeros(2)
+    tensor([0, 0])
+    """
+    chosen, where = like(input, dtype, device, "new_zeros")
+    return made(fill_new(sizes_of(sizes, size, "new_zeros"), 0, chosen, where), requires_grad)
+
+
+@composite()
+def new_ones(
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return ones of a size with, by default, the dtype and device of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([True]).new_ones(2)
+    tensor([True, True])
+    """
+    chosen, where = like(input, dtype, device, "new_ones")
+    return made(fill_new(sizes_of(sizes, size, "new_ones"), 1, chosen, where), requires_grad)
 
 
 @composite()
@@ -304,6 +274,29 @@ def new_full(
     chosen, where = like(input, dtype, device, "new_full")
     value = number(fill_value, "new_full", "fill_value")
     return made(fill_new(sizes_of((), size, "new_full"), value, chosen, where), requires_grad)
+
+
+@composite()
+def new_empty(
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | type | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return memory of a size with, by default, the dtype and device of `input`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.tensor([1]).new_empty(2, 3).dtype
+    tensorplug.int64
+    """
+    chosen, where = like(input, dtype, device, "new_empty")
+    return made(memory_of(sizes_of(sizes, size, "new_empty"), chosen, where), requires_grad)
 
 
 @composite()
