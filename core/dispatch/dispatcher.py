@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..contexts import thread
-from .arguments import plain_arguments
+from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .counts import settle
 from .execution import execute
 from .op import Op
 from .out_variants import run_out
+from .overrides import taken_over
 from .state import dispatch_state
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
 def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call any op with any arguments."""
-    args, kwargs = plain_arguments(op, args, kwargs)
     if dispatch_state.layers_active:
+        return through_layers(op, args, kwargs)
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Foreign:
         return through_layers(op, args, kwargs)
     return run(op, args, kwargs)
 
@@ -48,7 +52,11 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call an op through the layers that are active in this thread."""
+    """Call an op through the layers that are active in this thread, unless an argument takes it over."""
+    made = taken_over(op, args, kwargs)
+    if made is not None:
+        return made[0]
+    args, kwargs = plain_arguments(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:

@@ -23,7 +23,7 @@ from ..dispatch.keys import lock
 from ..dispatch.op_registry import Op
 from ..dispatch.state import dispatch_state
 from ..errors import PluginError, RegistrationError
-from ..labels import labels
+from ..labels import labelled
 from . import hookspecs, validation, waiting
 from .op_rules import OpItem, OpRules
 from .waiting import Waiting
@@ -151,7 +151,7 @@ def register_record(record: PluginRecord) -> PluginRecord:
             )
         _attach(record)
         _records[record.name] = record
-        labels[record.name] = record.label
+        labelled[record.name] = record
         try:
             _register_parts(record)
         except RegistrationError:
@@ -301,7 +301,7 @@ def _withdraw(record: PluginRecord) -> None:
         removed_devices[runtime.type] = record.label
         keys.forget_device(runtime.type, record.label)
     _records.pop(record.name, None)
-    labels.pop(record.name, None)
+    labelled.pop(record.name, None)
     _detach(record)
     keys.reset_tables()
 

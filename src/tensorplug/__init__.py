@@ -169,15 +169,19 @@ ops = _namespaces.OpNamespace("")
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
         __config__ as __config__,
+        accelerator as accelerator,
         backends as backends,
         compat as compat,
         data as data,
         distributions as distributions,
         fft as fft,
+        futures as futures,
+        hub as hub,
         linalg as linalg,
         multiprocessing as multiprocessing,
         nn as nn,
         optim as optim,
+        overrides as overrides,
         plugin as plugin,
         profiler as profiler,
         quasirandom as quasirandom,
@@ -186,11 +190,16 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         serialization as serialization,
         signal as signal,
         special as special,
+        storage as storage,
         testing as testing,
+        torch_version as torch_version,
+        types as types,
         utils as utils,
+        version as version,
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+    from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 __getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes
