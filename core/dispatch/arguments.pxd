@@ -1,3 +1,5 @@
+cimport cython
+
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
@@ -7,6 +9,7 @@ cpdef bint is_scalar(object value)
 
 cpdef object plain(object value)
 
+@cython.locals(tensor=TensorBase)
 cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 
 cdef tuple _replaced(tuple args, dict kwargs, Py_ssize_t position, str name, object value)

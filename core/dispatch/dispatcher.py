@@ -17,6 +17,7 @@ from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .counts import settle
 from .execution import execute
+from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
 from .overrides import taken_over
@@ -34,6 +35,8 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = plain_arguments(op, args, kwargs)
     except Foreign:
         return through_layers(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     return run(op, args, kwargs)
 
 
@@ -56,7 +59,10 @@ def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     made = taken_over(op, args, kwargs)
     if made is not None:
         return made[0]
-    args, kwargs = plain_arguments(op, args, kwargs)
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:

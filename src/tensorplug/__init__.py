@@ -189,6 +189,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         safetensors as safetensors,
         serialization as serialization,
         signal as signal,
+        sparse as sparse,
         special as special,
         storage as storage,
         testing as testing,
@@ -199,6 +200,16 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+    from .sparse import (
+        hspmm as hspmm,
+        smm as smm,
+        sparse_compressed_tensor as sparse_compressed_tensor,
+        sparse_coo as sparse_coo,
+        sparse_coo_tensor as sparse_coo_tensor,
+        sparse_csr as sparse_csr,
+        sparse_csr_tensor as sparse_csr_tensor,
+        spmm as spmm,
+    )
     from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 __getattr__ = _namespaces.find_attribute

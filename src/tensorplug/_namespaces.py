@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
@@ -42,6 +43,7 @@ LAZY = frozenset(
         "safetensors",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "storage",
         "testing",
@@ -130,8 +132,58 @@ LAZY_FUNCTIONS = {
         ),
         "nn.functional",
     ),
+    **dict.fromkeys(
+        (
+            "hspmm",
+            "smm",
+            "sparse_compressed_tensor",
+            "sparse_coo",
+            "sparse_coo_tensor",
+            "sparse_csr",
+            "sparse_csr_tensor",
+            "spmm",
+        ),
+        "sparse",
+    ),
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "nn.ops.rnn"),
 }
+
+#: Methods of tensors that are imported when they are first called, from ``sparse.methods``, and what they do.
+LAZY_METHODS = {
+    "_indices": "Return the coordinates of a sparse tensor as they are stored.",
+    "_nnz": "Return how many elements a sparse tensor stores.",
+    "_values": "Return the values of a sparse tensor as they are stored.",
+    "coalesce": "Return a sparse tensor with its coordinates in order, each of them once.",
+    "col_indices": "Return the column of each element of a matrix that is stored row by row.",
+    "crow_indices": "Return where each row begins, of a matrix that is stored row by row.",
+    "dense_dim": "Return how many dimensions are stored whole: of a dense tensor all.",
+    "indices": "Return the coordinates of a coalesced sparse tensor.",
+    "is_coalesced": "Return whether the coordinates of a sparse tensor are in order, each of them once.",
+    "smm": "Return the product of a sparse matrix and a dense one, as a sparse one.",
+    "sparse_dim": "Return how many dimensions are addressed by coordinates: of a dense tensor none.",
+    "sparse_mask": "Return the elements at the places of a sparse tensor, in its layout.",
+    "to_sparse": "Return the tensor in a sparse layout, by default with coordinates.",
+    "to_sparse_coo": "Return the tensor with the coordinates of its elements.",
+    "to_sparse_csr": "Return the matrix stored row by row.",
+    "values": "Return the stored elements of a sparse tensor.",
+}
+
+
+def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
+    """Return a method that puts the one of its name in its place, and calls that."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(importlib.import_module("tensorplug.sparse.methods"), name)
+        setattr(Tensor, name, found)
+        return found(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    return method
+
+
+for _name, _doc in LAZY_METHODS.items():
+    dispatch_state.add_method(_name, _lazy_method(_name, _doc))
 
 tensor_types = creation.legacy_types("cpu")
 
