@@ -257,8 +257,7 @@ class Tensor(TensorMethods):
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
-        view = None if self._extra is None else self._extra.view
-        return None if view is None else view.base
+        return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
