@@ -30,6 +30,7 @@ LAZY = frozenset(
         "func",
         "futures",
         "hub",
+        "library",
         "linalg",
         "masked",
         "multiprocessing",
@@ -194,48 +195,6 @@ def find_array_namespace(api_version: str | None) -> Any:
 
 
 dispatch_state.array_namespace = find_array_namespace
-
-
-class OpNamespace:
-    """Ops by their registered name: ``tp.ops.add``, ``tp.ops.package.name`` for an extension's.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.ops.add(tp.tensor([1]), 2)
-    tensor([3])
-    """
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        full = self._prefix + name
-        if op_registry.has_op(full):
-            return op_registry.get_op(full).call
-        if not self._prefix:
-            plugins.load_device("extension")
-        if any(op.name.startswith(f"{full}.") for op in op_registry.all_ops()):
-            return OpNamespace(f"{full}.")
-        try:
-            return op_registry.get_op(full).call
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
-
-    def load_library(self, path: Any) -> None:
-        """Refuse a library of torch's own ops, as torch does one that does not fit it."""
-        raise OSError(
-            f"tensorplug loads no libraries compiled against torch, {path} is one; ops come with plugins"
-        )
-
-    def __dir__(self) -> list[str]:
-        start = len(self._prefix)
-        names = [
-            op.name[start:] for op in op_registry.all_ops() if op.name.startswith(self._prefix)
-        ]
-        return sorted({name.partition(".")[0] for name in names})
 
 
 def find_attribute(name: str) -> Any:
