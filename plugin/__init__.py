@@ -46,6 +46,7 @@ from tensorplug.core.errors import (
     KernelContractError,
     KernelNotFoundError,
     LinAlgError,
+    OutOfMemoryError,
     PluginError,
     RegistrationError,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "LinAlgError",
     "Number",
     "Op",
+    "OutOfMemoryError",
     "PluginError",
     "RegistrationError",
     "RuntimeExtension",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import plain_arguments, reads_tensor
+from .arguments import explained, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
@@ -160,12 +160,12 @@ def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
 
-        def call_unary(input: Any = _missing, **options: Any) -> Any:
-            if options:
+        def call_unary(input: Any = _missing, *rest: Any, **options: Any) -> Any:
+            if rest or options or input is _missing:
                 if input is _missing:
                     named = _by_name(op, {}, options)
                     return general(op, (named.pop(op.parameters[0]),), named)
-                return general(op, (input,), options)
+                return general(op, (input, *rest), options)
             return unary(input, op)
 
         return call_unary
@@ -184,11 +184,11 @@ def _build_call(op: Op) -> Callable[..., Any]:
     if op.pointwise and op.arity == 2:
 
         def call_binary(
-            input: Any = _missing, other: Any = _missing, _third: Any = None, **options: Any
+            input: Any = _missing, other: Any = _missing, *rest: Any, **options: Any
         ) -> Any:
-            if _third is not None:  # a deprecated call
-                return general(op, (input, other, _third), options)
-            if options:
+            if rest:  # too many, or a deprecated call
+                return general(op, (input, other, *rest), options)
+            if options or other is _missing:
                 if input is _missing or other is _missing:
                     first, second = op.parameters[:2]
                     named = _by_name(op, {first: input, second: other}, options)
@@ -215,6 +215,37 @@ def _build_call(op: Op) -> Callable[..., Any]:
         numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
+            try:
+                if len(args) > first:
+                    _check_flags(op, flags, args)
+                if kwargs:
+                    if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                        kwargs = _respelled(op, renamed, kwargs)
+                    if "out" in kwargs:
+                        return general(op, args, kwargs)
+                if dispatch_state.layers_active:
+                    return general(op, args, kwargs)
+                if op.view:
+                    return call_view(op, plans, cache, args, kwargs)
+                if op.overridden:
+                    if seeded:
+                        return run_overridden(op, args, kwargs)
+                    return call_overridden(op, cache, args, kwargs)
+                if op.canonical is None:
+                    if numbers:
+                        args, kwargs = plain_arguments(op, args, kwargs)
+                    return op.function(*args, **kwargs)
+                return call_ruled(op, cache, args, kwargs)
+            except Exception as error:
+                told = explained(op, op.name, args, kwargs, error)
+                if told is None:
+                    raise
+                raise told from None
+
+        return call_composite
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
             if len(args) > first:
                 _check_flags(op, flags, args)
             if kwargs:
@@ -224,43 +255,30 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     return general(op, args, kwargs)
             if dispatch_state.layers_active:
                 return general(op, args, kwargs)
-            if op.view:
+            if op.view:  # whether memory can be shown in a shape depends on more than shapes
                 return call_view(op, plans, cache, args, kwargs)
-            if op.overridden:
-                if seeded:
-                    return run_overridden(op, args, kwargs)
-                return call_overridden(op, cache, args, kwargs)
-            if op.canonical is None:
-                if numbers:
-                    args, kwargs = plain_arguments(op, args, kwargs)
-                return op.function(*args, **kwargs)
-            return call_ruled(op, cache, args, kwargs)
-
-        return call_composite
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > first:
-            _check_flags(op, flags, args)
-        if kwargs:
-            if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
-                kwargs = _respelled(op, renamed, kwargs)
-            if "out" in kwargs:
-                return general(op, args, kwargs)
-        if dispatch_state.layers_active:
-            return general(op, args, kwargs)
-        if op.view:  # whether memory can be shown in a shape depends on more than shapes
-            return call_view(op, plans, cache, args, kwargs)
-        if seeded:
-            args, kwargs = plain_arguments(op, args, kwargs)
-            return execute(op, op.function(*args, **kwargs))
-        return call_primitive(op, cache, args, kwargs)
+            if seeded:
+                args, kwargs = plain_arguments(op, args, kwargs)
+                return execute(op, op.function(*args, **kwargs))
+            return call_primitive(op, cache, args, kwargs)
+        except Exception as error:
+            told = explained(op, op.name, args, kwargs, error)
+            if told is None:
+                raise
+            raise told from None
 
     return call
 
 
 def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
     def call_inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return inplace(op, name, self, args, kwargs)
+        try:
+            return inplace(op, name, self, args, kwargs)
+        except Exception as error:
+            told = explained(op, name, (self, *args), kwargs, error)
+            if told is None:
+                raise
+            raise told from None
 
     call_inplace.__name__ = call_inplace.__qualname__ = name
     call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."

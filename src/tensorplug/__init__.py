@@ -80,6 +80,9 @@ from tensorplug.core.dispatch.keys import (
 from tensorplug.core.dispatch.resolution import (
     prefer as prefer,
 )
+from tensorplug.core.errors import (
+    OutOfMemoryError as OutOfMemoryError,
+)
 from tensorplug.core.ops import *
 from tensorplug.core.ops import results as return_types
 from tensorplug.core.tensor.creation import (
