@@ -240,7 +240,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 told = explained(op, op.name, args, kwargs, error)
                 if told is None:
                     raise
-                raise told from None
+                raise told from told.__cause__
 
         return call_composite
 
@@ -265,7 +265,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
             told = explained(op, op.name, args, kwargs, error)
             if told is None:
                 raise
-            raise told from None
+            raise told from told.__cause__
 
     return call
 
@@ -278,7 +278,7 @@ def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
             told = explained(op, name, (self, *args), kwargs, error)
             if told is None:
                 raise
-            raise told from None
+            raise told from told.__cause__
 
     call_inplace.__name__ = call_inplace.__qualname__ = name
     call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."

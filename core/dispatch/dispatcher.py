@@ -31,7 +31,7 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         told = explained(op, op.name, args, kwargs, error)
         if told is None:
             raise
-        raise told from None
+        raise told from told.__cause__
 
 
 def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..device.device import Device
@@ -30,13 +30,13 @@ _FOREIGN = re.compile(
     |too\ large\ to\ convert|too\ big\ to\ convert|could\ not\ convert|invalid\ literal|can't\ multiply
     |can\ only\ concatenate|argument\ must\ be\ a|indices\ must\ be|list\ index|tuple\ index
     |arguments?\ but|required\ positional|unexpected\ keyword|multiple\ values\ for
-    |only\ one\ element\ tensors\ can\ be|Boolean\ value\ of\ Tensor|tensors\ of\ a\ single\ element
+    |^[fi]info\(\)|only\ one\ element\ tensors\ can\ be|Boolean\ value\ of\ Tensor
+    |tensors\ of\ a\ single\ element
     """,
     re.VERBOSE,
 )
 _INTERNAL = (
     ArithmeticError,
-    AssertionError,
     AttributeError,
     KeyError,
     NameError,
@@ -46,6 +46,7 @@ _INTERNAL = (
 )
 _PUBLIC = (TypeError, ValueError, IndexError, RuntimeError)
 _SIZES = re.compile("negative dimensions|Maximum allowed|too big|shape too|broadcast dimension")
+_DTYPES = re.compile(r"ufunc|[Nn]um[Pp]y boolean|dtype\('|^[fi]info\(\)")
 _AMOUNT = re.compile(r"\d[\d.]* (\w*B|bytes)\b")
 _INDEX = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
 
@@ -75,15 +76,17 @@ def told(
         return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
     internal = isinstance(error, _INTERNAL) and kind.__module__ == "builtins"
     foreign = isinstance(error, _PUBLIC) and _FOREIGN.search(text)
-    if not (internal or foreign or kind is TypeError) or text.startswith(f"{name}("):
+    own = isinstance(error, _PUBLIC) and not foreign
+    if not (internal or foreign or own) or (kind is TypeError and text.startswith(f"{name}(")):
         return None
     signature = op.signature
     if any(["Callable" in str(p.annotation) for p in signature.parameters.values()]):
         return None
-    wrong = misfit(signature, name, args, kwargs)
+    # Where a check of our own has spoken, only what it cannot have been about is told before.
+    wrong = misfit(signature, name, args, kwargs, own and kind is not TypeError)
     if wrong is not None:
         return TypeError(wrong)
-    if not (internal or foreign):
+    if own:
         return None
     index = _INDEX.search(text)
     if index is not None:
@@ -93,24 +96,68 @@ def told(
                 f"{name}(): index {number} is out of range for dimension {dim} with size {size}"
             )
         )
+    if _DTYPES.search(text):
+        dtypes = dict.fromkeys([t.dtype.name for t in _tensors((*args, *kwargs.values()))])
+        return NotImplementedError(f'"{name}" not implemented for {", ".join(dtypes)}')
     if _SIZES.search(text) or isinstance(error, OverflowError):
         got = ", ".join([_value(value) for value in (*args, *kwargs.values())])
-        return _told(RuntimeError(f"{name}(): a size is negative or too large, got {got}"))
-    if internal:
-        return RuntimeError(f"{name}() failed: {kind.__name__}: {text}")
-    if kind is TypeError:
-        got = ", ".join([type(value).__name__ for value in (*args, *kwargs.values())])
+        kind = (
+            TypeError if _SIZES.search(text) and _wide((*args, *kwargs.values())) else RuntimeError
+        )
+        return _told(kind(f"{name}(): a size is negative or too large, got {got}"))
+    got = ", ".join([type(value).__name__ for value in (*args, *kwargs.values())])
+    if isinstance(error, (TypeError, AttributeError)):
         return TypeError(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected "
             f"{_shown(signature)}"
         )
-    return None
+    if internal:
+        failed = RuntimeError(f"{name}() failed: {kind.__name__}: {text}")
+        failed.__cause__ = error
+        return failed
+    shown = ", ".join([_value(value) for value in (*args, *kwargs.values())])
+    return RuntimeError(f"{name}(): the arguments do not fit together: {shown}")
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, TensorBase):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _wide(values: Iterable[Any]) -> bool:
+    """Return whether any int, also one in a list, has more than 64 bits."""
+    return any(
+        [
+            _wide(value) if isinstance(value, (list, tuple)) else abs(value) >= 1 << 63
+            for value in values
+            if isinstance(value, (list, tuple, int))
+        ]
+    )
+
+
+def _is_alien(value: Any) -> bool:
+    """Return whether a value cannot stand for numbers."""
+    if isinstance(value, (list, tuple)):
+        return any([_is_alien(item) for item in value])
+    return isinstance(value, str) or not any(
+        [hasattr(value, name) for name in ("dtype", "__float__", "__index__", "__iter__")]
+    )
 
 
 def misfit(
-    signature: inspect.Signature, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: inspect.Signature,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    aliens: bool = False,
 ) -> str | None:
-    """Return what is wrong with a call's arguments: their number, their names or their types."""
+    """Return what is wrong with a call's arguments: their number, their names or their types.
+
+    With `aliens`, only of what can be neither tensors nor numbers.
+    """
     given = {key: value for key, value in kwargs.items() if key != "out"}
     wrong = _uncallable(signature, name, args, given)
     if wrong is not None:
@@ -118,6 +165,8 @@ def misfit(
     for position, (parameter, value) in enumerate(_pairs(signature, args, given), 1):
         expected = str(parameter.annotation)
         if value is parameter.default or _fits(expected, value):
+            continue
+        if aliens and not _is_alien(value):
             continue
         where = f" (position {position})" if position <= len(args) else ""
         return (
