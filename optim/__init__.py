@@ -49,11 +49,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":  # it takes nn, which loads this package's ops
-        return importlib.import_module(f"{__name__}.{name}")
-    reason = ": there are no sparse tensors; Adam takes its options" if name == "SparseAdam" else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
+if not TYPE_CHECKING:  # type checkers are to report what is missing
+
+    def __getattr__(name: str) -> Any:
+        if name == "swa_utils":  # it takes nn, which loads this package's ops
+            return importlib.import_module(f"{__name__}.{name}")
+        reason = (
+            ": there are no sparse tensors; Adam takes its options" if name == "SparseAdam" else ""
+        )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
 
 
 def __dir__() -> list[str]:

@@ -148,13 +148,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the adapter of array libraries when it is asked for: few plugins do."""
-    if name not in ("ArrayApiBackend", "array_api_backend"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import standard
+if not TYPE_CHECKING:  # type checkers are to report what is missing
 
-    return getattr(standard, name)
+    def __getattr__(name: str) -> Any:
+        """Import the adapter of array libraries when it is asked for: few plugins do."""
+        if name not in ("ArrayApiBackend", "array_api_backend"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import standard
+
+        return getattr(standard, name)
 
 
 def __dir__() -> list[str]:

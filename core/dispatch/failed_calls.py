@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..device.device import Device
-from ..device.dtypes import DType
+from ..device.dtypes import INTEGER, DType
 from ..device.generator import Generator
 from ..errors import OutOfMemoryError
 from ..tensor.base import TensorBase
@@ -71,8 +71,8 @@ def told(
         error.args = (f"{name}(){text.partition('()')[2]}",)
         return None
     if isinstance(error, MemoryError):
-        size = _AMOUNT.search(text)
-        tried = f": you tried to allocate {size[0]}" if size else ""
+        amount = _AMOUNT.search(text)
+        tried = f": you tried to allocate {amount[0]}" if amount else ""
         return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
     internal = isinstance(error, _INTERNAL) and kind.__module__ == "builtins"
     foreign = isinstance(error, _PUBLIC) and _FOREIGN.search(text)
@@ -90,7 +90,7 @@ def told(
         return None
     index = _INDEX.search(text)
     if index is not None:
-        number, dim, size = index.groups()
+        number, dim, size = index.group(1, 2, 3)
         return _told(
             IndexError(
                 f"{name}(): index {number} is out of range for dimension {dim} with size {size}"
@@ -224,7 +224,7 @@ def _pairs(
 
 def _is_int(value: Any) -> bool:
     if isinstance(value, TensorBase):
-        return not value._shape and not (value.dtype.is_floating_point or value.dtype.is_complex)
+        return not value._shape and value._key.dtype.category <= INTEGER
     return hasattr(value, "__index__")
 
 
@@ -298,7 +298,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, (list, tuple)) and value:
         return f"{name} of {' and '.join(dict.fromkeys(type(item).__name__ for item in value))}"
     if isinstance(value, TensorBase):
-        return f"{name} of {value.dtype.name} and shape {list(value._shape)}"
+        return f"{name} of {value._key.dtype.name} and shape {list(value._shape)}"
     return name
 
 

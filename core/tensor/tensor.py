@@ -645,7 +645,7 @@ class Tensor(TensorMethods):
 
     # --- Python values ---
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """Return the only element as a Python number.
 
         Raises

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.device.device import Device
@@ -313,3 +313,9 @@ class DeviceModule(types.ModuleType):
 
 for _type in ("cpu", *WELL_KNOWN):  # so that they can be imported from, installed or not
     DeviceModule.of(_type)
+
+
+if TYPE_CHECKING:  # the facade has these by their names
+    cuda: DeviceModule
+    mps: DeviceModule
+    xpu: DeviceModule
