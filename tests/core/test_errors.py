@@ -150,3 +150,21 @@ def test_what_a_function_among_the_arguments_raises_is_left_alone():
     loss = nn.TripletMarginWithDistanceLoss(distance_function=distance)
     with pytest.raises(KeyError, match="mine"):
         loss(tp.ones(2, 2), tp.ones(2, 2), tp.ones(2, 2))
+
+
+def test_the_gradient_of_what_is_no_leaf_warns():
+    x = tp.ones(2, requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match="of a Tensor that is not a leaf") as caught:
+        assert y.grad is None
+    assert caught[0].filename == __file__
+    y.retain_grad()
+    assert y.grad is None
+    assert x.grad is None
+    assert y.detach().grad is None
+
+
+@pytest.mark.parametrize("function", [F.binary_cross_entropy, F.binary_cross_entropy_with_logits])
+def test_labels_that_are_ints(function):
+    with pytest.raises(RuntimeError, match="Found dtype .*int64 but expected .*float32"):
+        function(tp.tensor([0.3, 0.4]), tp.tensor([0, 1]))
