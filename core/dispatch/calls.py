@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import explained, plain_arguments, reads_tensor
+from .arguments import Foreign, explained, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
@@ -223,7 +223,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                         kwargs = _respelled(op, renamed, kwargs)
                     if "out" in kwargs:
                         return general(op, args, kwargs)
-                if dispatch_state.layers_active:
+                if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
                     return general(op, args, kwargs)
                 if op.view:
                     return call_view(op, plans, cache, args, kwargs)
@@ -236,6 +236,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                         args, kwargs = plain_arguments(op, args, kwargs)
                     return op.function(*args, **kwargs)
                 return call_ruled(op, cache, args, kwargs)
+            except Foreign:
+                return general(op, args, kwargs)
             except Exception as error:
                 told = explained(op, op.name, args, kwargs, error)
                 if told is None:
@@ -253,7 +255,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
-            if dispatch_state.layers_active:
+            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
                 return general(op, args, kwargs)
             if op.view:  # whether memory can be shown in a shape depends on more than shapes
                 return call_view(op, plans, cache, args, kwargs)
@@ -261,6 +263,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 args, kwargs = plain_arguments(op, args, kwargs)
                 return execute(op, op.function(*args, **kwargs))
             return call_primitive(op, cache, args, kwargs)
+        except Foreign:
+            return general(op, args, kwargs)
         except Exception as error:
             told = explained(op, op.name, args, kwargs, error)
             if told is None:

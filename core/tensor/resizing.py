@@ -16,6 +16,7 @@ from ..ops.rules import check_tensor
 from .base import bump_version, new_tensor, storage_of, version_of
 from .creation import show_memory
 from .layout import preserve_format, suggested_format
+from .predicates import is_tensor
 from .shapes import as_shape, check_sizes, contiguous_strides
 
 
@@ -77,11 +78,22 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
     return resize_(self, shape, memory_format=memory_format)
 
 
-def set_(self: Any, source: Any = None) -> Any:
-    """Make the tensor show the memory of another of its dtype and device, in the same way.
+def set_(
+    self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Any:
+    """Make the tensor show the memory of another of its dtype and device, or a storage.
 
     Without `source` the tensor becomes empty. It counts as a write: a backward that has saved the tensor, and
     finds other contents in it now, raises.
+
+    Parameters
+    ----------
+    source : Tensor, UntypedStorage or TypedStorage, optional
+        Of a tensor the way it shows its memory is taken over, unless `size` is given.
+    storage_offset : int
+        How many elements of the storage lie before the first.
+    size, stride : sequence of int, optional
+        The shape, and the steps in elements; by default all of the storage, row by row.
     """
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         _refuse(self, "set_")
@@ -93,6 +105,16 @@ def set_(self: Any, source: Any = None) -> Any:
         self._storage = None
         self._writes = before + 1
         return self
+    if size is not None or storage_offset or not is_tensor(source):
+        from .storages import TypedStorage, UntypedStorage, shown  # on first use: saves import time
+
+        memory = source._typed_storage() if is_tensor(source) else source
+        if isinstance(memory, (TypedStorage, UntypedStorage)):
+            if isinstance(memory, TypedStorage) and memory.dtype is not key.dtype:
+                raise RuntimeError(
+                    f"set_(): expected a storage of {key.dtype.name}, got one of {memory.dtype.name}"
+                )
+            source = shown(memory, key, storage_offset, size, stride)
     check_tensor(source, "set_", "source")
     if source._key is not key:
         raise RuntimeError(

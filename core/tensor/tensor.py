@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import DType, uint8
-from ..dispatch import composite_calls, execution, fast_path, op_registry
+from ..dispatch import composite_calls, execution, fast_path, op_registry, overrides
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from ..errors import warn
@@ -28,6 +28,9 @@ from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
 from .shapes import Shape, Size, normalize_dim
+
+if TYPE_CHECKING:
+    from .storages import TypedStorage, UntypedStorage
 
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
@@ -89,7 +92,7 @@ class Tensor(TensorMethods):
     def __new__(cls, *data: Any, device: Device | str | None = None) -> Self:
         """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
         made: Any = legacy_tensor(*data, device=device)
-        result: Self = made if cls is Tensor else made.as_subclass(cls)
+        result: Self = made if cls is Tensor else of_class(made, cls)
         return result
 
     # --- what it is ---
@@ -197,8 +200,44 @@ class Tensor(TensorMethods):
         return self._key.runtime.storage_offset(self._array)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self._key.runtime.data_pointer(self._array)
+        """Return the address of the first element; 0 of none."""
+        return 0 if 0 in self._shape else self._key.runtime.data_pointer(self._array)
+
+    const_data_ptr = data_ptr
+
+    def untyped_storage(self) -> UntypedStorage:
+        """Return the memory that the tensor is part of, as bytes.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> x = tp.arange(6.0)
+        >>> x[2:].untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        True
+        """
+        from .storages import UntypedStorage  # on first use: saves import time
+
+        return UntypedStorage._over(self)
+
+    def storage(self) -> TypedStorage:
+        """Return the memory that the tensor is part of, read as its dtype.
+
+        Warns as torch does that it is deprecated.
+        """
+        from .storages import storage_of_tensor  # on first use: saves import time
+
+        return storage_of_tensor(self, warn=True)
+
+    def _typed_storage(self) -> TypedStorage:
+        from .storages import storage_of_tensor  # on first use: saves import time
+
+        return storage_of_tensor(self)
+
+    def storage_type(self) -> Any:
+        """Return the class of the tensor's storage, such as ``tp.FloatStorage``."""
+        from .storages import typed_class  # on first use: saves import time
+
+        return typed_class(self._key.dtype)
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Return whether the elements lie in memory in the order of a format, without gaps."""
@@ -582,16 +621,60 @@ class Tensor(TensorMethods):
         return dispatch_state.array_namespace(api_version)
 
     def as_subclass(self, cls: Any) -> Any:
-        """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
-        if not issubclass(cls, Tensor):
+        """Return a tensor of class `cls` over the same memory; gradients flow back from it.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> class Labels(tp.Tensor):
+        ...     pass
+        >>> x = tp.ones(2).as_subclass(Labels)
+        >>> x + x
+        Labels([2., 2.])
+        """
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
-        result = bare_tensor(cls)
-        for name in TensorBase.__slots__:
-            setattr(result, name, getattr(self, name))
+        source = self
+        if self._state or self._extra is not None:  # a leaf, and what it has, stays its own
+            with overrides.DisableTorchFunction():
+                source = execution.show(VIEW, self, (self._shape,), self._shape)
+        return of_class(source, cls)
+
+    @staticmethod
+    def _make_subclass(kind: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+        """Return a leaf of class `kind` over the memory of `data`."""
+        with overrides.DisableTorchFunction():
+            result = of_class(data.detach(), kind)
+            if require_grad:
+                result.requires_grad_()
         return result
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Make a call of a function of tensors in which one of this class takes part.
+
+        A subclass may define it anew, as a class method. By default tensors among the results are of the
+        class.
+
+        Parameters
+        ----------
+        func : callable
+            What was called: a function, a method of Tensor, or ``__get__`` of one of its attributes.
+        types : tuple of type
+            The classes among the arguments' that define this method.
+        args, kwargs
+            The arguments.
+        """
+        return overrides.default(cls, func, types, args, kwargs)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        overrides.prepare(cls)
+
     def __copy__(self) -> Tensor:
-        result = self.as_subclass(type(self))
+        result = of_class(self, type(self))
         result._storage = storage_of(self)
         result.__dict__.update(self.__dict__)
         return result
@@ -607,7 +690,7 @@ class Tensor(TensorMethods):
         from copy import deepcopy
 
         clone = self.detach().clone()
-        result: Tensor = clone if type(self) is type(clone) else clone.as_subclass(type(self))
+        result: Tensor = clone if type(self) is type(clone) else of_class(clone, type(self))
         memo[id(self)] = result
         if self.requires_grad:
             result._state = TRACKED
@@ -716,6 +799,15 @@ class Tensor(TensorMethods):
         if not self._shape and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
+
+
+def of_class(tensor: Any, cls: Any) -> Any:
+    """Return what `tensor` is as an object of a subclass: its memory, and its place in the graph."""
+    result = bare_tensor(cls)
+    storage_of(tensor)
+    for name in TensorBase.__slots__:
+        object.__setattr__(result, name, getattr(tensor, name))
+    return overrides.note(result)
 
 
 def _add_method(name: str, function: Callable[..., Any]) -> bool:

@@ -13,6 +13,7 @@ from tensorplug.core.tensor.creation import TensorType
 
 from . import (
     __config__ as __config__,
+    accelerator as accelerator,
     amp as amp,
     array_api as array_api,
     backends as backends,
@@ -21,11 +22,14 @@ from . import (
     distributions as distributions,
     fft as fft,
     func as func,
+    futures as futures,
+    hub as hub,
     linalg as linalg,
     masked as masked,
     multiprocessing as multiprocessing,
     nn as nn,
     optim as optim,
+    overrides as overrides,
     plugin as plugin,
     profiler as profiler,
     quasirandom as quasirandom,
@@ -34,8 +38,12 @@ from . import (
     serialization as serialization,
     signal as signal,
     special as special,
+    storage as storage,
     testing as testing,
+    torch_version as torch_version,
+    types as types,
     utils as utils,
+    version as version,
 )
 from .__config__ import (
     show_config as show_config,
@@ -102,6 +110,23 @@ from .nn.ops.rnn import (
 from .serialization import (
     load as load,
     save as save,
+)
+from .storage import (
+    BFloat16Storage as BFloat16Storage,
+    BoolStorage as BoolStorage,
+    ByteStorage as ByteStorage,
+    CharStorage as CharStorage,
+    ComplexDoubleStorage as ComplexDoubleStorage,
+    ComplexFloatStorage as ComplexFloatStorage,
+    DoubleStorage as DoubleStorage,
+    FloatStorage as FloatStorage,
+    HalfStorage as HalfStorage,
+    IntStorage as IntStorage,
+    LongStorage as LongStorage,
+    ShortStorage as ShortStorage,
+    TypedStorage as TypedStorage,
+    UntypedStorage as UntypedStorage,
+    from_file as from_file,
 )
 
 if TYPE_CHECKING:

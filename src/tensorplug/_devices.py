@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.generator import Generator, generator_of
 from tensorplug.core.device.runtime import DeviceRuntime
@@ -20,6 +22,8 @@ from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.installation import install_command
 from tensorplug.core.tensor import creation, device_members
+
+from . import _device_members
 
 #: The well-known device types; for some it is known what installs their plugin.
 WELL_KNOWN = ("cuda", "mps", "xpu")
@@ -65,21 +69,21 @@ class _Properties:
         return f"DeviceProperties({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-class _CurrentDevice:
+class _CurrentDevice(OwnContext):
     """Makes another device of a type the current one within a ``with`` block."""
 
     def __init__(self, module: DeviceModule, device: Any) -> None:
         self._module = module
         self._device = device
-        self._before = 0
 
-    def __enter__(self) -> None:
+    def _steps(self) -> tuple[Steps, Steps]:
         runtime = self._module._runtime()
-        self._before = runtime.current_device()
-        runtime.set_device(_index(self._device, runtime))
-
-    def __exit__(self, *exc: object) -> None:
-        self._module._runtime().set_device(self._before)
+        index = _index(self._device, runtime)
+        guard = runtime.device_guard(index)
+        if guard is None:
+            before = runtime.current_device()
+            return (partial(runtime.set_device, index),), (partial(runtime.set_device, before),)
+        return (guard.__enter__,), (partial(guard.__exit__, None, None, None),)
 
 
 class _AmpModule(types.ModuleType):
@@ -112,6 +116,7 @@ class DeviceModule(types.ModuleType):
     def __init__(self, device_type: str) -> None:
         super().__init__(f"tensorplug.{device_type}", f"Functions of device type {device_type!r}.")
         self._type = device_type
+        self._stand_ins: dict[str, type] = {}
 
     @classmethod
     def of(cls, device_type: str) -> DeviceModule:
@@ -144,11 +149,17 @@ class DeviceModule(types.ModuleType):
                     return part.namespace[name]
         except DeviceNotAvailableError:
             pass
-        raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
+        found = None if name.startswith("_") else _device_members.find_member(self, name)
+        if found is None:
+            raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
+        if isinstance(found, type):
+            return self._stand_ins.setdefault(name, found)  # the same class each time
+        return found
 
     def __dir__(self) -> list[str]:
         """Return what an editor completes; of a plugin that is not loaded only what all devices have."""
         names = {*vars(self), *dir(type(self)), *creation.legacy_types(self._type)}
+        names |= _device_members.member_names()
         if self.is_initialized():
             for part in plugins.runtime_parts(self._type):
                 names.update(part.namespace)
@@ -272,7 +283,9 @@ class DeviceModule(types.ModuleType):
         runtime.synchronize(_index(device, runtime))
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
-        """Return memory figures in bytes."""
+        """Return memory figures in bytes; none where no device is."""
+        if not self.is_available():
+            return {}
         runtime = self._runtime()
         index = _index(device, runtime)
         stats: dict[str, int] = {}

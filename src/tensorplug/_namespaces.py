@@ -18,6 +18,7 @@ from ._devices import DeviceModule, is_device_type
 LAZY = frozenset(
     {
         "__config__",
+        "accelerator",
         "amp",
         "array_api",
         "backends",
@@ -26,11 +27,14 @@ LAZY = frozenset(
         "distributions",
         "fft",
         "func",
+        "futures",
+        "hub",
         "linalg",
         "masked",
         "multiprocessing",
         "nn",
         "optim",
+        "overrides",
         "plugin",
         "profiler",
         "quasirandom",
@@ -39,8 +43,12 @@ LAZY = frozenset(
         "serialization",
         "signal",
         "special",
+        "storage",
         "testing",
+        "torch_version",
+        "types",
         "utils",
+        "version",
     }
 )
 
@@ -63,6 +71,26 @@ LAZY_FUNCTIONS = {
     ),
     "vmap": "func",
     "GradScaler": "amp",
+    **dict.fromkeys(
+        (
+            "BFloat16Storage",
+            "BoolStorage",
+            "ByteStorage",
+            "CharStorage",
+            "ComplexDoubleStorage",
+            "ComplexFloatStorage",
+            "DoubleStorage",
+            "FloatStorage",
+            "HalfStorage",
+            "IntStorage",
+            "LongStorage",
+            "ShortStorage",
+            "TypedStorage",
+            "UntypedStorage",
+            "from_file",
+        ),
+        "storage",
+    ),
     **dict.fromkeys(
         ("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"), "autograd"
     ),
@@ -143,6 +171,12 @@ class OpNamespace:
             return op_registry.get_op(full).call
         except KeyError as error:
             raise AttributeError(error.args[0]) from None
+
+    def load_library(self, path: Any) -> None:
+        """Refuse a library of torch's own ops, as torch does one that does not fit it."""
+        raise OSError(
+            f"tensorplug loads no libraries compiled against torch, {path} is one; ops come with plugins"
+        )
 
     def __dir__(self) -> list[str]:
         start = len(self._prefix)
