@@ -87,17 +87,6 @@ def reads_tensor(
     )
 
 
-def explained(
-    op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
-) -> Exception | None:
-    """Return the error to raise in place of one that came out of a call, if that one does not tell enough."""
-    if isinstance(error, Foreign):
-        return None
-    from .failed_calls import told  # on first use: calls succeed, as a rule
-
-    return told(op, name, args, kwargs, error)
-
-
 def _index(op: Op, name: str, value: Any) -> Any:
     """Return an argument that has to be an int; a 0-d tensor of integers is read."""
     if isinstance(value, int) or getattr(value, "_batched", False):

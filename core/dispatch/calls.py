@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import Foreign, explained, plain_arguments, reads_tensor
+from .arguments import Foreign, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
+from .failed_calls import explained
 from .fast_path import binary, factor_of, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arguments import Foreign, explained, plain_arguments
+from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
+from .failed_calls import explained
 from .op import Op
 from .out_variants import run_out
 from .state import dispatch_state

@@ -1,4 +1,4 @@
-"""Why a call failed, told of the public op: loaded when one has.
+"""Why a call failed, told of the public op.
 
 Ops check values; that arguments are of the types that the op's signature names, is not looked at before it
 matters. Where Python's or an array library's own error comes out of a call, the arguments are compared with
@@ -14,15 +14,13 @@ from typing import Any
 
 from ..device.device import Device
 from ..device.dtypes import INTEGER, DType
-from ..device.generator import Generator
 from ..errors import OutOfMemoryError
 from ..tensor.base import TensorBase
-from .arguments import is_scalar
+from .arguments import Foreign, is_scalar
 from .op import Op
 
 # Texts of Python and of array libraries. What our own code raises names the op, or tells values and shapes.
-_FOREIGN = re.compile(
-    r"""\b_\w+[.(]|<lambda>|<locals>|\bcanonical\(|\bdecompose\(|__\w+__
+_FOREIGN = r"""\b_\w+[.(]|<lambda>|<locals>|\bcanonical\(|\bdecompose\(|__\w+__
     |[Nn]um[Pp]y|ndarray|ufunc|dtype\('|for\ axis\ \d|cannot\ reshape\ array|could\ not\ be\ broadcast
     |object\ has\ no\ attribute|NoneType|not\ subscriptable|not\ iterable|to\ unpack|object\ is\ not\ callable
     |unsupported\ operand|not\ supported\ between|be\ interpreted\ as|bad\ operand|has\ no\ len
@@ -32,9 +30,7 @@ _FOREIGN = re.compile(
     |arguments?\ but|required\ positional|unexpected\ keyword|multiple\ values\ for
     |^[fi]info\(\)|only\ one\ element\ tensors\ can\ be|Boolean\ value\ of\ Tensor
     |tensors\ of\ a\ single\ element
-    """,
-    re.VERBOSE,
-)
+    """
 _INTERNAL = (
     ArithmeticError,
     AttributeError,
@@ -45,10 +41,10 @@ _INTERNAL = (
     SystemError,
 )
 _PUBLIC = (TypeError, ValueError, IndexError, RuntimeError)
-_SIZES = re.compile("negative dimensions|Maximum allowed|too big|shape too|broadcast dimension")
-_DTYPES = re.compile(r"ufunc|[Nn]um[Pp]y boolean|dtype\('|^[fi]info\(\)")
-_AMOUNT = re.compile(r"\d[\d.]* (\w*B|bytes)\b")
-_INDEX = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
+_SIZES = "negative dimensions|Maximum allowed|too big|shape too|broadcast dimension"
+_DTYPES = r"ufunc|[Nn]um[Pp]y boolean|dtype\('|^[fi]info\(\)"
+_AMOUNT = r"\d[\d.]* (\w*B|bytes)\b"
+_INDEX = r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)"
 
 
 def _told(error: Exception) -> Exception:
@@ -57,7 +53,7 @@ def _told(error: Exception) -> Exception:
     return error
 
 
-def told(
+def explained(
     op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
     """Return the error to raise in place of one that came out of a call, if that one does not tell enough.
@@ -65,17 +61,19 @@ def told(
     A function among the arguments may raise whatever it likes.
     """
     kind = type(error)
+    if kind is Foreign:
+        return None
     name = name.rpartition(".")[2]
     text = str(error)
     if "_told" in vars(error):
         error.args = (f"{name}(){text.partition('()')[2]}",)
         return None
     if isinstance(error, MemoryError):
-        amount = _AMOUNT.search(text)
+        amount = re.search(_AMOUNT, text)
         tried = f": you tried to allocate {amount[0]}" if amount else ""
         return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
     internal = isinstance(error, _INTERNAL) and kind.__module__ == "builtins"
-    foreign = isinstance(error, _PUBLIC) and _FOREIGN.search(text)
+    foreign = isinstance(error, _PUBLIC) and re.search(_FOREIGN, text, re.VERBOSE)
     own = isinstance(error, _PUBLIC) and not foreign
     if not (internal or foreign or own) or (kind is TypeError and text.startswith(f"{name}(")):
         return None
@@ -88,7 +86,7 @@ def told(
         return TypeError(wrong)
     if own:
         return None
-    index = _INDEX.search(text)
+    index = re.search(_INDEX, text)
     if index is not None:
         number, dim, size = index.group(1, 2, 3)
         return _told(
@@ -96,13 +94,15 @@ def told(
                 f"{name}(): index {number} is out of range for dimension {dim} with size {size}"
             )
         )
-    if _DTYPES.search(text):
+    if re.search(_DTYPES, text):
         dtypes = dict.fromkeys([t.dtype.name for t in _tensors((*args, *kwargs.values()))])
         return NotImplementedError(f'"{name}" not implemented for {", ".join(dtypes)}')
-    if _SIZES.search(text) or isinstance(error, OverflowError):
+    if re.search(_SIZES, text) or isinstance(error, OverflowError):
         got = ", ".join([_value(value) for value in (*args, *kwargs.values())])
         kind = (
-            TypeError if _SIZES.search(text) and _wide((*args, *kwargs.values())) else RuntimeError
+            TypeError
+            if re.search(_SIZES, text) and _wide((*args, *kwargs.values()))
+            else RuntimeError
         )
         return _told(kind(f"{name}(): a size is negative or too large, got {got}"))
     got = ", ".join([type(value).__name__ for value in (*args, *kwargs.values())])
@@ -278,7 +278,6 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "DType": (lambda value: isinstance(value, (DType, type)), "dtype"),
     "type": (lambda value: isinstance(value, (DType, type)), "dtype"),
     "Device": (lambda value: isinstance(value, (Device, str, int)), "device"),
-    "Generator": (lambda value: isinstance(value, Generator), "Generator"),
 }  # fmt: skip
 
 
