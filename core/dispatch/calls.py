@@ -14,6 +14,7 @@ from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
 from .failed_calls import explained
 from .fast_path import binary, factor_of, unary
+from .interception import Intercepted, intercept
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .state import dispatch_state
@@ -239,6 +240,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return call_ruled(op, cache, args, kwargs)
             except Foreign:
                 return general(op, args, kwargs)
+            except Intercepted:
+                return intercept(op, args, kwargs)
             except Exception as error:
                 told = explained(op, op.name, args, kwargs, error)
                 if told is None:
@@ -266,6 +269,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return call_primitive(op, cache, args, kwargs)
         except Foreign:
             return general(op, args, kwargs)
+        except Intercepted:
+            return intercept(op, args, kwargs)
         except Exception as error:
             told = explained(op, op.name, args, kwargs, error)
             if told is None:

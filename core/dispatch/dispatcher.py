@@ -16,6 +16,7 @@ from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
 from .failed_calls import explained
+from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
 from .state import dispatch_state
@@ -31,6 +32,8 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         except Foreign:
             return dispatch_state.through_layers(op, args, kwargs)
         return run(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     except Exception as error:
         told = explained(op, op.name, args, kwargs, error)
         if told is None:

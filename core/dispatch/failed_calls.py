@@ -16,7 +16,7 @@ from ..device.device import Device
 from ..device.dtypes import INTEGER, DType
 from ..errors import OutOfMemoryError
 from ..tensor.base import TensorBase
-from .arguments import Foreign, is_scalar
+from .arguments import is_scalar
 from .op import Op
 
 # Texts of Python and of array libraries. What our own code raises names the op, or tells values and shapes.
@@ -61,8 +61,6 @@ def explained(
     A function among the arguments may raise whatever it likes.
     """
     kind = type(error)
-    if kind is Foreign:
-        return None
     name = name.rpartition(".")[2]
     text = str(error)
     if "_told" in vars(error):
@@ -72,10 +70,13 @@ def explained(
         amount = re.search(_AMOUNT, text)
         tried = f": you tried to allocate {amount[0]}" if amount else ""
         return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
-    internal = isinstance(error, _INTERNAL) and kind.__module__ == "builtins"
-    foreign = isinstance(error, _PUBLIC) and re.search(_FOREIGN, text, re.VERBOSE)
-    own = isinstance(error, _PUBLIC) and not foreign
-    if not (internal or foreign or own) or (kind is TypeError and text.startswith(f"{name}(")):
+    if kind.__module__ not in ("builtins", "numpy.exceptions"):
+        return None  # it has a meaning of its own
+    internal = isinstance(error, _INTERNAL)
+    public = isinstance(error, _PUBLIC)
+    foreign = public and re.search(_FOREIGN, text, re.VERBOSE)
+    own = public and not foreign
+    if not (internal or public) or (kind is TypeError and text.startswith(f"{name}(")):
         return None
     signature = op.signature
     if any(["Callable" in str(p.annotation) for p in signature.parameters.values()]):

@@ -398,7 +398,8 @@ def _qualified(name: str, device: str) -> str:
 
 def type_name(tensor: Tensor) -> str:
     """Return the name of a tensor's type, such as ``"tensorplug.FloatTensor"``."""
-    return _qualified(_TYPE_NAMES[tensor.dtype.name], tensor.device.type)
+    name = tensor.dtype.name
+    return _qualified(_TYPE_NAMES.get(name, f"{name.capitalize()}Tensor"), tensor.device.type)
 
 
 def type_named(value: Any) -> tuple[DType, Device | None]:

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ..device.device import CPU, Device
-from ..device.dtypes import ALL_DTYPES, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..dispatch.keys import dispatch_key
 from ..plugins import runtimes
 from ..plugins.discovery import find_runtime
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 NATIVE: dict[DType, np.dtype[Any]] = {
-    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
-    for dtype in ALL_DTYPES
+    dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
 DTYPES: dict[np.dtype[Any], DType] = {native: dtype for dtype, native in NATIVE.items()}
 

@@ -41,6 +41,11 @@ from tensorplug.core.device.dtypes import (
     complex64 as complex64,
     complex128 as complex128,
     finfo as finfo,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2,
+    float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu,
     float16 as float16,
     float32 as float32,
     float64 as float64,
@@ -126,6 +131,7 @@ from tensorplug.core.tensor.shapes import (
 )
 
 from . import _namespaces, autograd as autograd
+from ._ops import OpNamespace as _OpNamespace
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compiled as compiled,
@@ -172,7 +178,7 @@ IntTensor = _namespaces.tensor_types["IntTensor"]
 LongTensor = _namespaces.tensor_types["LongTensor"]
 BoolTensor = _namespaces.tensor_types["BoolTensor"]
 
-ops = _namespaces.OpNamespace("")
+ops = _OpNamespace("")
 
 if _typing.TYPE_CHECKING:  # at run time these are imported when they are first used
     from ._declared import *

@@ -24,6 +24,7 @@ from . import (
     func as func,
     futures as futures,
     hub as hub,
+    library as library,
     linalg as linalg,
     masked as masked,
     multiprocessing as multiprocessing,
@@ -37,6 +38,7 @@ from . import (
     safetensors as safetensors,
     serialization as serialization,
     signal as signal,
+    sparse as sparse,
     special as special,
     storage as storage,
     testing as testing,
@@ -110,6 +112,16 @@ from .nn.ops.rnn import (
 from .serialization import (
     load as load,
     save as save,
+)
+from .sparse import (
+    hspmm as hspmm,
+    smm as smm,
+    sparse_compressed_tensor as sparse_compressed_tensor,
+    sparse_coo as sparse_coo,
+    sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csr as sparse_csr,
+    sparse_csr_tensor as sparse_csr_tensor,
+    spmm as spmm,
 )
 from .storage import (
     BFloat16Storage as BFloat16Storage,

@@ -236,8 +236,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         (
             "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
             "sparse_coo_tensor sparse_csr_tensor Event Stream "
-            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
-            "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader"
+            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
@@ -320,18 +319,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.fx.node": (PENDING, "Argument Node Target map_arg"),
     "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.library": (
-        PENDING, "Library custom_op impl register_autograd register_fake register_kernel",
-    ),
     "torch.nn.utils.prune": (
         PENDING,
         (
             "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
             "global_unstructured l1_unstructured ln_structured random_structured random_unstructured"
         ),
-    ),
-    "torch.overrides": (
-        PENDING, "TorchFunctionMode handle_torch_function has_torch_function is_tensor_method_or_property",
     ),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),

@@ -12,6 +12,7 @@ from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 from .kernels import (
     arithmetic,
     cumulative,
+    float8,
     indexing,
     linalg,
     masking,
@@ -52,6 +53,14 @@ def _of_optimizers() -> Iterable[Kernel]:
     return table
 
 
+def _of_sparse() -> Iterable[Kernel]:
+    from .kernels import sparse
+
+    table = KernelTable("cpu")
+    sparse.build(table)
+    return table
+
+
 class NumpyPlugin:
     """Registers the runtime and the kernels."""
 
@@ -80,10 +89,13 @@ class NumpyPlugin:
         ):
             family.build(table)
         special.build(namespace, table)
+        settled = attributed(table.settled())
         return [
-            *attributed(table.settled()),
+            *settled,
+            *float8.kernels(settled),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
+            DeferredKernels("sparse", _of_sparse),
         ]
 
 
