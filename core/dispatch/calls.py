@@ -217,16 +217,16 @@ def _build_call(op: Op) -> Callable[..., Any]:
         numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
-            try:
-                if len(args) > first:
-                    _check_flags(op, flags, args)
-                if kwargs:
-                    if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
-                        kwargs = _respelled(op, renamed, kwargs)
-                    if "out" in kwargs:
-                        return general(op, args, kwargs)
-                if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+            if len(args) > first:
+                _check_flags(op, flags, args)
+            if kwargs:
+                if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                    kwargs = _respelled(op, renamed, kwargs)
+                if "out" in kwargs:
                     return general(op, args, kwargs)
+            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+                return general(op, args, kwargs)
+            try:
                 if op.view:
                     return call_view(op, plans, cache, args, kwargs)
                 if op.overridden:
@@ -251,16 +251,16 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            if len(args) > first:
-                _check_flags(op, flags, args)
-            if kwargs:
-                if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
-                    kwargs = _respelled(op, renamed, kwargs)
-                if "out" in kwargs:
-                    return general(op, args, kwargs)
-            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+        if len(args) > first:
+            _check_flags(op, flags, args)
+        if kwargs:
+            if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                kwargs = _respelled(op, renamed, kwargs)
+            if "out" in kwargs:
                 return general(op, args, kwargs)
+        if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+            return general(op, args, kwargs)
+        try:
             if op.view:  # whether memory can be shown in a shape depends on more than shapes
                 return call_view(op, plans, cache, args, kwargs)
             if seeded:

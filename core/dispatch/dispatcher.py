@@ -24,14 +24,13 @@ from .state import dispatch_state
 
 def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call any op with any arguments."""
+    if dispatch_state.layers_active:
+        return dispatch_state.through_layers(op, args, kwargs)
     try:
-        if dispatch_state.layers_active:
-            return dispatch_state.through_layers(op, args, kwargs)
-        try:
-            args, kwargs = plain_arguments(op, args, kwargs)
-        except Foreign:
-            return dispatch_state.through_layers(op, args, kwargs)
+        args, kwargs = plain_arguments(op, args, kwargs)
         return run(op, args, kwargs)
+    except Foreign:
+        return dispatch_state.through_layers(op, args, kwargs)
     except Intercepted:
         return intercept(op, args, kwargs)
     except Exception as error:

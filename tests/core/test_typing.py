@@ -31,7 +31,9 @@ MODULES = (
     "serialization", "masked", "quasirandom", "testing", "plugins", "plugin", "safetensors", "Tensor",
 )  # fmt: skip
 # Members that a device type, or an alias, adds to Tensor as it is registered.
-ADDED = re.compile(r"tp\.Tensor\.(is_)?(cpu|cuda|mps|xpu|unsafe_\w+|[a-z]+_?device\w*)$")
+ADDED = re.compile(
+    r"tp\.Tensor\.(is_)?(cpu|cuda|mps|xpu|unsafe_\w+)$|tp\.Tensor\.(\w*(sparse|coalesce|indices)\w*|dense_dim|smm|values)$"
+)
 
 
 def public_names():
