@@ -368,3 +368,28 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+#: What torch's messages, and names of types, call the dtypes.
+SCALAR_TYPES: Final = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+}
+
+
+def scalar_type(dtype: DType) -> str:
+    """Return what torch's messages call a dtype: people search for their words."""
+    return SCALAR_TYPES.get(dtype.name, dtype.name)

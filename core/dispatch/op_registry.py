@@ -377,6 +377,8 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
 
 
 _INTEGERS = ("int", "int | None", int)
+# What takes ints as they are, as a threshold of integer tensors does, is declared as Real.
+_FLOATS = ("float", "float | None", float)
 
 
 def _declare(
@@ -405,6 +407,7 @@ def _declare(
     op.names = names
     kinds = shown.__annotations__
     op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
+    op.floats = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _FLOATS])
     if plain:
         given = shown.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given

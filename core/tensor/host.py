@@ -42,7 +42,7 @@ def dtype_of(array: Any) -> DType:
         dtype = DTYPES.get(native.newbyteorder("="))
     if dtype is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {native}: tensors have the dtypes "
+            f"can't convert np.ndarray of type numpy.{native.type.__name__}: tensors have the dtypes "
             f"{', '.join(d.name for d in ALL_DTYPES)}"
         )
     return dtype

@@ -258,8 +258,7 @@ class Tensor(TensorMethods):
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
-        view = None if self._extra is None else self._extra.view
-        return None if view is None else view.base
+        return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -441,7 +440,8 @@ class Tensor(TensorMethods):
                 raise RuntimeError("can't assign a Variable as its own grad")
             if value._shape != self._shape:
                 raise RuntimeError(
-                    f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
+                    f"attempting to assign a gradient of size '{list(value._shape)}' to a tensor of size "
+                    f"'{list(self._shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
             if value._key is not self._key and not _same_kind(value, self):
                 raise RuntimeError(

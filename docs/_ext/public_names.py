@@ -103,6 +103,7 @@ NAMESPACES = {
     "nn.utils": "Helpers of networks",
     "nn.utils.parametrize": "Parametrizations",
     "nn.utils.parametrizations": "Ready parametrizations",
+    "nn.utils.prune": "Pruning",
     "nn.utils.rnn": "Packed sequences",
     "nn.attention": "Kinds of attention",
     "storage": "Storages",

@@ -19,7 +19,7 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.device.generator import Generator, generator_of
 from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.core.plugins.installation import install_command
 from tensorplug.core.tensor import creation, device_members
 
@@ -44,7 +44,7 @@ def is_device_type(name: str) -> bool:
         name in WELL_KNOWN
         or name in plugins.runtimes()
         or any(found.device == name for found in plugins.installed())
-    ) and name != discovery.EXTENSION
+    ) and name != entry_points.EXTENSION
 
 
 def _index(device: Any, runtime: DeviceRuntime) -> int:

@@ -443,4 +443,4 @@ def check_deviation(std: Any, name: str) -> None:
             return
     elif std >= 0:
         return
-    raise RuntimeError(f"{name}(): expects std >= 0.0, but found std {std}")
+    raise RuntimeError(f"{name}(): normal expects std >= 0.0, but found std {std:g}")
