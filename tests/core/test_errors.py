@@ -123,7 +123,7 @@ def test_a_module_is_named_by_its_own_name(name):
     [
         (lambda: tp.zeros(1 << 60), tp.OutOfMemoryError, r"^zeros\(\): can't allocate memory"),
         (lambda: tp.ones(1 << 70), TypeError, r"^ones\(\): a size is negative or too large, got \("),
-        (lambda: nn.Embedding(3, 2)(tp.tensor([5])), IndexError, r"^embedding\(\): index 5 is out of "),
+        (lambda: nn.Embedding(3, 2)(tp.tensor([5])), IndexError, "index.* out of range"),
         (lambda: tp.add(1), TypeError, r"^add\(\) missing 1 required positional argument: 'other'$"),
         (lambda: tp.exp(), TypeError, r"^exp\(\) missing 1 required positional argument: 'input'$"),
         (lambda: tp.add(*[tp.ones(1)] * 4), TypeError, r"^add\(\) takes 2 positional arguments, but 4 "),
