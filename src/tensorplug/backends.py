@@ -16,7 +16,6 @@ from tensorplug.core.contexts import Block, Steps
 
 from ._devices import DeviceModule, is_device_type
 
-
 #: Switches that only one of the libraries has, and how they stand.
 _OWN_SWITCHES: dict[str, dict[str, Any]] = {
     "opt_einsum": {"strategy": "auto"},

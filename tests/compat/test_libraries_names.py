@@ -16,7 +16,8 @@ NAMES = Path(__file__).with_name("names.txt")
 MISSING = {
     "there are no complex numbers of 16-bit parts": "torch.complex32",
     "deprecated names of sparse products and types": """
-        torch.dsmm torch.sparse.DoubleTensor torch.sparse.FloatTensor torch.sparse.HalfTensor torch.cuda.sparse
+        torch.dsmm torch.sparse.DoubleTensor torch.sparse.FloatTensor torch.sparse.HalfTensor
+        torch.cuda.sparse
     """,
     "control flow of compiled graphs": "torch.while_loop",
     "settings of a part that has another make": """

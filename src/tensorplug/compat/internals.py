@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import sys
 import tempfile
 import types
 from collections.abc import Callable
@@ -306,7 +307,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch._inductor.runtime.cache_dir_utils": {"cache_dir": tempfile.gettempdir},
     "torch.jit._recursive": {"concrete_type_store": types.SimpleNamespace(type_store={})},
     "torch.utils.collect_env": {
-        "get_pretty_env_info": show_config, "main": lambda: print(show_config())
+        "get_pretty_env_info": show_config, "main": lambda: sys.stdout.write(f"{show_config()}\n")
     },
     "torch.utils._python_dispatch": {"is_traceable_wrapper_subclass": no},
     "torch.utils._sympy.numbers": {"IntInfinity": float, "int_oo": math.inf},

@@ -236,7 +236,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch": (
         QUANTIZED,
         (
-            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm _scaled_mm "
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
+            "_grouped_mm _scaled_mm "
             "sparse_coo_tensor sparse_csr_tensor Event Stream "
             "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
         ),
@@ -335,8 +336,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.distributions.constraints": (PENDING, "cat multinomial positive_semidefinite stack"),
     "torch.distributions.transforms": (
         PENDING,
-        "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform "
-        "StackTransform",
+        (
+            "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform "
+            "StackTransform"
+        ),
     ),
     "torch.utils": (PENDING, "swap_tensors"),
     "torch.utils.checkpoint": (PENDING, "get_device_states set_device_states"),
