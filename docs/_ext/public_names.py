@@ -79,7 +79,7 @@ TOP_LEVEL = {
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
-        core.errors _devices""",
+        core.errors _devices _ops""",
 }
 
 NN = {

@@ -41,7 +41,12 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "autograd/graph/views.py": ({"as_strided", "clone"}, REFERENCES),
     "core/tensor/creation.py": ({"as_strided"}, REFERENCES),
     "core/device/device.py": ({"index"}, WORDS),
-    "core/tensor/conversion.py": ({"cast", "copy", "to_device"}, REFERENCES),
+    "core/device/dtypes.py": ({"max", "min"}, WORDS),
+    "core/dispatch/overrides.py": (None, "Python's operators, by the op of each"),
+    "core/tensor/conversion.py": (
+        {"cast", "clone", "clone_strided", "copy", "to_device"},
+        REFERENCES,
+    ),
     "core/tensor/array_operands.py": ({"matmul", "pow"}, "Python's operators, by the op of each"),
     "core/tensor/methods.py": ({"cast"}, REFERENCES),
     "core/tensor/indexing.py": (

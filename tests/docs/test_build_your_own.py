@@ -9,6 +9,7 @@ import tokenize
 import tensorplug.core.dispatch.dispatcher
 import tensorplug.core.dispatch.keys
 import tensorplug.core.dispatch.op_registry
+import tensorplug.core.dispatch.kernel_registry
 import tensorplug.core.dispatch.resolution
 
 from .walk import ROOT
@@ -37,7 +38,8 @@ def test_it_has_the_projects_names():
     for module, names in {
         tensorplug.core.dispatch.op_registry: ("Op", "primitive", "composite"),
         tensorplug.core.dispatch.keys: ("DispatchKey", "dispatch_key"),
-        tensorplug.core.dispatch.resolution: ("Kernel", "make_stub", "choose"),
+        tensorplug.core.dispatch.kernel_registry: ("Kernel",),
+        tensorplug.core.dispatch.resolution: ("make_stub", "choose"),
         tensorplug.core.dispatch.dispatcher: ("run",),
         tensorplug.plugin: ("Layer", "derivative"),
     }.items():

@@ -12,7 +12,7 @@ from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 from .kernels import (
     arithmetic,
     cumulative,
-    float8,
+    _float8,
     indexing,
     linalg,
     masking,
@@ -92,7 +92,7 @@ class NumpyPlugin:
         settled = attributed(table.settled())
         return [
             *settled,
-            *float8.kernels(settled),
+            *_float8.kernels(settled),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
             DeferredKernels("sparse", _of_sparse),
