@@ -131,6 +131,7 @@ NAMESPACES = {
     "quasirandom": "Sobol sequences",
     "multiprocessing": "Processes",
     "utils": "Helpers",
+    "utils.benchmark": "Benchmarks",
     "utils.checkpoint": "Checkpointing",
     "utils.tensorboard": "TensorBoard",
     "array_api": "The array API standard",

@@ -320,7 +320,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
-    "torch.utils.benchmark": (PENDING, "Timer Compare"),
     "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),
     "torch.nn.attention.flex_attention": (
         PENDING, "AuxOutput AuxRequest BlockMask create_block_mask create_mask flex_attention",
