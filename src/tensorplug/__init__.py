@@ -177,6 +177,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         distributions as distributions,
         fft as fft,
         futures as futures,
+        fx as fx,
         hub as hub,
         library as library,
         linalg as linalg,

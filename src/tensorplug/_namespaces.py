@@ -29,6 +29,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "futures",
+        "fx",
         "hub",
         "library",
         "linalg",

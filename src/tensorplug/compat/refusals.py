@@ -314,11 +314,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.utils.data.datapipes.datapipe": (PIPES, "IterDataPipe MapDataPipe"),
     "torch.utils.data": (PIPES, "DFIterDataPipe DataChunk IterDataPipe MapDataPipe"),
-    "torch.fx": (PENDING, "Graph GraphModule Node Proxy Tracer map_arg symbolic_trace"),
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
-    "torch.fx.graph_module": (PENDING, "GraphModule _copy_attr"),
-    "torch.fx.node": (PENDING, "Argument Node Target map_arg"),
-    "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
     "torch.nn.utils.prune": (
         PENDING,
