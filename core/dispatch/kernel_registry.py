@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..device.dtypes import ALL_DTYPES, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..errors import RegistrationError
+from ..labels import plugin_label
 from . import keys, op_registry
 from .keys import lock
 from .op_registry import Op
@@ -59,7 +60,7 @@ class Kernel:
         """Return whether the kernel takes this dtype."""
         if self.dtypes is not None:
             return dtype in self.dtypes
-        return self.accepts is None or self.accepts(dtype)
+        return dtype not in FLOAT8 and (self.accepts is None or self.accepts(dtype))
 
     def source(self) -> str:
         """Return ``file:line`` of the function, or what is known of a built-in one."""
@@ -119,8 +120,6 @@ def add_kernels(kernels: list[Kernel]) -> None:
 
 def check_priority(kernel: Kernel, others: Iterable[Kernel]) -> None:
     """Refuse a kernel that takes a dtype which another of the same op and device takes at its priority."""
-    from ..plugins import plugin_label  # on first use: it needs this module
-
     for other in others:
         if kernel.priority == other.priority and _overlap(kernel, other):
             whose = (

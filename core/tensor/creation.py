@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from ..device.device import CPU, Device
-from ..device.dtypes import DType, as_dtype, dtype_named, get_default_dtype
+from ..device.dtypes import SCALAR_TYPES, DType, as_dtype, dtype_named, get_default_dtype
 from ..device.meta import view_of
 from ..dispatch import execution, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
@@ -355,6 +355,12 @@ class TensorType:
         where = self.device if device is None else device
         return _legacy(data, self.dtype, where, self.__name__)
 
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007  # X | Y would ask this again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007  # as above
+
     def __instancecheck__(self, value: Any) -> bool:
         return (
             isinstance(value, TensorBase)
@@ -366,23 +372,7 @@ class TensorType:
         return f"<class '{_qualified(self.__name__, self.device)}'>"
 
 
-_TYPE_NAMES = {
-    "float32": "FloatTensor",
-    "float64": "DoubleTensor",
-    "float16": "HalfTensor",
-    "bfloat16": "BFloat16Tensor",
-    "uint8": "ByteTensor",
-    "int8": "CharTensor",
-    "int16": "ShortTensor",
-    "int32": "IntTensor",
-    "int64": "LongTensor",
-    "bool": "BoolTensor",
-    "complex64": "ComplexFloatTensor",
-    "complex128": "ComplexDoubleTensor",
-    "uint16": "UInt16Tensor",
-    "uint32": "UInt32Tensor",
-    "uint64": "UInt64Tensor",
-}
+_TYPE_NAMES = {name: f"{scalar_type}Tensor" for name, scalar_type in SCALAR_TYPES.items()}
 
 
 def legacy_types(device: str) -> dict[str, TensorType]:
@@ -398,7 +388,8 @@ def _qualified(name: str, device: str) -> str:
 
 def type_name(tensor: Tensor) -> str:
     """Return the name of a tensor's type, such as ``"tensorplug.FloatTensor"``."""
-    return _qualified(_TYPE_NAMES[tensor.dtype.name], tensor.device.type)
+    name = tensor.dtype.name
+    return _qualified(_TYPE_NAMES.get(name, f"{name.capitalize()}Tensor"), tensor.device.type)
 
 
 def type_named(value: Any) -> tuple[DType, Device | None]:

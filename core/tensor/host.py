@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from ..contexts import thread
 from ..device.device import CPU, Device
-from ..device.dtypes import ALL_DTYPES, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..dispatch.keys import dispatch_key
 from ..plugins import runtimes
 from ..plugins.discovery import find_runtime
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 NATIVE: dict[DType, np.dtype[Any]] = {
-    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
-    for dtype in ALL_DTYPES
+    dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
 DTYPES: dict[np.dtype[Any], DType] = {native: dtype for dtype, native in NATIVE.items()}
 
@@ -43,7 +43,7 @@ def dtype_of(array: Any) -> DType:
         dtype = DTYPES.get(native.newbyteorder("="))
     if dtype is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {native}: tensors have the dtypes "
+            f"can't convert np.ndarray of type numpy.{native.type.__name__}: tensors have the dtypes "
             f"{', '.join(d.name for d in ALL_DTYPES)}"
         )
     return dtype
@@ -200,7 +200,7 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
     """Return a tensor as a NumPy array that shares its memory; see ``Tensor.numpy``."""
     if force:
         return host_array(tensor.detach())
-    if tensor.requires_grad:
+    if tensor.requires_grad and thread.enabled:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from tensorplug.core.errors import OutOfMemoryError
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape
 
@@ -16,6 +18,15 @@ def tensor(value: Any, name: str, argument: str = "input") -> Any:
             f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
         )
     return value
+
+
+# What torch says, in convolutions and in pooling.
+_TOO_SMALL = {
+    "stride": "non-positive stride is not supported: stride must be greater than zero, but got {}",
+    "padding": "negative padding is not supported: pad must be non-negative, but got pad: {}",
+    "dilation": "dilation should be greater than zero, but got {}",
+    "kernel_size": "kernel size should be greater than zero, but got {}",
+}
 
 
 def per_dimension(
@@ -47,8 +58,17 @@ def per_dimension(
         if isinstance(item, bool) or not hasattr(item, "__index__"):
             raise TypeError(f"{name}(): {argument} must be made of ints, got {item!r}")
         if item < least:
-            raise RuntimeError(f"{name}(): {argument} must be at least {least}, got {list(values)}")
+            words = _TOO_SMALL.get(argument, f"{argument} must be at least {least}, but got {{}}")
+            raise RuntimeError(f"{name}(): {words.format(item)} in {list(values)}")
     return tuple([int(item) for item in values])
+
+
+def check_room(sizes: Collection[int], name: str) -> None:
+    """Refuse sizes for which no memory suffices, where a list in Python would come before the memory."""
+    if math.prod(sizes) > 1 << 44:
+        raise OutOfMemoryError(
+            f"{name}(): can't allocate memory for an output of size {list(sizes)}"
+        )
 
 
 def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
@@ -60,7 +80,7 @@ def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
     if ndim == count + 1:
         return input.unsqueeze(0), True
     raise RuntimeError(
-        f"{name}(): expected {count + 1}D (unbatched) or {count + 2}D (batched) input, but got input of "
+        f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of "
         f"size: {list(input._shape)}"
     )
 

@@ -413,13 +413,8 @@ ARGUMENTS = {
 }  # fmt: skip
 #: Modules that hold what is to be pickled by itself, or have no shape yet.
 APART = {
-    "TransformerEncoder",
-    "TransformerDecoder",
-    "DataParallel",
-    "Container",
-    "SyncBatchNorm",
-    "RNNCellBase",
-}
+    "TransformerEncoder", "TransformerDecoder", "DataParallel", "Container", "SyncBatchNorm", "RNNCellBase",
+}  # fmt: skip
 
 
 def module_names():

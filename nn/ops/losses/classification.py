@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.device.dtypes import FLOATING, int64, uint8
+from tensorplug.core.device.dtypes import FLOATING, int64, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
 from ..linear import linear
-from .declaration import check_tensors, legacy_reduction, loss, reduced
+from .declaration import check_reduction, check_tensors, legacy_reduction, loss, reduced
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -24,7 +24,9 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     shape, wanted = input._shape, target._shape
     dtype = target._key.dtype
     if dtype is not int64 and dtype is not uint8:
-        raise RuntimeError(f"{name}(): expected target of dtype int64, but got {dtype}")
+        raise RuntimeError(
+            f"{name}(): expected target dtype to be Long, but got {scalar_type(dtype)}"
+        )
     if len(shape) == 1:
         if len(wanted) > 1 or (len(wanted) == 1 and wanted[0] != 1):
             raise ValueError(
@@ -54,8 +56,7 @@ def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) ->
     if not input._shape:
         raise ValueError(f"{name}(): expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, name)
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     return target if target._key.dtype is int64 else target.to(int64)
 
 
@@ -354,8 +355,17 @@ def linear_cross_entropy(
     )
 
 
+def _check_floating(name: str, input: Any, target: Any) -> None:
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name}(): Found dtype {target.dtype} but expected {input.dtype} as the target's; "
+            "target.to(input.dtype) converts it"
+        )
+
+
 def _check_binary(input: Any, target: Any, *_: Any) -> None:
     check_tensors("binary_cross_entropy", input=input, target=target)
+    _check_floating("binary_cross_entropy", input, target)
     if target._shape != input._shape:
         raise ValueError(
             f"Using a target size ({list(target.shape)}) that is different to the input size "
@@ -452,6 +462,7 @@ def _binary_weight(g: Any, input: Any, target: Any, weight_shape: Any, reduction
 
 def _check_logits(input: Any, target: Any, *_: Any) -> None:
     check_tensors("binary_cross_entropy_with_logits", input=input, target=target)
+    _check_floating("binary_cross_entropy_with_logits", input, target)
     if target._shape != input._shape:
         raise ValueError(
             f"Target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"

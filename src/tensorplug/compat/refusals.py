@@ -236,8 +236,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         (
             "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
             "sparse_coo_tensor sparse_csr_tensor Event Stream "
-            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
-            "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader"
+            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
@@ -316,19 +315,9 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.utils.data": (PIPES, "DFIterDataPipe DataChunk IterDataPipe MapDataPipe"),
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.nn.utils.prune": (
-        PENDING,
-        (
-            "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
-            "global_unstructured l1_unstructured ln_structured random_structured random_unstructured"
-        ),
-    ),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),
     "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),
-    "torch.nn.attention.flex_attention": (
-        PENDING, "AuxOutput AuxRequest BlockMask create_block_mask create_mask flex_attention",
-    ),
     "torch.distributions": (
         PENDING,
         (
