@@ -111,6 +111,7 @@ def primitive(
             checked=checked,
         )
         op: Op = made.op
+        _say_result(function, "Tensor")
         op.elementwise = elementwise
         op.layout = layout
         op.reads_layout = reads_layout
@@ -168,11 +169,19 @@ def primitive_tuple(
             method,
             aliases,
         )
-        if not isinstance(outputs, str):
+        if isinstance(outputs, str):
+            _say_result(function, "tuple[Tensor, ...]")
+        else:
             made.op.named = outputs
+            _say_result(function, f"results.{outputs.__name__}")
         return made
 
     return declare
+
+
+def _say_result(rule: Callable[..., Any], result: str) -> None:
+    """Have ``help()`` tell what the op returns, which is not what its rule does."""
+    rule.__annotations__["return"] = result
 
 
 def composite(

@@ -177,6 +177,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "substitute_in_graph": no_op_decorator,
     },
     "torch._dynamo": _DYNAMO,
+    "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": _unchanged},
     "torch._dynamo.config": _SETTINGS,
     "torch._dynamo.decorators": _DYNAMO,
     "torch._dynamo.eval_frame": {"OptimizedModule": OptimizedModule, "is_dynamo_supported": no},
