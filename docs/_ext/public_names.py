@@ -122,6 +122,7 @@ NAMESPACES = {
     "func": "Transforms of functions",
     "overrides": "Classes that take calls over",
     "library": "Ops of one's own",
+    "fx": "Graphs of calls",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",
