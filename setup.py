@@ -48,7 +48,6 @@ def compiled() -> list[Extension]:
     try:
         from Cython.Build import cythonize
         from Cython.Compiler import Options, TypeSlots
-        from Cython.Compiler.Scanning import FileSourceDescriptor
     except ImportError:
         if wish == "0":
             raise
@@ -56,11 +55,6 @@ def compiled() -> list[Extension]:
     Options.error_on_unknown_names = False  # some names are set by a module that is imported later
     # Beside its slot an operator would be a method, which Python looks up for subclasses and calls instead.
     TypeSlots.is_binop_number_slot = lambda _: False
-    # Tracebacks name a source by its place in the package: Python finds it there, and shows its lines.
-    place_of = FileSourceDescriptor.get_filenametable_entry
-    FileSourceDescriptor.get_filenametable_entry = lambda self: place_of(self).removeprefix(
-        f"{STAGE.as_posix()}/"
-    )
     modules = []
     (STAGE / "tensorplug").mkdir(parents=True, exist_ok=True)
     (STAGE / "tensorplug" / "__init__.py").touch()
