@@ -17,6 +17,7 @@ from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .counts import settle
 from .execution import execute
+from .failed_calls import explained
 from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
@@ -33,11 +34,16 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return through_layers(op, args, kwargs)
     try:
         args, kwargs = plain_arguments(op, args, kwargs)
+        return run(op, args, kwargs)
     except Foreign:
         return through_layers(op, args, kwargs)
     except Intercepted:
         return intercept(op, args, kwargs)
-    return run(op, args, kwargs)
+    except Exception as error:
+        told = explained(op, op.name, args, kwargs, error)
+        if told is None:
+            raise
+        raise told from told.__cause__
 
 
 def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -111,6 +111,7 @@ def primitive(
             checked=checked,
         )
         op: Op = made.op
+        _say_result(function, "Tensor")
         op.elementwise = elementwise
         op.layout = layout
         op.reads_layout = reads_layout
@@ -168,11 +169,19 @@ def primitive_tuple(
             method,
             aliases,
         )
-        if not isinstance(outputs, str):
+        if isinstance(outputs, str):
+            _say_result(function, "tuple[Tensor, ...]")
+        else:
             made.op.named = outputs
+            _say_result(function, f"results.{outputs.__name__}")
         return made
 
     return declare
+
+
+def _say_result(rule: Callable[..., Any], result: str) -> None:
+    """Have ``help()`` tell what the op returns, which is not what its rule does."""
+    rule.__annotations__["return"] = result
 
 
 def composite(
@@ -272,12 +281,12 @@ def composite(
 
 
 def composite_like(
-    function: Callable[P, R],
+    function: Callable[P, Any],
     *,
     rule: Callable[..., Any] | None = None,
     outputs: str | type[Any] = "result",
     method: bool = True,
-) -> Callable[[Callable[..., Any]], Callable[P, R]]:
+) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Declare a composite with the parameters of another one.
 
     The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
@@ -296,7 +305,7 @@ def composite_like(
     """
     template: Op = function.op  # type: ignore[attr-defined]
 
-    def declare(body: Callable[..., Any]) -> Callable[P, R]:
+    def declare(body: Callable[..., R]) -> Callable[P, R]:
         made: Any = _declare(
             body,
             "composite",
@@ -318,8 +327,9 @@ def composite_like(
                 lambda *args, **kwargs: body(*op.bind(args, kwargs))
             )
         op.random = template.random
-        made.__signature__ = template.signature
-        made.__annotations__ = template.declaration.__annotations__
+        returned = {"return": body.__annotations__.get("return", "Any")}
+        made.__signature__ = template.signature.replace(return_annotation=returned["return"])
+        made.__annotations__ = template.declaration.__annotations__ | returned
         if not isinstance(outputs, str):
             op.named = outputs
         return made

@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.contexts import OwnContext, Steps
@@ -326,3 +326,9 @@ class DeviceModule(types.ModuleType):
 
 for _type in ("cpu", *WELL_KNOWN):  # so that they can be imported from, installed or not
     DeviceModule.of(_type)
+
+
+if TYPE_CHECKING:  # the facade has these by their names
+    cuda: DeviceModule
+    mps: DeviceModule
+    xpu: DeviceModule

@@ -14,7 +14,7 @@ from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
-from .._common import batched, unbatched
+from .._common import batched, check_room, unbatched
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -46,6 +46,7 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
         raise RuntimeError(
             f"{name}(): elements of output_size must be greater than or equal to 0 but received {result}"
         )
+    check_room(result, name)
     return result
 
 
@@ -185,13 +186,13 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
 
 
 @composite_like(adaptive_avg_pool2d, rule=_avg_rule(1), method=False)
-def adaptive_avg_pool1d(*args: Any) -> Any:
+def adaptive_avg_pool1d(*args: Any) -> Tensor:
     """Return means over windows of one dimension; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(*args)
 
 
 @composite_like(adaptive_avg_pool2d, rule=_avg_rule(3), method=False)
-def adaptive_avg_pool3d(*args: Any) -> Any:
+def adaptive_avg_pool3d(*args: Any) -> Tensor:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(*args)
 
@@ -277,7 +278,7 @@ def adaptive_max_pool1d_with_indices(
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool2d_with_indices(*args: Any) -> Any:
+def adaptive_max_pool2d_with_indices(*args: Any) -> Tensor:
     """Return :func:`adaptive_max_pool2d` and the places."""
     return _adaptive_max_pool(*args)
 
@@ -288,7 +289,7 @@ def adaptive_max_pool2d_with_indices(*args: Any) -> Any:
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool3d_with_indices(*args: Any) -> Any:
+def adaptive_max_pool3d_with_indices(*args: Any) -> Tensor:
     """Return :func:`adaptive_max_pool3d` and the places."""
     return _adaptive_max_pool(*args)
 

@@ -177,6 +177,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "substitute_in_graph": no_op_decorator,
     },
     "torch._dynamo": _DYNAMO,
+    "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": _unchanged},
     "torch._dynamo.config": _SETTINGS,
     "torch._dynamo.decorators": _DYNAMO,
     "torch._dynamo.eval_frame": {"OptimizedModule": OptimizedModule, "is_dynamo_supported": no},
@@ -192,7 +193,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "cudagraph_mark_step_begin": nothing, "list_mode_options": lambda *args: {},
     },
     "torch.jit": _SCRIPT,
-    "torch.jit._recursive": {},
     "torch._jit_internal": _SCRIPT
     | {f"BroadcastingList{count}": _ListOfNumbers() for count in range(1, 7)}
     | {"_copy_to_script_wrapper": as_it_is},
