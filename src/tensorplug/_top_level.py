@@ -382,3 +382,14 @@ def get_device_module(device: Device | str | None = None) -> DeviceModule:
         accelerator = importlib.import_module("tensorplug.accelerator").current_accelerator()
         device = accelerator or default_device()
     return DeviceModule.of(Device(device).type)
+
+
+def _name_ops() -> None:
+    """Have ``explain`` know the ops of the functions that `nn.functional` has under the same names."""
+    for name in __all__:
+        op = getattr(getattr(F, name, None), "op", None)
+        if op is not None:
+            globals()[name].op = op
+
+
+_name_ops()

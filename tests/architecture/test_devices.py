@@ -21,12 +21,16 @@ DEVICES |= {"opencl", "rocm", "sycl", "tpu", "vulkan", "webgpu", "xla", "xpu"}
 WORD = re.compile(r"[a-z]+")
 # A member of torch's enum of implementations of attention, which programs name.
 ALLOWED = {
-    "nn/attention.py": {"CUDNN_ATTENTION"},
+    "nn/attention/__init__.py": {"CUDNN_ATTENTION"},
+    # An argument that torch's function has.
+    "src/tensorplug/_top_level.py": {"cudnn_enabled"},
+    # Torch's names of devices in calls of its library.
+    "src/tensorplug/library/registration.py": {"CUDA", "cuda", "MPS", "mps", "XPU", "xpu", "HPU"},
     # Members of torch's enum of what a profiler may look at.
     "profiler/profile.py": {"XPU", "MTIA", "CUDA", "HPU"},
 }
 # Files that hold torch's names, which programs import.
-TABLES = "src/tensorplug/compat/"
+TABLES = ("src/tensorplug/compat/", "src/tensorplug/_absent.py")
 
 
 def docstrings(tree: ast.Module) -> set[ast.AST]:

@@ -42,6 +42,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/tensor/creation.py": ({"as_strided"}, REFERENCES),
     "core/device/device.py": ({"index"}, WORDS),
     "core/device/dtypes.py": ({"max", "min"}, WORDS),
+    "core/dispatch/failed_calls.py": ({"complex"}, WORDS),
     "core/dispatch/overrides.py": (None, "Python's operators, by the op of each"),
     "core/tensor/conversion.py": (
         {"cast", "clone", "clone_strided", "copy", "to_device"},
