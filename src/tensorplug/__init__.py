@@ -122,7 +122,7 @@ from tensorplug.core.tensor.shapes import (
     Size as Size,
 )
 
-from . import _namespaces, autograd as autograd
+from . import _einops, _namespaces, autograd as autograd
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compiled as compiled,
@@ -191,6 +191,8 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+
+_einops.install()
 
 __getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes
