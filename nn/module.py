@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
 from tensorplug.core import Device, Tensor
+from tensorplug.core.tensor import device_members
 
 from .conversion import ModuleConversion
 from .hooks import ModuleHooks, global_hooks
@@ -177,6 +177,9 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
+        self._set_module(name, module)
+
+    def _set_module(self, name: str, module: Module | None) -> None:
         for hook in global_hooks.module_registration.values():
             replaced = hook(self, name, module)
             module = module if replaced is None else replaced
@@ -191,8 +194,6 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
             members = self.__dict__.get(table)
             if members is not None and name in members:
                 return members[name]
-        if f"is_{name}" in Tensor.__dict__ and name in Tensor.__dict__:  # a device type
-            return functools.partial(_move, self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -205,7 +206,9 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
             if "_modules" not in self.__dict__:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, self._modules)
-            self.add_module(name, value)
+            self._set_module(
+                name, value
+            )  # asks for no attribute: a __getattr__ may not be ready yet
         elif isinstance(value, Buffer):
             if "_buffers" not in self.__dict__:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -240,7 +243,7 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
                     f"cannot assign '{_typename(value)}' as child module '{name}' "
                     "(tensorplug.nn.Module or None expected)"
                 )
-            self.add_module(name, None)
+            self._set_module(name, None)
             return True
         if name in members.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
@@ -366,7 +369,19 @@ def _typename(value: Any) -> str:
     return type(value).__name__
 
 
-def _move(module: Module, device_type: str, device: int | str | Device | None = None) -> Module:
-    """Move to a device type that Tensor has a method for, such as ``tensor.<type>()``."""
-    target = Device(device_type, device) if device is None or isinstance(device, int) else device
-    return module.to(Device(target))
+def _add_mover(device_type: str) -> None:
+    """Give Module the method that moves it to a device type, such as ``module.<type>()``."""
+
+    def move(self: Module, device: int | str | Device | None = None) -> Module:
+        by_index = device is None or isinstance(device, int)
+        return self.to(Device(device_type, device) if by_index else Device(device))
+
+    move.__doc__ = f"Move the module to a {device_type!r} device, by default the current one."
+    move.__name__, move.__qualname__ = device_type, f"Module.{device_type}"
+    if not hasattr(Module, device_type):
+        setattr(Module, device_type, move)
+
+
+device_members.listeners.append(_add_mover)
+for _type in device_members.types:
+    _add_mover(_type)

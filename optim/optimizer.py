@@ -39,7 +39,9 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if self._stepping:
+        if self._stepping or "_optimizer_step_pre_hooks" not in self.__dict__:
+            # Nested, or a wrapper of another optimizer that has not called Optimizer.__init__.
+            self._steps_taken += not self._stepping
             return step(self, *args, **kwargs)
         for hook in [*_step_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
             replaced = hook(self, args, kwargs)
@@ -103,6 +105,10 @@ class Optimizer:
     state: defaultdict[Tensor, Any]
     defaults: dict[str, Any]
 
+    #: Whether a step runs now, and how many have; here for what does not call ``Optimizer.__init__``.
+    _stepping: bool = False
+    _steps_taken: int = 0
+
     #: The hooks of one optimizer, by the attribute that holds them.
     _HOOKS: ClassVar[tuple[str, ...]] = (
         "_optimizer_step_pre_hooks",
@@ -148,6 +154,21 @@ class Optimizer:
             setattr(self, name, OrderedDict())
         self._stepping = False
         self._steps_taken = 0
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[tuple[Device | None, Any], tuple[list[list[Any]], list[int]]]:
+        """Sort lists of tensors that belong together by device and dtype of the first list's (torch's name)."""
+        sorted_lists: dict[tuple[Device | None, Any], tuple[list[list[Any]], list[int]]] = {}
+        for index, together in enumerate(zip(*tensorlistlist, strict=True)):
+            key = (together[0].device, together[0].dtype)
+            lists, indices = sorted_lists.setdefault(key, ([[] for _ in tensorlistlist], []))
+            for values, value in zip(lists, together, strict=True):
+                values.append(value)
+            if with_indices:
+                indices.append(index)
+        return sorted_lists
 
     # --- groups ---
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from .events import EventList, FunctionEvent, FunctionEventAvg
 from .profile import (
     ProfilerAction,
+    ProfilerActivity,
+    kineto_available,
     profile,
     record_function,
     schedule,
+    supported_activities,
     tensorboard_trace_handler,
 )
 
@@ -19,8 +22,11 @@ __all__ = [
     "FunctionEvent",
     "FunctionEventAvg",
     "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
+    "supported_activities",
     "tensorboard_trace_handler",
 ]

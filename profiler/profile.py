@@ -23,13 +23,37 @@ __all__ = [
     "FunctionEvent",
     "FunctionEventAvg",
     "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
+    "supported_activities",
     "tensorboard_trace_handler",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ProfilerActivity(enum.Enum):
+    """Where torch's profiler looks; :class:`profile` sees every kernel, wherever it runs."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """Return where a profiler can look: the host, and what runs on it for all devices."""
+    return {ProfilerActivity.CPU}
+
+
+def kineto_available() -> bool:
+    """Return False: torch's library for traces is not used, traces are written without it."""
+    return False
 
 
 class record_function:

@@ -210,10 +210,10 @@ def _out_dims(out_dims: Any, spec: Tree, name: str) -> list[Any]:
                 f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
                 "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
-    given = tuple(out_dims) if isinstance(out_dims, list) and spec.kind is tuple else out_dims
-    if isinstance(given, tuple) and spec.kind is list:
+    given = tuple(out_dims) if isinstance(out_dims, list) and spec.type is tuple else out_dims
+    if isinstance(given, tuple) and spec.type is list:
         given = list(given)
-    if isinstance(given, tuple) and len(given) == 1 and spec.kind is None:
+    if isinstance(given, tuple) and len(given) == 1 and spec.type is None:
         given = given[0]
     where = broadcast_prefix(given, spec)
     if where is None:

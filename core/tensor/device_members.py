@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..device.device import Device
 from ..plugins import manager
 from .tensor import Tensor
+
+#: The device types whose members Tensor has, and what is called with each that follows.
+types: list[str] = []
+listeners: list[Callable[[str], None]] = []
 
 
 def add(device_type: str) -> None:
@@ -34,6 +39,9 @@ def add(device_type: str) -> None:
     setattr(Tensor, f"is_{device_type}", property(is_on_device_type))
     if not hasattr(Tensor, device_type):
         setattr(Tensor, device_type, move)
+    types.append(device_type)
+    for listener in listeners:
+        listener(device_type)
 
 
 add("cpu")

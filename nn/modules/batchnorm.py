@@ -20,6 +20,7 @@ __all__ = [
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
+    "SyncBatchNorm",
 ]
 
 
@@ -190,6 +191,60 @@ class BatchNorm3d(_BatchNorm):
     """Normalisation over the batch of (N, C, D, H, W); see :class:`BatchNorm2d`."""
 
     _input_dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation whose statistics are those of all processes; here there is one process.
+
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps, momentum, affine, track_running_stats
+        As in :class:`BatchNorm2d`.
+    process_group : optional
+        The processes that share statistics; None, since there is one.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> model = tp.nn.Sequential(tp.nn.Conv2d(3, 4, 1), tp.nn.BatchNorm2d(4))
+    >>> tp.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]
+    SyncBatchNorm(4, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+    """
+
+    _input_dims = (2, 3, 4, 5)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Return the module with each batch normalisation in it replaced, parameters kept."""
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group,
+            )  # fmt: skip
+            for name, parameter in module._parameters.items():
+                result._parameters[name] = parameter
+            result._buffers.update(module._buffers)
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
 
 
 class _InstanceNorm(_Norm):

@@ -169,11 +169,14 @@ ops = _namespaces.OpNamespace("")
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
         __config__ as __config__,
+        accelerator as accelerator,
         backends as backends,
         compat as compat,
         data as data,
         distributions as distributions,
         fft as fft,
+        futures as futures,
+        hub as hub,
         linalg as linalg,
         multiprocessing as multiprocessing,
         nn as nn,
@@ -187,7 +190,10 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         signal as signal,
         special as special,
         testing as testing,
+        torch_version as torch_version,
+        types as types,
         utils as utils,
+        version as version,
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save

@@ -21,6 +21,8 @@ from tensorplug.core.plugins import discovery
 from tensorplug.core.plugins.installation import install_command
 from tensorplug.core.tensor import creation, device_members
 
+from . import _device_members
+
 #: The well-known device types; for some it is known what installs their plugin.
 WELL_KNOWN = ("cuda", "mps", "xpu")
 
@@ -112,6 +114,7 @@ class DeviceModule(types.ModuleType):
     def __init__(self, device_type: str) -> None:
         super().__init__(f"tensorplug.{device_type}", f"Functions of device type {device_type!r}.")
         self._type = device_type
+        self._stand_ins: dict[str, type] = {}
 
     @classmethod
     def of(cls, device_type: str) -> DeviceModule:
@@ -144,11 +147,17 @@ class DeviceModule(types.ModuleType):
                     return part.namespace[name]
         except DeviceNotAvailableError:
             pass
-        raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
+        found = None if name.startswith("_") else _device_members.find_member(self, name)
+        if found is None:
+            raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")
+        if isinstance(found, type):
+            return self._stand_ins.setdefault(name, found)  # the same class each time
+        return found
 
     def __dir__(self) -> list[str]:
         """Return what an editor completes; of a plugin that is not loaded only what all devices have."""
         names = {*vars(self), *dir(type(self)), *creation.legacy_types(self._type)}
+        names |= _device_members.member_names()
         if self.is_initialized():
             for part in plugins.runtime_parts(self._type):
                 names.update(part.namespace)
@@ -272,7 +281,9 @@ class DeviceModule(types.ModuleType):
         runtime.synchronize(_index(device, runtime))
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
-        """Return memory figures in bytes."""
+        """Return memory figures in bytes; none where no device is."""
+        if not self.is_available():
+            return {}
         runtime = self._runtime()
         index = _index(device, runtime)
         stats: dict[str, int] = {}

@@ -18,6 +18,7 @@ from ._devices import DeviceModule, is_device_type
 LAZY = frozenset(
     {
         "__config__",
+        "accelerator",
         "amp",
         "array_api",
         "backends",
@@ -26,6 +27,8 @@ LAZY = frozenset(
         "distributions",
         "fft",
         "func",
+        "futures",
+        "hub",
         "linalg",
         "masked",
         "multiprocessing",
@@ -40,7 +43,10 @@ LAZY = frozenset(
         "signal",
         "special",
         "testing",
+        "torch_version",
+        "types",
         "utils",
+        "version",
     }
 )
 
@@ -143,6 +149,12 @@ class OpNamespace:
             return op_registry.get_op(full).call
         except KeyError as error:
             raise AttributeError(error.args[0]) from None
+
+    def load_library(self, path: Any) -> None:
+        """Refuse a library of torch's own ops, as torch does one that does not fit it."""
+        raise OSError(
+            f"tensorplug loads no libraries compiled against torch, {path} is one; ops come with plugins"
+        )
 
     def __dir__(self) -> list[str]:
         start = len(self._prefix)

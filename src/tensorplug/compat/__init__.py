@@ -23,14 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from . import spawning
-from .finder import Finder, alias_of, is_ours
+from .finder import FINDER, alias_of, is_ours
 
 __all__ = ["install", "run", "torch", "uninstall"]
 
 #: The namespace ``torch`` as programs see it, without installing anything.
 torch: Any
-
-_finder = Finder()
 
 
 class _Installation:
@@ -71,16 +69,16 @@ def install() -> _Installation:
             "compat.install(): torch itself is already imported in this process, so some names are "
             "bound to it; call install() before anything imports torch"
         )
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    if FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, FINDER)
         spawning.tell_children(install)
     return _Installation()
 
 
 def uninstall() -> None:
     """Let ``import torch`` mean torch again; what was imported already keeps its names."""
-    if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
+    if FINDER in sys.meta_path:
+        sys.meta_path.remove(FINDER)
         spawning.tell_children(None)
     for name in [name for name, module in sys.modules.items() if is_ours(module)]:
         del sys.modules[name]

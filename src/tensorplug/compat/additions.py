@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import enum
+import importlib
+import os
 import warnings
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any, Self
 
 from tensorplug._devices import WELL_KNOWN
+from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
+from tensorplug.core.ops import cat
+from tensorplug.data.loader import SerialIterator
+from tensorplug.data.parallel import ParallelIterator
+from tensorplug.nn import Module, init
+from tensorplug.nn.modules import batchnorm, transformer
+from tensorplug.nn.state_dict import IncompatibleKeys
+from tensorplug.torch_version import TorchVersion
 
-#: The version of torch whose documentation tensorplug follows.
-VERSION = "2.13.0+tensorplug"
-
-
-def _as_it_is(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Return a function or module as it is; with options alone, a decorator that does."""
-    if obj is None:
-        return lambda function: function
-    return obj
+from . import compiling, internals
+from .compiling import no, nothing
+from .distribution import VERSION
 
 
 def _set_default_tensor_type(t: Any) -> None:
@@ -30,8 +36,148 @@ def _set_default_tensor_type(t: Any) -> None:
     set_default_dtype(kinds[short])
 
 
-def _no() -> bool:
-    return False
+def _repeated(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that repeats a number, and takes a sequence as it is."""
+
+    def repeat(value: Any) -> tuple[Any, ...]:
+        return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+    return repeat
+
+
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
+    if isinstance(out_size, int):
+        return out_size
+    given = zip(out_size, defaults[-len(out_size) :], strict=False)
+    return [default if size is None else size for size, default in given]
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    """Return the number of inputs or outputs of a weight, for ``"fan_in"`` or ``"fan_out"``."""
+    modes = ("fan_in", "fan_out")
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return init._fans(tensor)[modes.index(mode.lower())]
+
+
+def _constants(name: str, values: str) -> Any:
+    """Return an enumeration of which programs name values as defaults of their own functions."""
+    return enum.Enum(name, values.split(), module=__name__)
+
+
+class QuantStub(Module):
+    """Where a quantized module would begin: what it gets is its result."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        self.qconfig = qconfig
+
+    def forward(self, x: Any) -> Any:
+        """Return what is given."""
+        return x
+
+
+class DeQuantStub(QuantStub):
+    """Where a quantized module would end: what it gets is its result."""
+
+
+class FloatFunctional(Module):
+    """Arithmetic as the methods of a module, where a quantized module would observe it."""
+
+    def forward(self, x: Any) -> Any:
+        """Refuse, as torch does: the methods are what is called."""
+        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Use its methods")
+
+    def add(self, x: Any, y: Any) -> Any:
+        """Return the sum."""
+        return x + y
+
+    add_scalar = add
+
+    def mul(self, x: Any, y: Any) -> Any:
+        """Return the product."""
+        return x * y
+
+    mul_scalar = mul
+
+    def matmul(self, x: Any, y: Any) -> Any:
+        """Return the matrix product."""
+        return x @ y
+
+    def cat(self, x: Any, dim: int = 0) -> Any:
+        """Return the concatenation."""
+        return cat(x, dim)
+
+    def add_relu(self, x: Any, y: Any) -> Any:
+        """Return the sum where it is positive, else 0."""
+        return (x + y).relu()
+
+
+_FSDP_CONSTANTS = {
+    "ShardingStrategy": _constants(
+        "ShardingStrategy", "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2"
+    ),
+    "StateDictType": _constants(
+        "StateDictType", "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT"
+    ),
+    "BackwardPrefetch": _constants("BackwardPrefetch", "BACKWARD_PRE BACKWARD_POST"),
+    "OptimStateKeyType": _constants("OptimStateKeyType", "PARAM_NAME PARAM_ID"),
+}
+_REDUCE_OPS = _constants("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM")
+_REDUCE_OPS.RedOpType = _REDUCE_OPS
+
+
+class _Backend(str):
+    """The name of a library of collectives."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
+    default_device_backend_map: dict[str, str] = {}  # noqa: RUF012
+    backend_list: list[str] = []  # noqa: RUF012
+
+
+class _Group:
+    """The group of all processes, and what stands for not being in one: there are none."""
+
+    WORLD = None
+    NON_GROUP_MEMBER = object()
+
+
+_DISTRIBUTED: dict[str, Any] = {
+    **dict.fromkeys(
+        ("is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+         "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available",
+         "supports_complex"),
+        no,
+    ),
+    "Backend": _Backend,
+    "GroupMember": _Group,
+    "ReduceOp": _REDUCE_OPS,
+    "_pg_map": {},
+    "default_pg_timeout": timedelta(minutes=30),
+    "get_debug_level": lambda: 0,
+    "group": _Group,
+    "is_torchelastic_launched": lambda: "TORCHELASTIC_RUN_ID" in os.environ,
+    "reduce_op": _REDUCE_OPS,
+}  # fmt: skip
+
+_ONNX_CONSTANTS = {
+    "OperatorExportTypes": _constants(
+        "OperatorExportTypes", "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK ONNX_FALLTHROUGH"
+    ),
+    "TensorProtoDataType": _constants(
+        "TensorProtoDataType",
+        "UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64",
+    ),
+    "TrainingMode": _constants("TrainingMode", "EVAL PRESERVE TRAINING"),
+}
+
+
+def _progress_bars() -> Any:
+    """Return tqdm, or where it is not installed what iterates without a bar."""
+    try:
+        return importlib.import_module("tqdm").tqdm
+    except ModuleNotFoundError:
+        return lambda iterable, *args, **kwargs: iterable
 
 
 class SummaryWriter:
@@ -55,63 +201,95 @@ class SummaryWriter:
         pass
 
 
-def _absent(name: str) -> Any:
-    """Return something that can be imported, as programs do in case they need it, but not used."""
+_OWN: dict[str, dict[str, Any]] = {
+    "torch": {"__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type},
+    "torch.__future__": {
+        **dict.fromkeys(
+            ("get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion"), no
+        ),
+        **dict.fromkeys(
+            ("set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"), nothing
+        ),
+    },
+    "torch.ao.nn.quantized": {"FloatFunctional": FloatFunctional},
+    "torch.ao.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
+    "torch.ao.quantization.fx._decomposed": {},
+    "torch.autograd": {
+        "_disable_profiler": nothing, "_enable_profiler": nothing, "_profiler_enabled": no,
+    },
+    "torch.autograd.profiler_legacy": {},
+    "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
+    "torch.distributed": _DISTRIBUTED,
+    "torch.distributed._composable.fsdp": {},
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
+        "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
+    },
+    "torch.distributed.constants": {"default_pg_timeout": timedelta(minutes=30)},
+    "torch.distributed.distributed_c10d": _DISTRIBUTED,
+    "torch.distributed.fsdp": _FSDP_CONSTANTS,
+    "torch.distributed.fsdp.api": _FSDP_CONSTANTS,
+    "torch.distributed.fsdp.fully_sharded_data_parallel": _FSDP_CONSTANTS,
+    "torch.distributed.nn.functional": {},
+    "torch.distributed.pipelining": {"SplitPoint": _constants("SplitPoint", "BEGINNING END")},
+    "torch.distributed.rpc": {"is_available": no},
+    "torch.export.Dim": {},
+    "torch._custom_ops": {},
+    "torch.fx": {"wrap": compiling.as_it_is},
+    "torch.hub": {"tqdm": _progress_bars()},
+    "torch.utils.model_zoo": {"tqdm": _progress_bars()},
+    "torch.library": dict.fromkeys(
+        ("custom_op", "register_fake", "register_autograd"), compiling.no_op_decorator
+    ),
+    "torch.mtia": {"is_available": no},
+    "torch.serialization": {"MAP_LOCATION": Any},
+    "torch.nn.init": {
+        "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,
+        "_no_grad_uniform_": init.uniform_,
+    },
+    "torch.nn.modules.batchnorm": {"_BatchNorm": batchnorm._BatchNorm, "_NormBase": batchnorm._Norm},
+    "torch.nn.modules.instancenorm": {"_InstanceNorm": batchnorm._InstanceNorm},
+    "torch.nn.modules.module": {
+        "_EXTRA_STATE_KEY_SUFFIX": "_extra_state", "_IncompatibleKeys": IncompatibleKeys,
+    },
+    "torch.nn.modules.transformer": {"_get_activation_fn": transformer._function},
+    "torch.nn.modules.utils": {
+        "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
+        "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
+    },
+    "torch.nn.quantized": {"FloatFunctional": FloatFunctional},
+    "torch.numa.binding": {
+        "AffinityMode": _constants("AffinityMode", "NODE SOCKET EXCLUSIVE CORE_COMPLEX")
+    },
+    "torch.onnx": _ONNX_CONSTANTS
+    | {"is_in_onnx_export": no}
+    | dict.fromkeys(("register_custom_op_symbolic", "unregister_custom_op_symbolic"), nothing),
+    "torch.export": {"register_dataclass": nothing},
+    "torch.onnx.symbolic_helper": {"parse_args": compiling.no_op_decorator},
+    "torch.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
+    "torch.utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "is_ninja_available": no},
+    "torch.utils.data.dataloader": {
+        "_BaseDataLoaderIter": SerialIterator | ParallelIterator,
+        "_MultiProcessingDataLoaderIter": ParallelIterator,
+        "_SingleProcessDataLoaderIter": SerialIterator,
+    },
+    "torch.utils.data": {"functional_datapipe": compiling.no_op_decorator},
+    "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
+    # Programs ask for the version of a device's tools to see whether torch was built for it.
+    "torch.version": {
+        "__version__": TorchVersion(VERSION), "debug": False, "git_version": "", "hip": None,
+    }
+    | dict.fromkeys(WELL_KNOWN),
+}  # fmt: skip
 
-    def absent(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"tensorplug has no counterpart of {name}")
 
-    absent.__name__ = name.rpartition(".")[2]
-    return absent
+def _merged(*tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    merged: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for module, names in table.items():
+            merged.setdefault(module, {}).update(names)
+    return merged
 
-
-def _repeated(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that repeats a number, and takes a sequence as it is."""
-
-    def repeat(value: Any) -> tuple[Any, ...]:
-        return tuple(value) if isinstance(value, Iterable) else (value,) * count
-
-    return repeat
-
-
-def _absent_names(module: str, *names: str) -> dict[str, Any]:
-    return {name: _absent(f"{module}.{name}") for name in names}
-
-
-_same: Callable[..., Any] = _as_it_is
 
 #: What is added to each module, where tensorplug does not have the name itself. A module that it
 #: does not have has nothing else.
-ADDITIONS: dict[str, dict[str, Any]] = {
-    "torch": {
-        "__version__": VERSION,
-        "compile": _same,
-        "set_default_tensor_type": _set_default_tensor_type,
-    },
-    # Compilers change how a program runs, not what it computes; here it runs as it is written.
-    "torch._dynamo": {"disable": _same, "is_compiling": _no},
-    "torch.compiler": {"disable": _same, "is_compiling": _no},
-    "torch.jit": {
-        **dict.fromkeys(("script", "ignore", "export", "unused", "script_if_tracing"), _same),
-        **dict.fromkeys(("is_scripting", "is_tracing"), _no),
-    },
-    "torch.distributed": {
-        **dict.fromkeys(("is_available", "is_initialized"), _no),
-        **_absent_names(
-            "torch.distributed", "init_process_group", "destroy_process_group", "get_rank",
-            "get_world_size", "barrier",
-        ),
-    },
-    "torch.nn": _absent_names("torch.nn", "DataParallel"),
-    "torch.nn.modules.utils": {
-        "_ntuple": _repeated, "_single": _repeated(1), "_pair": _repeated(2), "_triple": _repeated(3)
-    },
-    "torch.nn.parallel": _absent_names(
-        "torch.nn.parallel", "DataParallel", "DistributedDataParallel"
-    ),
-    "torch.onnx": _absent_names("torch.onnx", "export"),
-    "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
-    # Programs ask for the version of a device's tools to see whether torch was built for it.
-    "torch.version": {"__version__": VERSION, "git_version": ""}
-    | dict.fromkeys(WELL_KNOWN),
-}  # fmt: skip
+ADDITIONS = _merged(_OWN, compiling.ADDITIONS, internals.ADDITIONS)

@@ -5,20 +5,33 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
 from typing import Any
 
+from tensorplug._devices import WELL_KNOWN
+
+from . import distribution, refusals
 from .additions import ADDITIONS
 
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
+    "torch.torch": "tensorplug",
+    "torch._tensor": "tensorplug.core.tensor.tensor",
+    "torch._tensor_str": "tensorplug.core.tensor.printing",
+    **{
+        f"torch.{kind}.{file}": f"tensorplug.{kind}"
+        for kind in WELL_KNOWN
+        for file in ("memory", "random")
+    },
     "torch.nn.modules.module": "tensorplug.nn.module",
     **{
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
     "torch.utils.data._utils.collate": "tensorplug.data.collate",
@@ -29,11 +42,24 @@ RENAMED = {
 }
 
 #: Packages whose names both libraries sort into files, each in its own way.
-_FLAT = ("torch.nn.modules.", "torch.nn.utils.")
+_FLAT = (
+    "torch.nn.modules.",
+    "torch.nn.utils.",
+    "torch.nn.parallel.",
+    "torch.distributions.",
+    "torch.optim.",
+)
 
-#: Packages that are compiled against torch itself, so that they cannot be served.
-_COMPILED = frozenset({"torchaudio", "torchtext", "torchvision"})
+#: Modules whose names look like those that Python gives meanings to.
+_SPECIAL = ("torch.__config__", "torch.__future__")
 
+#: The files of torch's distributions, each with a class or two.
+_DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet
+    exponential exp_family fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal
+    inverse_gamma kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal
+    mixture_same_family multinomial multivariate_normal negative_binomial normal one_hot_categorical pareto
+    poisson relaxed_bernoulli relaxed_categorical studentT uniform von_mises weibull wishart
+    constraint_registry"""
 
 _MISSING: Any = object()
 
@@ -43,8 +69,10 @@ class Alias(types.ModuleType):
 
     def __init__(self, name: str, target: Any) -> None:
         super().__init__(name, f"{name}, as tensorplug has it.")
-        own = {"_target": target, "__path__": [], "__file__": getattr(target, "__file__", None)}
-        self.__dict__.update(own)
+        file = getattr(target, "__file__", None)
+        spec = ModuleSpec(name, FINDER, origin=file, is_package=True)
+        own = {"_target": target, "__path__": [], "__file__": file, "__package__": name}
+        self.__dict__.update(own, __spec__=spec, __loader__=FINDER)
         for added, value in ADDITIONS.get(name, {}).items():
             if added == "__version__" or not hasattr(target, added):
                 self.__dict__[added] = value
@@ -52,9 +80,9 @@ class Alias(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [public for public in dir(self._target) if not public.startswith("_")]
-        if name.startswith("__"):
-            raise AttributeError(name)
         full = f"{self.__name__}.{name}"
+        if name.startswith("__") and full not in _SPECIAL:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if full in RENAMED:
             return alias_of(full)
         value = getattr(self._target, name, _MISSING)
@@ -63,7 +91,9 @@ class Alias(types.ModuleType):
             value = getattr(
                 importlib.import_module(self.__name__.rpartition(".")[0]), name, _MISSING
             )
-        if value is _MISSING and full in ADDITIONS:
+        if value is _MISSING:
+            value = refusals.stand_in(self.__name__, name, _MISSING)
+        if value is _MISSING and full in _ADDED:
             return alias_of(full)
         if value is _MISSING:
             raise AttributeError(_missing(full))
@@ -82,7 +112,8 @@ class Alias(types.ModuleType):
             self.__dict__.pop(name, None)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self._target), *ADDITIONS.get(self.__name__, {})})
+        named = self.__name__
+        return sorted({*dir(self._target), *ADDITIONS.get(named, {}), *refusals.names(named)})
 
 
 def _missing(name: str) -> str:
@@ -107,22 +138,32 @@ def alias_of(name: str) -> Any:
         return known
     target = _target(name)
     if target is _MISSING:
-        # Without `name=`, so that `from torch.x import y` shows this message, too.
-        raise ModuleNotFoundError(_missing(name))
+        raise ModuleNotFoundError(_missing(name), name=name)
     alias = Alias(name, target)
-    if any([isinstance(finder, Finder) for finder in sys.meta_path]):
+    if FINDER in sys.meta_path:
         sys.modules[name] = alias
     return alias
 
 
 def _target(name: str) -> Any:
     found = _counterpart(name)
-    return types.ModuleType(name) if found is _MISSING and name in ADDITIONS else found
+    return types.ModuleType(name) if found is _MISSING and name in _ADDED else found
+
+
+#: The modules that have additions or stand-ins, and the packages above them.
+_ADDED = {
+    ".".join(parts[:end])
+    for parts in [name.split(".") for name in (*ADDITIONS, *refusals.REFUSALS)]
+    for end in range(1, len(parts) + 1)
+}
 
 
 def _counterpart(name: str) -> Any:
     if name == "torch":
         return importlib.import_module("tensorplug")
+    package, _, file = name.rpartition(".")
+    if package == "torch.distributions" and file in _DISTRIBUTIONS.split():
+        return importlib.import_module("tensorplug.distributions")
     own = RENAMED.get(name, f"tensorplug.{name.removeprefix('torch.')}")
     if name.endswith(".amp"):  # torch has one for each device type, too
         own = "tensorplug.amp"
@@ -141,22 +182,21 @@ def _counterpart(name: str) -> Any:
 
 
 class Finder(MetaPathFinder, Loader):
-    """Finds torch's modules among tensorplug's."""
+    """Finds torch's modules among tensorplug's, and the distribution that would bring them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module of torch; None for others."""
-        root = fullname.partition(".")[0]
-        if root in _COMPILED:
-            raise ModuleNotFoundError(
-                f"{root} is compiled against torch itself, so it cannot run on tensorplug; take the "
-                "data sets, transforms or models that the program needs from elsewhere"
-            )
-        if root != "torch":
+        """Return the spec of a module of torch; None for others, and where there is no counterpart."""
+        if fullname.partition(".")[0] != "torch":
             return None
-        alias_of(fullname)
-        return ModuleSpec(fullname, self, is_package=True)
+        try:
+            spec: ModuleSpec = alias_of(fullname).__spec__
+        except ModuleNotFoundError as error:
+            if error.name != fullname:
+                raise
+            return None
+        return spec
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         """Return the module."""
@@ -164,3 +204,14 @@ class Finder(MetaPathFinder, Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Do nothing: the module shows another."""
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterator[Distribution]:
+        """Find the distribution "torch", for ``importlib.metadata``."""
+        if distribution.is_asked_for(context.name if context else None):
+            yield distribution.TorchDistribution()
+
+
+#: The one that `install()` puts in front of the others.
+FINDER = Finder()

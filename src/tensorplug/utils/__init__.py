@@ -6,10 +6,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import _pytree, checkpoint, data, tensorboard
+    from . import _pytree, checkpoint, data, dlpack, hooks, model_zoo, tensorboard
     from .model_summary import Summary, summary
 
-__all__ = ["Summary", "_pytree", "checkpoint", "data", "summary", "tensorboard"]
+__all__ = [
+    "Summary",
+    "_pytree",
+    "checkpoint",
+    "data",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "summary",
+    "tensorboard",
+]
 
 
 def __getattr__(name: str) -> Any:

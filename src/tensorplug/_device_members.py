@@ -1,0 +1,98 @@
+"""What torch has for a device type and a runtime need not: names that programs import in case there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from ._devices import DeviceModule
+
+_CLASSES = ("CUDAGraph", "CUDAPluggableAllocator", "Event", "ExternalStream", "MemPool", "Stream")
+_FUNCTIONS = (
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "can_device_access_peer",
+    "cudart",
+    "current_blas_handle",
+    "current_stream",
+    "default_stream",
+    "get_per_process_memory_fraction",
+    "graph",
+    "graph_pool_handle",
+    "ipc_collect",
+    "make_graphed_callables",
+    "mem_get_info",
+    "memory_snapshot",
+    "memory_summary",
+    "set_per_process_memory_fraction",
+    "set_stream",
+    "temperature",
+    "utilization",
+)
+
+
+class StreamContext:
+    """Makes a stream the current one within a ``with`` block; None changes nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        if stream is not None and not hasattr(stream, "__enter__"):
+            raise TypeError(f"expected a stream or None, got {stream!r}")
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*exc)
+
+
+def find_member(module: DeviceModule, name: str) -> Any:
+    """Return what stands for a member that the device's plugin does not bring, or None.
+
+    Classes and functions say at the call which plugin is missing, or that it has nothing of the kind.
+    """
+    if name in ("StreamContext", "stream"):
+        return StreamContext
+    if name in ("memory", "random"):
+        return module  # torch sorts its functions into files
+    if name == "default_generators":
+        return tuple(module._generators())
+    if name == "is_current_stream_capturing":
+        return lambda: False
+    if name in _CLASSES:
+        return _refusing_class(module, name)
+    return _refusal(module, name) if name in _FUNCTIONS else None
+
+
+def member_names() -> set[str]:
+    """Return the names that :func:`find_member` knows."""
+    return {
+        *_CLASSES,
+        *_FUNCTIONS,
+        *("StreamContext", "default_generators", "is_current_stream_capturing", "memory", "random"),
+        "stream",
+    }
+
+
+def _refusal(module: DeviceModule, name: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        module._runtime()  # says what to install
+        raise NotImplementedError(
+            f"{module.__name__}.{name}: the plugin for device type {module._type!r} has none"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__module__ = module.__name__
+    return refuse
+
+
+def _refusing_class(module: DeviceModule, name: str) -> type:
+    refuse = _refusal(module, name)
+    members = {
+        "__module__": module.__name__,
+        "__doc__": f"Not there until a plugin for {module._type} brings it.",
+        "__new__": lambda cls, *args, **kwargs: refuse(),
+    }
+    return type(name, (), members)

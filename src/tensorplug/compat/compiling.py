@@ -1,0 +1,201 @@
+"""``torch.compile``, ``torch.jit`` and ``torch._dynamo``: programs run as they are written.
+
+Compilers change how a program runs, not what it computes, so that what asks for one gets the program itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from tensorplug.nn import Module
+
+
+def as_it_is(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return a function or module as it is; with options alone, a decorator that does."""
+    if obj is None:
+        return lambda function: function
+    return obj
+
+
+def no_op_decorator(*args: Any, **kwargs: Any) -> Any:
+    """Return a decorator that leaves its function as it is."""
+    return as_it_is
+
+
+def no(*args: Any, **kwargs: Any) -> bool:
+    """Return False, whatever is asked."""
+    return False
+
+
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """Do nothing."""
+
+
+class OptimizedModule(Module):
+    """What ``torch.compile(module)`` returns: calls the module, and has it as ``_orig_mod``.
+
+    As in torch its state dict has the module's names behind ``_orig_mod.``, and other attributes are the
+    module's.
+    """
+
+    _orig_mod: Module
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._orig_mod = module
+        self.training = module.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get(
+            "_modules", ()
+        ):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+
+def compile(model: Any = None, **options: Any) -> Any:
+    """Return a function as it is, a module as an :class:`OptimizedModule`; without either a decorator."""
+    if model is None:
+        return lambda given: compile(given, **options)
+    return OptimizedModule(model) if isinstance(model, Module) else model
+
+
+class ScriptModule(Module):
+    """The class that torch gives scripted modules; here none has it, scripting returns what it gets."""
+
+
+class ScriptFunction:
+    """The class that torch gives scripted functions; here none has it."""
+
+
+class Attribute(NamedTuple):
+    """A value and its type, for a scripted module."""
+
+    value: Any
+    type: Any
+
+
+class TracerWarning(Warning):
+    """Torch's warning that a trace does not hold what the program does; here it is never given."""
+
+
+def _annotate(the_type: Any, the_value: Any) -> Any:
+    return the_value
+
+
+_SCRIPT: dict[str, Any] = {
+    **dict.fromkeys(
+        ("export", "freeze", "ignore", "interface", "optimize_for_inference", "script",
+         "script_if_tracing", "trace", "trace_module", "unused"),
+        as_it_is,
+    ),
+    **dict.fromkeys(("is_scripting", "is_tracing", "onednn_fusion_enabled"), no),
+    **dict.fromkeys(("enable_onednn_fusion", "set_fusion_strategy"), nothing),
+    "Attribute": Attribute,
+    "Error": RuntimeError,
+    "Final": Final,
+    "RecursiveScriptModule": ScriptModule,
+    "ScriptFunction": ScriptFunction,
+    "ScriptModule": ScriptModule,
+    "TracerWarning": TracerWarning,
+    "annotate": _annotate,
+    "fork": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "isinstance": builtins.isinstance,
+    "script_method": as_it_is,
+    "wait": as_it_is,
+    "_overload": as_it_is,
+    "_overload_method": as_it_is,
+    "_script_if_tracing": as_it_is,
+    "_unwrap_optional": as_it_is,
+}  # fmt: skip
+
+_DYNAMO: dict[str, Any] = {
+    **dict.fromkeys(
+        ("allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "forbid_in_graph",
+         "nonstrict_trace", "substitute_in_graph"),
+        as_it_is,
+    ),
+    **dict.fromkeys(
+        ("graph_break", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+         "reset"),
+        nothing,
+    ),
+    "is_compiling": no,
+    "OptimizedModule": OptimizedModule,
+}  # fmt: skip
+
+
+@contextmanager
+def _unchanged(*args: Any, **kwargs: Any) -> Generator[None, None, None]:
+    """Stand for a change of settings that nothing reads."""
+    yield
+
+
+#: Settings that programs read; any other can be set.
+_SETTINGS: dict[str, Any] = {
+    **dict.fromkeys(
+        ("capture_dynamic_output_shape_ops", "capture_scalar_outputs", "optimize_ddp",
+         "skip_fwd_side_effects_in_bwd_under_checkpoint", "suppress_errors", "verbose"),
+        False,
+    ),
+    **dict.fromkeys(("cache_size_limit", "accumulated_cache_size_limit", "recompile_limit"), 8),
+    "automatic_dynamic_shapes": True,
+    "patch": _unchanged,
+}  # fmt: skip
+
+
+class _ListOfNumbers:
+    """``BroadcastingList2[int]`` and its like, in annotations."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return list[item]
+
+
+ADDITIONS: dict[str, dict[str, Any]] = {
+    "torch": {"compile": compile, "ScriptModule": ScriptModule},
+    "torch.compiler": {
+        **dict.fromkeys(
+            ("allow_in_graph", "assume_constant_result", "disable", "nested_compile_region"), as_it_is
+        ),
+        **dict.fromkeys(("is_compiling", "is_dynamo_compiling", "is_exporting"), no),
+        **dict.fromkeys(("cudagraph_mark_step_begin", "reset", "set_stance"), nothing),
+        "compile": compile,
+        "list_backends": lambda *args, **kwargs: [],
+        "substitute_in_graph": no_op_decorator,
+    },
+    "torch._dynamo": _DYNAMO,
+    "torch._dynamo.config": _SETTINGS,
+    "torch._dynamo.decorators": _DYNAMO,
+    "torch._dynamo.eval_frame": {"OptimizedModule": OptimizedModule, "is_dynamo_supported": no},
+    "torch._dynamo.exc": {
+        "TensorifyScalarRestartAnalysis": RuntimeError, "TorchDynamoException": RuntimeError,
+        "Unsupported": NotImplementedError,
+    },
+    "torch._dynamo.external_utils": {"is_compiling": no},
+    "torch._dynamo.utils": {"is_compile_supported": no},
+    "torch._functorch.config": {"patch": _unchanged, "activation_memory_budget": 1.0},
+    "torch._inductor.config": {"patch": _unchanged, "fallback_random": False},
+    "torch._inductor": {
+        "cudagraph_mark_step_begin": nothing, "list_mode_options": lambda *args: {},
+    },
+    "torch.jit": _SCRIPT,
+    "torch.jit._recursive": {},
+    "torch._jit_internal": _SCRIPT
+    | {f"BroadcastingList{count}": _ListOfNumbers() for count in range(1, 7)}
+    | {"_copy_to_script_wrapper": as_it_is},
+    "torch.jit.annotations": {f"BroadcastingList{count}": _ListOfNumbers() for count in range(1, 7)}
+    | {"List": list},
+}  # fmt: skip

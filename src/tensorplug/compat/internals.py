@@ -1,0 +1,295 @@
+"""What libraries reach for below torch's public names: ``torch._C``, ``torch._utils`` and the like."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug._devices import WELL_KNOWN
+from tensorplug.autograd import set_grad_enabled
+from tensorplug.core import Device, Tensor
+from tensorplug.core.device.dtypes import DType, get_default_dtype
+from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.ops import cat, view_as_real
+from tensorplug.core.tensor.layout import memory_format
+from tensorplug.core.tensor.shapes import Size
+from tensorplug.nn.conversion import _parse_to
+from tensorplug.optim.optimizer import ParamsT
+
+from .compiling import no, no_op_decorator, nothing
+
+
+def _no_result(*args: Any, **kwargs: Any) -> None:
+    """Return None: there is none of what is asked for."""
+
+
+def _parsed(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """Take the arguments of ``Module.to`` apart: (device, dtype, non_blocking, memory_format)."""
+    options = dict(kwargs)
+    chosen = options.pop("memory_format", None)
+    return (*_parse_to(args, options), chosen)
+
+
+def _check(cond: bool, message: Callable[[], str] | None = None) -> None:
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_with(
+    error_type: type[Exception], cond: bool | Tensor, message: Callable[[], str] | None
+) -> None:
+    if not isinstance(cond, (bool, int)):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if not cond:
+        raise error_type("Expected cond to be True" if message is None else str(message()))
+
+
+def _check_of(error_type: type[Exception]) -> Callable[..., None]:
+    return lambda cond, message=None: _check_with(error_type, cond, message)
+
+
+def _check_is_size(value: Any, message: Callable[[], str] | None = None, **bounds: Any) -> None:
+    _check(value >= 0, message)
+
+
+def _check_tensor_all(cond: Tensor, message: Callable[[], str] | None = None) -> None:
+    _check(bool(cond.all()), message)
+
+
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: Tensor, message: Callable[[], str] | None = None
+) -> None:
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _assert(condition: Any, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def _shape_as_tensor(tensor: Tensor) -> Tensor:
+    from tensorplug.core.tensor.creation import tensor as make
+
+    return make(list(tensor.shape))
+
+
+def _flattened(tensors: Any) -> Tensor:
+    """Return the elements of dense tensors in one."""
+    return cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _unflattened(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:
+    """Return views of a flat tensor in the shapes of `tensors`."""
+    views, start = [], 0
+    for tensor in tensors:
+        views.append(flat[start : start + tensor.numel()].view(tensor.shape))
+        start += tensor.numel()
+    return tuple(views)
+
+
+def _device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """Return the index of a device as libraries name it: a number, a text, a device."""
+    if isinstance(device, int):
+        return device
+    if device is None:
+        if optional:
+            return 0
+        raise ValueError("expected a device with an index, got None")
+    chosen = Device(device)
+    if chosen.type == "cpu":
+        if allow_cpu:
+            return -1
+        raise ValueError(f"Expected a non cpu device, but got: {device}")
+    return chosen.index or 0
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Replace complex tensors in lists by views of their real and imaginary parts."""
+    for index, parameter in enumerate(params):
+        if parameter.is_complex():
+            for values in (params, *state_and_grads):
+                values[index] = view_as_real(values[index])
+
+
+def _without_recording(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Run an optimizer's step unrecorded, unless the option ``differentiable`` is set."""
+
+    @functools.wraps(function)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorded = any(group.get("differentiable", False) for group in self.param_groups[:1])
+        with set_grad_enabled(recorded):
+            return function(self, *args, **kwargs)
+
+    return step
+
+
+def _default_to_fused_or_foreach(
+    params: list[Any], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Return whether to update parameters in one fused call, or list by list."""
+    return (False, False) if differentiable else (use_fused, not use_fused)
+
+
+class _Required:
+    """What stands for an option of an optimizer that has no default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+class DispatchKey(enum.Enum):
+    """Torch's names of what a call is dispatched to; ops of tensorplug ask for none of them."""
+
+    AutocastCPU = enum.auto()
+    AutocastCUDA = enum.auto()
+    AutocastXPU = enum.auto()
+    AutogradCPU = enum.auto()
+    AutogradCUDA = enum.auto()
+    CPU = enum.auto()
+    CUDA = enum.auto()
+    FuncTorchBatched = enum.auto()
+    Meta = enum.auto()
+
+
+class _Guard:
+    """A context that changes nothing: the part that it would switch off is not there."""
+
+    def __init__(self, *args: Any) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def __or__(self, other: _Guard) -> _Guard:
+        return self
+
+
+class ValueRanges:
+    """The range of a symbolic size; sizes are plain ints here, so that nothing makes one."""
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower, self.upper = lower, upper
+
+
+class SymInt:
+    """Torch's size that is not known yet. Sizes are plain ints here: nothing is an instance."""
+
+
+class SymFloat:
+    """Torch's number that is not known yet; nothing is an instance."""
+
+
+class SymBool:
+    """Torch's truth that is not known yet; nothing is an instance."""
+
+
+_JIT_SETTERS = (
+    "_jit_override_can_fuse_on_cpu", "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode", "_jit_set_profiling_executor", "_jit_set_profiling_mode",
+    "_jit_set_texpr_fuser_enabled",
+)  # fmt: skip
+
+ADDITIONS: dict[str, dict[str, Any]] = {
+    "torch": {
+        "OutOfMemoryError": MemoryError,
+        "SymBool": SymBool,
+        "SymFloat": SymFloat,
+        "SymInt": SymInt,
+        "_assert": _assert,
+        "_assert_async": _assert,
+        "_check": _check,
+        "_check_index": _check_of(IndexError),
+        "_check_is_size": _check_is_size,
+        "_check_not_implemented": _check_of(NotImplementedError),
+        "_check_tensor_all": _check_tensor_all,
+        "_check_tensor_all_with": _check_tensor_all_with,
+        "_check_type": _check_of(TypeError),
+        "_check_value": _check_of(ValueError),
+        "_check_with": _check_with,
+        "_shape_as_tensor": _shape_as_tensor,
+        "sym_float": float,
+        "sym_int": math.trunc,
+        "sym_ite": lambda condition, yes, other: yes if condition else other,
+        "sym_max": max,
+        "sym_min": min,
+        "sym_not": lambda value: not value,
+        "sym_sqrt": math.sqrt,
+        "sym_sum": sum,
+    },
+    "torch._C": {
+        **dict.fromkeys(_JIT_SETTERS, no),
+        **dict.fromkeys(("_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu"), no),
+        **dict.fromkeys(("_are_functorch_transforms_active", "_cuda_isInBadFork"), no),
+        **dict.fromkeys(("_log_api_usage_once", "_cuda_clearCublasWorkspaces"), nothing),
+        **dict.fromkeys(("_get_tracing_state", "_get_accelerator"), _no_result),
+        "DisableTorchFunction": _Guard,
+        "DisableTorchFunctionSubclass": _Guard,
+        "DispatchKey": DispatchKey,
+        "DispatchKeySet": _Guard,
+        "Size": Size,
+        "_ExcludeDispatchKeyGuard": _Guard,
+        "_TensorMeta": type(Tensor),
+        "_get_default_device": lambda: str(default_device()),
+        "_get_privateuse1_backend_name": lambda: "privateuseone",
+        "device": Device,
+        "dtype": DType,
+        "memory_format": memory_format,
+        "Graph": type("Graph", (), {"__doc__": "TorchScript's graph; nothing is an instance."}),
+        "Value": type("Value", (), {"__doc__": "A value of TorchScript's graph; there is none."}),
+    },
+    "torch._C._distributed_c10d": {},
+    "torch._C._distributed_rpc": {"_is_current_rpc_agent_set": no},
+    "torch._C._functorch": {
+        **dict.fromkeys(("is_batchedtensor", "is_gradtrackingtensor", "is_legacy_batchedtensor"), no),
+        "maybe_current_level": _no_result,
+    },
+    "torch._C._nn": {"_parse_to": _parsed},
+    "torch._prims_common": {
+        "alert_not_deterministic": nothing,
+        "is_contiguous_or_false": lambda tensor: tensor.is_contiguous(),
+    },
+    "torch._subclasses.fake_tensor": {"is_fake": no},
+    "torch._utils": {
+        "ExceptionWrapper": RuntimeError,
+        "_element_size": lambda dtype: dtype.itemsize,
+        "_flatten_dense_tensors": _flattened,
+        "_get_device_index": _device_index,
+        "_unflatten_dense_tensors": _unflattened,
+        "is_compiling": no,
+    },
+    "torch.fx.experimental.symbolic_shapes": {
+        **dict.fromkeys(("free_symbols", "free_unbacked_symbols"), lambda value: set()),
+        **dict.fromkeys(("guard_or_false", "guard_or_true", "guard_size_oblivious",
+                         "statically_known_true"), bool),
+        "GuardOnDataDependentSymNode": type("GuardOnDataDependentSymNode", (RuntimeError,), {}),
+        "is_symbolic": no,
+    },
+    "torch.fx.experimental.proxy_tensor": {"get_proxy_mode": _no_result},
+    "torch.optim.optimizer": {
+        "_RequiredParameter": _Required,
+        "_capturable_doc": "", "_differentiable_doc": "", "_foreach_doc": "", "_fused_doc": "",
+        "_maximize_doc": "", "_params_doc": "",
+        "_default_to_fused_or_foreach": _default_to_fused_or_foreach,
+        "_disable_dynamo_if_unsupported": no_op_decorator,
+        "_dispatch_sqrt": lambda x: x.sqrt() if isinstance(x, Tensor) else math.sqrt(x),
+        "_get_capturable_supported_devices": lambda supports_xla=True: list(WELL_KNOWN),
+        "_get_foreach_kernels_supported_devices": lambda: ["cpu", *WELL_KNOWN],
+        "_get_fused_kernels_supported_devices": lambda: ["cpu", *WELL_KNOWN],
+        "_get_scalar_dtype": lambda is_fused=None: get_default_dtype(),
+        "_get_value": lambda x: x.item() if isinstance(x, Tensor) else x,
+        "_params_t": ParamsT,
+        "_stack_if_compiling": lambda x: x,
+        "_to_scalar": lambda x: x.squeeze() if isinstance(x, Tensor) and x.dim() else x,
+        "_use_grad_for_differentiable": _without_recording,
+        "_view_as_real": _view_as_real,
+        "required": _Required(),
+    },
+    "torch.utils._python_dispatch": {"is_traceable_wrapper_subclass": no},
+    "torch.utils._sympy.numbers": {"IntInfinity": float, "int_oo": math.inf},
+    "torch.utils._sympy.value_ranges": {"ValueRanges": ValueRanges},
+}  # fmt: skip
