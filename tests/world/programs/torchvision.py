@@ -143,7 +143,7 @@ def keypoint_rcnn():
 
     backbone = mobilenet_backbone(backbone_name="mobilenet_v3_large", weights=None, fpn=True, trainable_layers=6)
     return detection.KeypointRCNN(
-        backbone, 2, 96, 128, num_keypoints=2,
+        backbone, 2, 96, 128,
         rpn_anchor_generator=detection.rpn.AnchorGenerator(((32, 64, 128),) * 3, ((0.5, 1.0, 2.0),) * 3),
         keypoint_head=detection.keypoint_rcnn.KeypointRCNNHeads(256, (32, 32)),
         keypoint_predictor=detection.keypoint_rcnn.KeypointRCNNPredictor(32, 2),
