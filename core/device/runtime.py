@@ -106,6 +106,17 @@ class DeviceRuntime:
         """Return how many elements of its storage lie before `array`; needed by views."""
         return 0
 
+    def storage_nbytes(self, array: Any) -> int:
+        """Return how many bytes the storage of `array` has; asked for by ``untyped_storage``.
+
+        A device whose storages reach beyond their arrays overrides it: this counts up to the last element.
+        """
+        shape = tuple(array.shape)
+        if 0 in shape:
+            return 0
+        steps = [(n - 1) * step for n, step in zip(shape, self.strides(array), strict=True)]
+        return (self.storage_offset(array) + sum(steps) + 1) * self.dtype(array).itemsize
+
     def data_pointer(self, array: Any) -> int:
         """Return the address of the first element, or 0 if the device has no addresses."""
         return 0
@@ -304,7 +315,7 @@ class RefusingRuntime(DeviceRuntime):
         """Raise the error."""
         raise self.error(self.reason)
 
-    dtype = strides = storage_offset = data_pointer = empty = scalar = refuse
+    dtype = strides = storage_offset = storage_nbytes = data_pointer = empty = scalar = refuse
     copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
     queue_from_host = queue_to_host = refuse
     synchronize = quiet = share = shared_handle = from_shared_handle = refuse

@@ -54,8 +54,17 @@ def is_tensor(obj: Any) -> TypeIs[Tensor]:
 
 
 def is_storage(obj: Any) -> bool:
-    """Return False: tensors here show their memory themselves, there is no storage object."""
-    return False
+    """Return whether `obj` is a storage.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.is_storage(tp.zeros(1).untyped_storage()), tp.is_storage(tp.zeros(1))
+    (True, False)
+    """
+    from .storages import TypedStorage, UntypedStorage  # on first use: saves import time
+
+    return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
 def is_floating_point(input: Tensor) -> bool:

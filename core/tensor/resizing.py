@@ -13,7 +13,7 @@ from typing import Any
 from ..dispatch.state import dispatch_state
 from ..ops.copying import strides_of
 from ..ops.rules import check_tensor
-from .base import bump_version, new_tensor, storage_of, version_of
+from .base import TensorBase, bump_version, new_tensor, storage_of, version_of
 from .creation import show_memory
 from .layout import preserve_format, suggested_format
 from .shapes import as_shape, check_sizes, contiguous_strides
@@ -77,11 +77,22 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
     return resize_(self, shape, memory_format=memory_format)
 
 
-def set_(self: Any, source: Any = None) -> Any:
-    """Make the tensor show the memory of another of its dtype and device, in the same way.
+def set_(
+    self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Any:
+    """Make the tensor show the memory of another of its dtype and device, or a storage.
 
     Without `source` the tensor becomes empty. It counts as a write: a backward that has saved the tensor, and
     finds other contents in it now, raises.
+
+    Parameters
+    ----------
+    source : Tensor, UntypedStorage or TypedStorage, optional
+        Of a tensor the way it shows its memory is taken over, unless `size` is given.
+    storage_offset : int
+        How many elements of the storage lie before the first.
+    size, stride : sequence of int, optional
+        The shape, and the steps in elements; by default all of the storage, row by row.
     """
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         _refuse(self, "set_")
@@ -93,6 +104,17 @@ def set_(self: Any, source: Any = None) -> Any:
         self._storage = None
         self._writes = before + 1
         return self
+    if size is not None or storage_offset or not isinstance(source, TensorBase):
+        from .storages import TypedStorage, UntypedStorage, shown  # on first use: saves import time
+
+        if isinstance(source, TensorBase):
+            source = source._typed_storage()  # type: ignore[attr-defined]
+        if isinstance(source, (TypedStorage, UntypedStorage)):
+            if isinstance(source, TypedStorage) and source.dtype is not key.dtype:
+                raise RuntimeError(
+                    f"set_(): expected a storage of {key.dtype.name}, got one of {source.dtype.name}"
+                )
+            source = shown(source, key, storage_offset, size, stride)
     check_tensor(source, "set_", "source")
     if source._key is not key:
         raise RuntimeError(

@@ -28,6 +28,9 @@ from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
 from .shapes import Shape, Size, normalize_dim
 
+if TYPE_CHECKING:
+    from .storages import TypedStorage, UntypedStorage
+
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
 MATRIX_H = _handle("matrix_H")
@@ -196,8 +199,44 @@ class Tensor(TensorMethods):
         return self._key.runtime.storage_offset(self._array)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self._key.runtime.data_pointer(self._array)
+        """Return the address of the first element; 0 of none."""
+        return 0 if 0 in self._shape else self._key.runtime.data_pointer(self._array)
+
+    const_data_ptr = data_ptr
+
+    def untyped_storage(self) -> UntypedStorage:
+        """Return the memory that the tensor is part of, as bytes.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> x = tp.arange(6.0)
+        >>> x[2:].untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        True
+        """
+        from .storages import UntypedStorage  # on first use: saves import time
+
+        return UntypedStorage._over(self)
+
+    def storage(self) -> TypedStorage:
+        """Return the memory that the tensor is part of, read as its dtype.
+
+        Warns as torch does that it is deprecated.
+        """
+        from .storages import storage_of_tensor
+
+        return storage_of_tensor(self, warn=True)
+
+    def _typed_storage(self) -> TypedStorage:
+        from .storages import storage_of_tensor
+
+        return storage_of_tensor(self)
+
+    def storage_type(self) -> Any:
+        """Return the class of the tensor's storage, such as ``tp.FloatStorage``."""
+        from .storages import typed_class
+
+        return typed_class(self._key.dtype)
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Return whether the elements lie in memory in the order of a format, without gaps."""

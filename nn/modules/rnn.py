@@ -111,6 +111,27 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, and the lists of weights that torch's class keeps."""
+        names = [
+            [f"{name}{suffix}" for name in self._names()]
+            for layer in range(self.num_layers)
+            for suffix in self._suffixes(layer)
+        ]
+        flat = [name for some in names for name in some]
+        return {
+            **self.__dict__,
+            "_flat_weights_names": flat,
+            "_all_weights": names,
+            "_flat_weights": [getattr(self, name) for name in flat],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = {"proj_size": 0, **state}  # older pickles have no projections
+        for name in ("_flat_weights_names", "_all_weights", "_flat_weights", "_flat_weight_refs"):
+            kept.pop(name, None)
+        super().__setstate__(kept)
+
     def flatten_parameters(self) -> None:
         """Do nothing; torch puts the parameters into one block of memory here."""
 

@@ -189,6 +189,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         serialization as serialization,
         signal as signal,
         special as special,
+        storage as storage,
         testing as testing,
         torch_version as torch_version,
         types as types,
@@ -197,6 +198,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+    from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 _einops.install()
 

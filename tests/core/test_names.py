@@ -48,7 +48,6 @@ QUANTIZED = "there are no quantized tensors"
 SCRIPT = "torch.jit and its symbolic sizes are out of scope"
 CONTROL = "control flow of compiled graphs"
 DEVICE = "a device type that comes with its plugin"
-STORAGE = "a tensor shows its memory itself, there is no storage object"
 
 MISSING = {
     CONTROL: "cond while_loop compile",
@@ -71,7 +70,6 @@ MISSING = {
     "deprecated: set_default_dtype, set_default_device": "set_default_tensor_type",
     "nn.functional has it": "native_channel_shuffle",
     "a layout of fairseq's, (time, batch, channel): transpose and conv1d": "conv_tbc",
-    "numpy.memmap and from_numpy": "from_file",
     "tp.<type> is the module": "get_device_module",
     "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
     "prototypes of torch's": "hash_tensor segment_reduce",
@@ -88,7 +86,6 @@ MISSING_METHODS = {
         q_zero_point qscheme
     """,
     DEVICE: "ipu is_ipu is_xla mtia",
-    STORAGE: "storage storage_type untyped_storage const_data_ptr",
     "there is no complex half": "chalf",
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",

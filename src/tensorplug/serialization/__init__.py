@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .archive import FileFormatError
-from .loading import load
+from .loading import get_unsafe_globals_in_checkpoint, load
 from .saving import save
 from .unpickling import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
@@ -12,6 +12,7 @@ __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
     "safe_globals",
     "save",

@@ -17,27 +17,34 @@ from typing import IO, Any
 from tensorplug.core.device.dtypes import DType
 
 from .archive import FileFormatError
-from .storages import Storage
-from .unpickling import Unpickler
+from .scanning import Scanner
+from .unpickling import Refused, Unpickler, names_of_storages
 
 MAGIC = 0x1950A86A20F9469CFC6C
 VERSION = 1001
-_PROTOCOL = 2
-START = pickle.dumps(MAGIC, _PROTOCOL)
-_HEADER = START + pickle.dumps(VERSION, _PROTOCOL)
+_STARTS = tuple([pickle.dumps(MAGIC, protocol) for protocol in range(2, 6)])
 
 
-def write(file: IO[bytes], object_pickle: Any, memories: list[tuple[Any, int]]) -> None:
+# What a pickle or a number that is cut short or changed raises.
+_DAMAGE = (
+    AttributeError, EOFError, IndexError, KeyError, OverflowError, struct.error, TypeError, ValueError,
+    RecursionError, pickle.UnpicklingError,
+)  # fmt: skip
+
+
+def write(
+    file: IO[bytes], object_pickle: Any, memories: list[tuple[Any, int]], protocol: int
+) -> None:
     """Write a pickled object and its memories, each with the number of its elements."""
     machine = {
         "protocol_version": VERSION,
         "little_endian": sys.byteorder == "little",
         "type_sizes": {"short": 2, "int": 4, "long": 8},
     }
-    file.write(_HEADER)
-    file.write(pickle.dumps(machine, _PROTOCOL))
+    for part in (MAGIC, VERSION, machine):
+        file.write(pickle.dumps(part, protocol))
     file.write(object_pickle)
-    file.write(pickle.dumps([str(key) for key in range(len(memories))], _PROTOCOL))
+    file.write(pickle.dumps([str(key) for key in range(len(memories))], protocol))
     for memory, count in memories:
         file.write(struct.pack("<q", count))
         file.write(memory)
@@ -46,9 +53,9 @@ def write(file: IO[bytes], object_pickle: Any, memories: list[tuple[Any, int]]) 
 def starts_here(file: IO[bytes]) -> bool:
     """Return whether an object in this format begins at the file's position, which is kept."""
     position = file.tell()
-    start = file.read(len(START))
+    start = file.read(max(map(len, _STARTS)))
     file.seek(position)
-    return start == START
+    return start.startswith(_STARTS)
 
 
 class LegacyReader:
@@ -80,12 +87,15 @@ class LegacyReader:
             whole[:] = file.read()
         try:
             self._parse(_Stream(data), whole)
-        except (EOFError, IndexError, KeyError, struct.error, TypeError, ValueError) as error:
+        except Refused:
+            raise
+        except _DAMAGE as error:
             raise FileFormatError(f"load(): {label} is damaged: {error}") from error
         file.seek(start + self._end)
 
     def _parse(self, stream: _Stream, whole: memoryview) -> None:
-        if stream.read(len(_HEADER)) != _HEADER:
+        magic, version = [Unpickler(stream, self._label, _no_memory).load() for _ in range(2)]
+        if (magic, version) != (MAGIC, VERSION):
             raise ValueError(f"its format is not number {VERSION}")
         machine = Unpickler(stream, self._label, _no_memory).load()
         self.swapped = machine["little_endian"] != (sys.byteorder == "little")
@@ -93,7 +103,7 @@ class LegacyReader:
         # read twice, now without the memories' contents.
         begin = stream.position
         sizes = _Sizes(len(whole))
-        Unpickler(stream, self._label, sizes.find).load()
+        Scanner(stream, sizes.find, names_of_storages).load()
         self._object = whole[begin : stream.position]
         self._memories: dict[str, memoryview] = {}
         keys = Unpickler(stream, self._label, _no_memory).load()
@@ -144,23 +154,22 @@ class _Sizes:
     def __init__(self, most: int) -> None:
         self.of_element: dict[str, int] = {}
         self._left = most
-        self._empty: dict[str, Storage] = {}
 
-    def find(self, reference: Any) -> Storage:
-        """Return a memory of zeros in place of the one that is meant."""
+    def find(self, reference: Any) -> None:
+        """Note the size of a memory that the object refers to."""
         match reference:
+            case ("module", _, str() | None, str() | None):  # a class and its source
+                return
             case ("storage", DType() | None as dtype, str(key), str(), int(count), None):
                 pass
             case _:
                 raise ValueError(f"it has an unknown reference {reprlib.repr(reference)}")
-        if key not in self._empty:
+        if key not in self.of_element:
             size = 1 if dtype is None else dtype.itemsize
             self._left -= count * size
             if count < 0 or self._left < 0:
                 raise EOFError(f"memory {key} ends early")
             self.of_element[key] = size
-            self._empty[key] = Storage(memoryview(bytearray(count * size)), False, dtype)
-        return self._empty[key]
 
 
 def _no_memory(reference: Any) -> Any:

@@ -11,9 +11,10 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
+from .known_values import KnownValues
 from .legacy import LegacyReader, starts_here
-from .storages import MapLocation, Storage, locate
-from .unpickling import Unpickler
+from .storages import LoadedStorage, MapLocation, Storage, locate
+from .unpickling import Refused, Unpickler, explained, unrestricted, unsafe_names
 
 
 def load(
@@ -34,12 +35,18 @@ def load(
         Where tensors go instead of the device that they were saved from: one device for all, a
         mapping from device to device, or ``f(storage, device) -> storage`` as in torch, where None
         leaves the choice to the file.
-    pickle_module
-        Accepted for compatibility.
+    pickle_module : module, optional
+        Read the file with this module's ``Unpickler``, such as ``pickle``'s, without any restriction,
+        as torch does: **a file can then run any code**. Only for files whose author you trust.
     weights_only : bool, optional
-        Accepted for compatibility, and no matter: names in the file other than those of tensors,
-        plain containers and what :func:`add_safe_globals` added are always refused, so that no code
-        of the file's author runs.
+        Which names a file may have. True, the default: those of tensors, plain containers and what
+        :func:`add_safe_globals` added. False: also those of common values (NumPy's arrays, scalars
+        and generators, paths, dates, namespaces, ``functools.partial`` …), of torch's modules,
+        optimizers and functions, and of classes that the program has imported. Objects are then made
+        without ``__init__``, but a class's own ``__new__`` and ``__setstate__`` run; still no
+        function is called that the file's author chooses. What is refused says which call allows it.
+        If the environment variable ``TENSORPLUG_TRUST_FILES`` is 1, False stands for
+        ``pickle_module=pickle``.
     mmap : bool, optional
         Map the file, given as a path, instead of reading it: tensors on the CPU show the mapped
         memory without a copy, and each part is read when it is first used. Writing to them does
@@ -51,7 +58,9 @@ def load(
     FileFormatError
         If the file is damaged or of another format.
     pickle.UnpicklingError
-        If it names something that is not allowed.
+        If it names something that is not allowed; the message holds the calls that allow it.
+    RuntimeError
+        If `weights_only` is True and a `pickle_module` is given.
     ValueError
         If `mmap` is asked for with a file object.
     DeviceNotAvailableError
@@ -71,6 +80,13 @@ def load(
         raise ValueError(
             f"load(): mmap=True needs the path of a file, got a {type(f).__name__} object"
         )
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "load(): Can not safely load weights when explicit pickle_module is specified; leave out "
+            "weights_only=True or the pickle_module"
+        )
+    if weights_only is False and os.environ.get("TENSORPLUG_TRUST_FILES") == "1":
+        pickle_module = pickle_module or pickle
     with opened_for_reading(f) as (file, label):
         is_legacy = starts_here(file)
         if is_legacy and mmap:
@@ -80,17 +96,50 @@ def load(
             )
         reader = LegacyReader(file, label) if is_legacy else Reader(file, label, bool(mmap))
         memories = _Memories(reader, map_location, label)
-        unpickler = Unpickler(memories.pickle(), label, memories.find)
+        values = KnownValues() if weights_only is False else None
         try:
-            return unpickler.load()
+            if pickle_module is not None:
+                return unrestricted(pickle_module, memories.pickle(), memories.find)
+            return Unpickler(memories.pickle(), label, memories.find, values).load()
+        except Refused as error:
+            source = "f" if hasattr(f, "read") else repr(os.fspath(f))
+            raise explained(error, memories.pickle(), source, values) from None
         except (FileFormatError, DeviceNotAvailableError, pickle.UnpicklingError, MemoryError):
             raise
         except Exception as error:
-            if error is memories.users_error:
+            if error is memories.users_error or pickle_module is not None:
                 raise
             raise FileFormatError(
                 f"load(): {label} is damaged: its data.pkl makes no sense ({error})"
             ) from error
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """Return what a file names that :func:`load` refuses, without making any of it.
+
+    Parameters
+    ----------
+    f : path or file object
+        The file.
+
+    Examples
+    --------
+    >>> import fractions, io
+    >>> import tensorplug as tp
+    >>> file = io.BytesIO()
+    >>> tp.save([fractions.Fraction(1, 2)], file)
+    >>> _ = file.seek(0)
+    >>> tp.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['fractions.Fraction']
+    """
+    with opened_for_reading(f) as (file, label):
+        reader = LegacyReader(file, label) if starts_here(file) else Reader(file, label)
+        try:
+            return unsafe_names(reader.read("data.pkl"))
+        except FileFormatError:
+            raise
+        except Exception as error:
+            raise FileFormatError(f"load(): {label} is damaged: {error}") from error
 
 
 class _Memories:
@@ -102,16 +151,18 @@ class _Memories:
         self._reader = reader
         self._map_location = map_location
         self._label = label
-        self._storages: dict[str, Storage] = {}
+        self._storages: dict[str, LoadedStorage] = {}
         self.users_error: Exception | None = None
 
     def pickle(self) -> memoryview:
         """Return the pickle of the object."""
         return self._reader.read("data.pkl")
 
-    def find(self, reference: Any) -> Storage:
+    def find(self, reference: Any) -> Any:
         """Return the storage that a reference in the pickle means."""
         match reference:
+            case ("module", cls, str() | None, str() | None):  # the old format adds the source
+                return cls
             case (
                 "storage",
                 DType() | None as dtype,
@@ -134,12 +185,12 @@ class _Memories:
                     f"load(): {self._label} is damaged: memory {key} has {len(memory)} bytes "
                     f"instead of {expected}"
                 )
-            known = Storage(memory[:expected], self._reader.swapped, dtype)
+            source = Storage(memory[:expected], self._reader.swapped, dtype)
             try:
-                locate(known, location, self._map_location)
+                locate(source, location, self._map_location)
             except Exception as error:
                 if self._map_location is not None:
                     self.users_error = error
                 raise
-            self._storages[key] = known
+            known = self._storages[key] = LoadedStorage(source)
         return known

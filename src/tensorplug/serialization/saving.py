@@ -5,20 +5,24 @@ from __future__ import annotations
 import codecs
 import io
 import pickle
+import types
 from collections import OrderedDict
 from typing import Any
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.generator import Generator
 from tensorplug.core.tensor import host_memory
 from tensorplug.core.tensor.shapes import Size
+from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
 from tensorplug.core.tensor.tensor import Tensor
 
-from . import legacy
+from . import legacy, torch_names
 from .archive import Writer, opened_for_writing
 from .names import (
     BYTES,
     DEVICE,
+    GENERATOR,
     REBUILD_BYTES,
     REBUILD_META,
     REBUILD_PARAMETER,
@@ -52,8 +56,10 @@ def save(
     f : path or file object
         Where to. A file appears under its path when it is complete, so an interrupted save leaves
         the old one as it was.
-    pickle_module, pickle_protocol
+    pickle_module
         Accepted for compatibility.
+    pickle_protocol : int
+        From 2 on; ``torch.load(weights_only=True)`` reads 2 alone.
     _use_new_zipfile_serialization : bool
         False writes the format of torch before 1.6, of which a file object may hold several objects,
         one after another.
@@ -75,10 +81,11 @@ def save(
     """
     with opened_for_writing(f) as file:
         buffer = io.BytesIO()
-        pickler = _Pickler(buffer, _PROTOCOL, not _use_new_zipfile_serialization)
+        protocol = max(pickle_protocol, _PROTOCOL)
+        pickler = _Pickler(buffer, protocol, not _use_new_zipfile_serialization)
         pickler.dump(obj)
         if not _use_new_zipfile_serialization:
-            legacy.write(file, buffer.getbuffer(), pickler.counted())
+            legacy.write(file, buffer.getbuffer(), pickler.counted(), protocol)
             return
         with Writer(file) as writer:
             writer.write("data.pkl", buffer.getbuffer())
@@ -108,16 +115,24 @@ class _Pickler(pickle._Pickler):
         self._counts: list[int] = []
         # The old format says of each memory also of which larger one it is a part: of none.
         self._whole: tuple[None, ...] = (None,) if is_legacy else ()
-        self._keys: dict[tuple[int, DType, str], str] = {}
+        self._keys: dict[tuple[int, str], str] = {}
         self._owners: list[Any] = []  # kept alive, for their ids are keys
 
     def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, (TypedStorage, UntypedStorage)):
+            untyped = obj.untyped()
+            elements = untyped._elements
+            if isinstance(obj, TypedStorage) and elements.dtype is not obj.dtype:
+                elements = untyped._tensor(obj.dtype)
+            owner, memory, _, _ = host_memory.memory_of(elements)
+            dtype = obj.dtype if isinstance(obj, TypedStorage) else None
+            return self._storage(owner, memory, dtype, str(obj.device)).identity
         return obj.identity if type(obj) is _Storage else None
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
             return self._reduce_tensor(obj)
-        if isinstance(obj, (DType, Global)):
+        if isinstance(obj, (DType, Global)) or _is_named(obj):
             return "a name"
         if isinstance(obj, Device):
             return DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
@@ -125,6 +140,8 @@ class _Pickler(pickle._Pickler):
             return SIZE, (tuple(obj),)
         if type(obj) is bytes and not obj:  # protocol 2 would name the type, which torch refuses
             return codecs.encode, ("", "latin1")
+        if isinstance(obj, Generator):
+            return GENERATOR, (obj.device,), (obj.initial_seed(), None, obj.get_state())
         if isinstance(obj, OrderedDict) and type(obj).__module__.startswith("tensorplug."):
             # A module's state dict, with its metadata as an attribute, is a plain one to torch.
             state = {key: value for key, value in vars(obj).items() if value is not None}
@@ -133,6 +150,9 @@ class _Pickler(pickle._Pickler):
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         known = Global("torch", obj.name) if isinstance(obj, DType) else obj
+        if not isinstance(known, Global):
+            names = torch_names.name_of(obj)
+            known = obj if names is None else Global(*names)
         if not isinstance(known, Global):
             super().save_global(obj, name)  # type: ignore[misc]
             return
@@ -164,17 +184,19 @@ class _Pickler(pickle._Pickler):
             return REBUILD_TENSOR, layout
         return REBUILD_BYTES, (*layout, tensor.dtype, {})
 
-    def _storage(self, owner: Any, memory: Any, dtype: DType, location: str) -> _Storage:
-        identity = (id(owner), dtype, location)
+    def _storage(self, owner: Any, memory: Any, dtype: DType | None, location: str) -> _Storage:
+        identity = (id(owner), location)
         key = self._keys.get(identity)
         if key is None:
             key = self._keys[identity] = str(len(self.memories))
             self.memories.append(memory)
             self._owners.append(owner)
         size = len(memory)
-        name = STORAGE_OF.get(dtype)
-        named = BYTES if name is None else Global("torch", name)
-        count = size if name is None else size // dtype.itemsize
+        name = None if dtype is None else STORAGE_OF.get(dtype)
+        if name is None or dtype is None:
+            named, count = BYTES, size
+        else:
+            named, count = Global("torch", name), size // dtype.itemsize
         if int(key) == len(self._counts):
             self._counts.append(count)
         return _Storage("storage", named, key, location, count, *self._whole)
@@ -182,6 +204,10 @@ class _Pickler(pickle._Pickler):
     def counted(self) -> list[tuple[Any, int]]:
         """Return the memories, each with the number of its elements."""
         return list(zip(self.memories, self._counts, strict=True))
+
+
+def _is_named(obj: Any) -> bool:
+    return isinstance(obj, types.FunctionType) and torch_names.name_of(obj) is not None
 
 
 def _parameter_class() -> Any:

@@ -10,8 +10,24 @@ from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.device.dtypes import DType, uint8
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.tensor import creation, host_memory
+from tensorplug.core.tensor.storages import TypedStorage
 
 MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | None
+
+
+class LoadedStorage(TypedStorage):
+    """What a reference to a memory stands for in a pickle: made when somebody asks for what it holds."""
+
+    def __init__(self, source: Storage) -> None:
+        self.source = source
+        self.dtype = source.dtype or uint8
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_untyped_storage":
+            made = self.source.typed(None).untyped_storage()
+            self.__dict__[name] = made
+            return made
+        return super().__getattr__(name)
 
 
 class Storage:
@@ -20,7 +36,7 @@ class Storage:
     def __init__(self, memory: memoryview, swapped: bool, dtype: DType | None) -> None:
         self._memory = memory
         self._swapped = swapped
-        self._dtype = dtype
+        self.dtype = dtype
         self._typed: dict[DType, Any] = {}
         self.device = CPU
 
@@ -45,7 +61,7 @@ class Storage:
 
     def typed(self, dtype: DType | None) -> Any:
         """Return a 1-d tensor over the whole memory."""
-        chosen = dtype or self._dtype or uint8
+        chosen = dtype or self.dtype or uint8
         known = self._typed.get(chosen)
         if known is None:
             if not len(self._memory):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import pickle
 import reprlib
-from collections import Counter, OrderedDict
+import types
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -22,11 +23,19 @@ from tensorplug.core.tensor import creation
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Size
 
+from . import known_values, torch_names
+from .known_values import KnownValues
 from .names import STORAGES
-from .storages import Storage
+from .scanning import NOTHING, Scanner, advice, modern
+from .storages import LoadedStorage
 
 MOST_DIMENSIONS = 64  # NumPy's limit
+_MISSING: Any = object()
 _MOST_KEY_PARTS = 1000
+
+
+class Refused(pickle.UnpicklingError):
+    """A file asks for what it may not have; the file is not damaged."""
 
 
 class _Known:
@@ -82,10 +91,10 @@ def _rebuild_bytes(
     dtype: Any,
     metadata: Any = None,
 ) -> Any:
-    if not (isinstance(storage, Storage) and isinstance(dtype, DType | None)):
+    if not (isinstance(storage, LoadedStorage) and isinstance(dtype, DType | None)):
         raise ValueError("a tensor without a memory or dtype")
     size, stride, offset = _layout(size, stride, offset)
-    tensor = creation.show_memory(storage.typed(dtype), size, stride, offset)
+    tensor = creation.show_memory(storage.source.typed(dtype), size, stride, offset)
     if isinstance(metadata, dict):  # torch saves these views by their flags
         if metadata.get("conj") is True:
             tensor = tensor.conj()
@@ -114,12 +123,13 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = N
 
 
 def _rebuild_with_attributes(make: Any, cls: Any, arguments: Any, state: Any) -> Any:
-    if not (isinstance(make, _Known) and cls is _TENSOR and isinstance(arguments, tuple)):
+    known = cls is _TENSOR or (isinstance(cls, type) and issubclass(cls, Tensor))
+    if not (isinstance(make, _Known) and known and isinstance(arguments, tuple)):
         raise ValueError("a tensor of an unknown class")
     tensor = make(*arguments)
     if not isinstance(tensor, Tensor):
         raise ValueError("attributes of what is no tensor")
-    return _with_attributes(tensor, state)
+    return _with_attributes(tensor if cls is _TENSOR else tensor.as_subclass(cls), state)
 
 
 def _with_attributes(tensor: Any, state: Any) -> Any:
@@ -142,10 +152,15 @@ def _check_key(key: Any) -> None:
     while waiting:
         item = waiting.pop()
         if isinstance(item, (tuple, frozenset)):
-            parts += len(item)
-            if parts > _MOST_KEY_PARTS:
-                raise pickle.UnpicklingError(f"a key of more than {_MOST_KEY_PARTS} parts")
-            waiting.extend(item)
+            inner = item
+        elif type(type(item).__hash__) is types.FunctionType:  # of all that the object holds
+            inner = tuple(getattr(item, "__dict__", {}).values())
+        else:
+            continue
+        parts += len(inner)
+        if parts > _MOST_KEY_PARTS:
+            raise pickle.UnpicklingError(f"a key of more than {_MOST_KEY_PARTS} parts")
+        waiting.extend(inner)
 
 
 def _container(make: Any) -> _Known:
@@ -251,14 +266,19 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     """
     for item in safe_globals:
         thing, name = item if isinstance(item, tuple) else (item, None)
-        full = name or f"{thing.__module__}.{thing.__qualname__}"
-        module, _, short = full.rpartition(".")
-        _added[module, short] = thing
+        if name is None:
+            _added[thing.__module__, thing.__qualname__] = thing
+            torchs = torch_names.name_of(thing)
+            if torchs is not None:  # as files name it
+                _added[torchs] = thing
+        else:
+            module, _, short = name.rpartition(".")
+            _added[module, short] = thing
 
 
 def get_safe_globals() -> list[Any]:
     """Return what :func:`add_safe_globals` added."""
-    return list(_added.values())
+    return list({id(thing): thing for thing in _added.values()}.values())
 
 
 def clear_safe_globals() -> None:
@@ -299,7 +319,7 @@ class safe_globals:
 # --- the machine ------------------------------------------------------------------------------
 
 
-def _checked(code: bytes, kind: type, key_step: int | None = None) -> Any:
+def _checked(code: bytes, kind: type | tuple[type, ...], key_step: int | None = None) -> Any:
     """Return an operation that puts items into what must be of a kind.
 
     Each `key_step`-th item is a key, which will be hashed: in a dict every other one.
@@ -312,7 +332,7 @@ def _checked(code: bytes, kind: type, key_step: int | None = None) -> Any:
         else:
             count = 2 if code == pickle.SETITEM else 1
             target, items = self.stack[-count - 1], self.stack[-count:]
-        if not isinstance(target, kind) and not self._trusts(type(target)):
+        if not isinstance(target, kind) and not self._may_hold(type(target)):
             raise self._refused(f"puts items into a {type(target).__name__}")
         if key_step is not None:
             for key in items[::key_step]:
@@ -343,22 +363,36 @@ class Unpickler(pickle._Unpickler):
     stack: list[Any]  # set by pickle
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
-    def __init__(self, data: Any, label: str, find_storage: Callable[[Any], Storage]) -> None:
+    def __init__(
+        self,
+        data: Any,
+        label: str,
+        find_storage: Callable[[Any], Any],
+        values: KnownValues | None = None,
+    ) -> None:
         file = data if hasattr(data, "read") else io.BytesIO(data)
         super().__init__(file, encoding="utf-8")
         self._label = label
         self._find_storage = find_storage
+        self._values = values
+        self._made: set[type] = set()  # of what functions returned that were added
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a name in the file stands for."""
-        if (module, name) in _KNOWN:
-            return _KNOWN[module, name]
+        known = _KNOWN.get((module, name), _MISSING)
+        if known is not _MISSING and (self._values is None or module.startswith("torch")):
+            return known
         if (module, name) in _added:
             return _added[module, name]
+        if self._values is not None:
+            value = self._values.find(*modern(module, name), None if known is _MISSING else known)
+            if value is not None:
+                return value
+        if known is not _MISSING:
+            return known
         raise self._refused(
             f"names {module}.{name}, which is not on the list of what a file may name: reading it "
-            "could run any code. If you trust the class, pass it to "
-            "tp.serialization.add_safe_globals([...])"
+            "could run any code"
         )
 
     def persistent_load(self, pid: Any) -> Any:
@@ -366,10 +400,22 @@ class Unpickler(pickle._Unpickler):
         return self._find_storage(pid)
 
     def _refused(self, what: str) -> pickle.UnpicklingError:
-        return pickle.UnpicklingError(f"load(): {self._label} {what}")
+        return Refused(f"load(): {self._label} {what}")
 
     def _trusts(self, cls: Any) -> bool:
         return any([cls is thing for thing in _added.values()])
+
+    def _may_hold(self, cls: type) -> bool:
+        """Return whether objects of a class may be filled with items and attributes."""
+        if cls in self._made or (self._values is not None and known_values.may_hold(cls)):
+            return True
+        added = [thing for thing in _added.values() if isinstance(thing, type)]
+        return issubclass(cls, tuple(added))  # a dtype's class derives from the one that was added
+
+    def _instantiate(self, cls: Any, arguments: Any) -> None:
+        if not (isinstance(cls, _Known) or self._trusts(cls)):
+            raise self._refused(f"makes an object of {reprlib.repr(cls)}")
+        self.append(cls(*arguments))  # type: ignore[attr-defined]
 
     def _usual(self, code: bytes) -> None:
         usual: Any = pickle._Unpickler.dispatch[code[0]]
@@ -378,9 +424,12 @@ class Unpickler(pickle._Unpickler):
     def _build(self) -> None:
         state = self.stack.pop()
         target = self.stack[-1]
-        if isinstance(target, OrderedDict) and isinstance(state, dict):
+        setter = None if self._values is None else self._values.setter(target)
+        if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update(state)
-        elif self._trusts(type(target)):
+        elif setter is not None:
+            setter(target, state)
+        elif self._may_hold(type(target)):
             self.stack.append(state)
             self._usual(pickle.BUILD)
         else:
@@ -399,19 +448,33 @@ class Unpickler(pickle._Unpickler):
         cls = self.stack.pop()
         if self._trusts(cls):
             self.append(cls.__new__(cls, *arguments, **keywords))  # type: ignore[attr-defined]
-        elif isinstance(cls, _Known) and isinstance(arguments, tuple) and not keywords:
-            self.append(cls(*arguments))  # type: ignore[attr-defined]
+            return
+        maker = None if self._values is None else self._values.maker(cls)
+        if isinstance(cls, _Known):
+            maker = cls
+        if isinstance(arguments, tuple) and not keywords and maker is not None:
+            self.append(maker(*arguments))  # type: ignore[attr-defined]
+        elif self._values is not None and known_values.may_make(cls):
+            for argument in arguments:
+                _check_key(argument)
+            self.append(known_values.make(cls, arguments, keywords))  # type: ignore[attr-defined]
         else:
             raise self._refused(f"makes an object of {reprlib.repr(cls)}")
 
     def _call(self) -> None:
         arguments, function = self.stack[-1], self.stack[-2]
-        if not (
-            isinstance(arguments, tuple)
-            and (isinstance(function, _Known) or self._trusts(function))
-        ):
-            raise self._refused(f"calls a {type(function).__name__}, which is not allowed")
-        self._usual(pickle.REDUCE)
+        if isinstance(arguments, tuple):
+            maker = None if self._values is None else self._values.maker(function)
+            if maker is not None:
+                for argument in arguments:
+                    _check_key(argument)
+                self.stack[-2] = maker
+            if maker or isinstance(function, _Known) or self._trusts(function):
+                self._usual(pickle.REDUCE)
+                if self._trusts(function):
+                    self._made.add(type(self.stack[-1]))
+                return
+        raise self._refused(f"calls a {type(function).__name__}, which is not allowed")
 
     def _dict(self) -> None:
         for key in self.stack[::2]:
@@ -437,8 +500,8 @@ class Unpickler(pickle._Unpickler):
     dispatch[pickle.NEWOBJ[0]] = _new_object
     dispatch[pickle.NEWOBJ_EX[0]] = _new_object_by_keywords
     dispatch[pickle.REDUCE[0]] = _call
-    dispatch[pickle.APPEND[0]] = _checked(pickle.APPEND, list)
-    dispatch[pickle.APPENDS[0]] = _checked(pickle.APPENDS, list)
+    dispatch[pickle.APPEND[0]] = _checked(pickle.APPEND, (list, deque))
+    dispatch[pickle.APPENDS[0]] = _checked(pickle.APPENDS, (list, deque))
     dispatch[pickle.SETITEM[0]] = _checked(pickle.SETITEM, dict, 2)
     dispatch[pickle.SETITEMS[0]] = _checked(pickle.SETITEMS, dict, 2)
     dispatch[pickle.ADDITEMS[0]] = _checked(pickle.ADDITEMS, set, 1)
@@ -447,3 +510,87 @@ class Unpickler(pickle._Unpickler):
     dispatch[pickle.BYTEARRAY8[0]] = _bytearray
     for _code in (pickle.EXT1, pickle.EXT2, pickle.EXT4):
         dispatch[_code[0]] = _extension
+
+
+def _unknown(names: Any, values: KnownValues | None) -> list[tuple[str, str]]:
+    """Return the names that a file may not have."""
+    return [
+        name
+        for name in names
+        if name not in _KNOWN
+        and name not in _added
+        and (values is None or values.find(*modern(*name)) is None)
+    ]
+
+
+def names_of_storages(module: str, name: str) -> Any:
+    """Return what a reference to a memory may name: the dtype of its elements, or None."""
+    known = _KNOWN.get((module, name), NOTHING)
+    return known if isinstance(known, DType | None) else NOTHING
+
+
+def explained(error: Refused, data: Any, source: str, values: KnownValues | None) -> Refused:
+    """Return an error that says as well by which call the file can be read."""
+    scanner = Scanner(data)
+    try:
+        scanner.load()
+    except Exception:
+        return error  # the file is damaged, too
+    names = _unknown(scanner.names, values)
+    others = None if values is not None else _unknown(names, KnownValues())
+    listed = ", ".join([".".join(name) for name in names])
+    return Refused(
+        f"{error}. {f'It names {listed}. ' if len(names) > 1 else ''}If you trust whoever wrote it, "
+        f"any of these lines reads it (docs/files.md says what each allows):\n"
+        f"    {advice(names, others, source)}"
+    )
+
+
+def unsafe_names(data: Any) -> list[str]:
+    """Return what a pickle names and :func:`load` would refuse."""
+    scanner = Scanner(data)
+    scanner.load()
+    return sorted([".".join(name) for name in _unknown(scanner.names, None)])
+
+
+def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], Any]) -> Any:
+    """Return what a pickle makes as Python's unpickler reads it: it may run anything.
+
+    Parameters
+    ----------
+    pickle_module : module
+        Whose ``Unpickler`` reads it: ``pickle``, or another that has one.
+    data : bytes-like
+        The pickle.
+    find_storage : callable
+        Called with what a reference to a memory says; returns it.
+    """
+
+    class Reader(pickle_module.Unpickler):  # type: ignore[misc]
+        def find_class(self, module: str, name: str) -> Any:
+            if module.partition(".")[0] == "torch":
+                if (module, name) in _KNOWN:
+                    return _KNOWN[module, name]
+                if (module, name) == ("torch._C", "_VariableFunctionsClass"):
+                    return _Functions
+                ours = torch_names.find(module, name)
+                if ours is not None:
+                    return ours
+            return super().find_class(module, name)
+
+        def persistent_load(self, pid: Any) -> Any:
+            return find_storage(pid)
+
+    return Reader(io.BytesIO(data), encoding="utf-8").load()
+
+
+class _FunctionsType(type):
+    def __getattr__(cls, name: str) -> Any:
+        found = torch_names.find("torch", name)
+        if found is None:
+            raise AttributeError(f"tensorplug has no counterpart of torch.{name}")
+        return found
+
+
+class _Functions(metaclass=_FunctionsType):
+    """Stands for the class whose attributes torch's functions are in pickles."""

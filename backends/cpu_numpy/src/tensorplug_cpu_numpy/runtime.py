@@ -42,6 +42,17 @@ def _shared_memory(array: np.ndarray[Any, Any]) -> SharedMemory | None:
     return base if isinstance(base, SharedMemory) else None
 
 
+def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array whose memory `array` shows."""
+    owner = array
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            owner = base
+        base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
+    return owner
+
+
 class NumpyRuntime(DeviceRuntime):
     """Host memory, managed by NumPy."""
 
@@ -76,15 +87,18 @@ class NumpyRuntime(DeviceRuntime):
 
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
-        base: Any = array.base
-        if base is None:
+        if array.base is None:
             return 0
-        owner: Any = array
-        while base is not None:
-            if isinstance(base, np.ndarray):
-                owner = base
-            base = getattr(base, "base", None)  # NumPy's as_strided puts an object in between
-        return (array.ctypes.data - owner.ctypes.data) // (array.itemsize or 1)
+        return (array.ctypes.data - owner_of(array).ctypes.data) // (array.itemsize or 1)
+
+    def storage_nbytes(self, array: np.ndarray[Any, Any]) -> int:
+        """Return how many bytes the owner of the memory has."""
+        owner = owner_of(array)
+        if owner.flags.c_contiguous or not owner.size:
+            return owner.nbytes
+        # In any order of dimensions, and with gaps if it came from elsewhere.
+        steps = zip(owner.shape, owner.strides, strict=True)
+        return sum([(n - 1) * step for n, step in steps]) + owner.itemsize
 
     def data_pointer(self, array: np.ndarray[Any, Any]) -> int:
         """Return the address of the first element."""

@@ -23,7 +23,7 @@ from tensorplug.plugin import (
 
 from .._cupy import cp
 from ..dtypes import BFLOAT16, DTYPES, NATIVES
-from ..kernels.strided import storage_offset
+from ..kernels.strided import storage, storage_offset
 from ..torch_api.names import NAMES
 from . import availability, copying, scalars, streams
 from .memory import DeviceMemory, OutOfMemoryError, summary
@@ -164,6 +164,10 @@ class CudaRuntime(DeviceRuntime):
     def storage_offset(self, array: Any) -> int:
         """Return how many elements lie between the memory's first element and this array's."""
         return storage_offset(array)
+
+    def storage_nbytes(self, array: Any) -> int:
+        """Return how many bytes of the memory are in use."""
+        return storage(array)[1]
 
     def data_pointer(self, array: Any) -> int:
         """Return the address of the first element."""

@@ -1,0 +1,647 @@
+"""Storages: the memory behind tensors, as objects of torch's names.
+
+A tensor here shows its memory itself; a storage is made when it is asked for, and two of the same memory
+are equal. ``tensor.untyped_storage().data_ptr()`` tells which tensors share.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+from ..device.device import Device
+from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, uint8
+from ..dispatch.keys import default_device
+from ..dispatch.op_registry import get_op
+from . import creation, host
+from .base import new_tensor, storage_of
+from .shapes import as_shape, contiguous_strides
+
+
+def _whole(tensor: Any) -> Any:
+    """Return a 1-d tensor of a tensor's dtype over all the memory that it is part of."""
+    plain = tensor.detach()
+    key = plain._key
+    size = key.runtime.storage_nbytes(plain._array) // key.dtype.itemsize
+    if not size:
+        return creation.empty_of((0,), key.dtype, key.device)
+    if plain.is_contiguous() and plain.numel() == size:
+        shown = plain.view(-1)
+    else:
+        shown = get_op("as_strided").call(plain, (size,), (1,), 0)
+    return _bare(shown)
+
+
+def _bare(tensor: Any) -> Any:
+    """Return the tensor, which counts writes with its base, as no view."""
+    result = new_tensor(tensor._array, tensor._key, tensor._shape)
+    result._storage = storage_of(tensor)
+    return result
+
+
+class UntypedStorage:
+    """The bytes of a memory.
+
+    Parameters
+    ----------
+    size : int or sequence of int, optional
+        How many bytes, which may then hold anything; or their values.
+    device : Device or str, optional
+        Where.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.zeros(2, 3)
+    >>> x[1].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
+    (True, 24)
+    >>> tp.UntypedStorage([1, 2]).tolist()
+    [1, 2]
+    """
+
+    is_sparse = is_sparse_csr = is_hpu = False
+
+    def __init__(self, size: Any = 0, *, device: Device | str | None = None) -> None:
+        where = Device(device) if device is not None else default_device()
+        if isinstance(size, int):
+            if size < 0:
+                raise RuntimeError(f"UntypedStorage: a size must not be negative, got {size}")
+            self._elements = creation.empty_of((size,), uint8, where)
+        else:
+            self._elements = creation.tensor(list(size), dtype=uint8, device=where)
+
+    @classmethod
+    def _over(cls, tensor: Any) -> UntypedStorage:
+        """Return the storage of a tensor."""
+        made = cls.__new__(cls)
+        made._elements = _whole(tensor)
+        return made
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """Return the bytes of a file, mapped.
+
+        Parameters
+        ----------
+        filename : path
+            The file.
+        shared : bool
+            Whether writes go to the file, which is made, or made longer, if it has less than `nbytes`.
+            Else they go to a copy of the page that they touch.
+        nbytes : int
+            How many; the file must have them unless `shared` is set.
+        """
+        import mmap
+
+        name = os.fspath(filename)
+        flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+        handle = os.open(name, flags | getattr(os, "O_BINARY", 0), 0o600)
+        try:
+            present = os.fstat(handle).st_size
+            if present < nbytes:
+                if not shared:
+                    raise RuntimeError(
+                        f"from_file(): {name!r} has {present} bytes, fewer than the {nbytes} asked for"
+                    )
+                os.ftruncate(handle, nbytes)
+            made = cls(0, device="cpu")
+            if nbytes:
+                access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+                memory = mmap.mmap(handle, nbytes, access=access)
+                made._elements = host.from_buffer(memory, uint8, -1, 0)
+            return made
+        finally:
+            os.close(handle)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0,
+        dtype: DType = uint8,
+    ) -> UntypedStorage:  # fmt: skip
+        """Return a copy of the bytes of an object with the buffer protocol."""
+        elements = host.from_buffer(buffer, dtype, count, offset).clone()
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order {byte_order!r} (expected 'big' or 'little')")
+        import sys
+
+        if byte_order not in ("native", sys.byteorder) and dtype.itemsize > 1:
+            host.host_array(elements).byteswap(inplace=True)
+        return cls._over(elements)
+
+    # --- what it is ---
+
+    @property
+    def device(self) -> Device:
+        """Where the bytes are."""
+        where: Device = self._elements.device
+        return where
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("is_") and hasattr(type(self._elements), name):  # is_cuda and its like
+            return getattr(self._elements, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte; 0 of no bytes, or where there are no addresses."""
+        return self._elements.data_ptr() if self._elements.numel() else 0
+
+    def nbytes(self) -> int:
+        """Return how many bytes there are."""
+        count: int = self._elements.numel() * self._elements.dtype.itemsize
+        return count
+
+    def size(self) -> int:
+        """Return how many bytes there are."""
+        return self.nbytes()
+
+    __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Return 1: the elements are bytes."""
+        return 1
+
+    def get_device(self) -> int:
+        """Return the index of the device; -1 on the host."""
+        index: int = self._elements.get_device()
+        return index
+
+    def untyped(self) -> UntypedStorage:
+        """Return the storage."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UntypedStorage):
+            return NotImplemented
+        place = self.data_ptr(), self.nbytes(), self.device
+        same = place == (other.data_ptr(), other.nbytes(), other.device) and place[0] != 0
+        return self is other or same
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def __repr__(self) -> str:
+        values = "..." if self.device.type == "meta" else "\n ".join(map(str, self.tolist()))
+        return (
+            f" {values}\n[tensorplug.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        )
+
+    # --- what it holds ---
+
+    @property
+    def _bytes(self) -> Any:
+        """A 1-d tensor of uint8 over the memory."""
+        elements = self._elements
+        return elements if elements.dtype is uint8 else _bare(elements.view(uint8))
+
+    def _tensor(self, dtype: DType) -> Any:
+        """Return a 1-d tensor of a dtype over the memory, as much of it as makes whole elements."""
+        if self._elements.dtype is dtype:
+            return _bare(self._elements)
+        size = dtype.itemsize
+        whole = self._bytes[: self.nbytes() // size * size]
+        return (
+            _bare(whole.view(dtype))
+            if whole.numel()
+            else creation.empty_of((0,), dtype, self.device)
+        )
+
+    def tolist(self) -> list[int]:
+        """Return the bytes as numbers."""
+        values: list[int] = self._bytes.tolist()
+        return values
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError("UntypedStorage: slices must have a step of 1")
+            made = UntypedStorage.__new__(UntypedStorage)
+            made._elements = _bare(self._bytes[index])
+            return made
+        return self._bytes[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._bytes[index] = value
+
+    def fill_(self, value: int) -> Self:
+        """Set each byte."""
+        self._bytes.fill_(value)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
+        """Copy the bytes of another storage of the same size."""
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"UntypedStorage.copy_(): size does not match, self was {self.nbytes()} bytes but "
+                f"src was {source.nbytes()} bytes"
+            )
+        self._bytes.copy_(source.untyped()._bytes, non_blocking=bool(non_blocking))
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """Return a copy."""
+        return UntypedStorage._over(self._elements.clone())
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
+        # What tensors of the same memory become in the same copy is not known here.
+        known = memo.setdefault("tensorplug.storages", {})
+        if self not in known:
+            known[self] = self.clone()
+        copied: UntypedStorage = known[self]
+        return copied
+
+    def new(self, size: Any = 0) -> UntypedStorage:
+        """Return a new storage on the same device."""
+        return UntypedStorage(size, device=self.device)
+
+    def resize_(self, size: int) -> Self:
+        """Give the storage another size; tensors keep the memory that they have."""
+        if size != self.nbytes():
+            made = creation.empty_of((size,), uint8, self.device)
+            kept = min(size, self.nbytes())
+            made[:kept].copy_(self._bytes[:kept])
+            self._elements = made
+        return self
+
+    def to(self, *, device: Device | str, non_blocking: bool = False) -> UntypedStorage:
+        """Return the storage, or a copy of it on another device."""
+        if Device(device) == self.device:
+            return self
+        return UntypedStorage._over(self._elements.to(device, non_blocking=non_blocking))
+
+    def cpu(self) -> UntypedStorage:
+        """Return the storage, or a copy of it on the host."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """Return the storage, or a copy of it, on the device of that type."""
+        return UntypedStorage._over(self._elements.cuda(device, non_blocking=non_blocking))
+
+    def is_shared(self) -> bool:
+        """Return whether other processes can see the bytes."""
+        shared: bool = self._elements.is_shared()
+        return shared
+
+    def share_memory_(self) -> Self:
+        """Move the storage to memory that other processes see; tensors keep what they have.
+
+        ``tensor.share_memory_()`` moves a tensor.
+        """
+        self._elements.share_memory_()
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return whether the memory is page-locked."""
+        pinned: bool = self._elements.is_pinned()
+        return pinned
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """Return a copy in page-locked memory."""
+        return UntypedStorage._over(self._elements.pin_memory())
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the type."""
+        if dtype is None:
+            return "tensorplug.UntypedStorage"
+        raise TypeError("UntypedStorage.type(): bytes have no other type; use a tensor")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _untyped, (self._elements,)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+
+def _untyped(elements: Any) -> UntypedStorage:
+    return UntypedStorage._over(elements)
+
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+    "storage class. This should only matter to you if you are using storages directly. To access "
+    "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+class TypedStorage:
+    """The elements of a memory, read as one dtype; torch keeps it for old programs.
+
+    Parameters
+    ----------
+    *size : int, or sequence of numbers
+        How many elements, or their values.
+    wrap_storage : UntypedStorage, optional
+        The memory.
+    dtype : DType, optional
+        Of the elements.
+    device : Device or str, optional
+        Where new memory is made.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.TypedStorage(wrap_storage=tp.ones(2).untyped_storage(), dtype=tp.float32).tolist()
+    [1.0, 1.0]
+    """
+
+    is_sparse = is_hpu = False
+    dtype: DType
+
+    def __init__(
+        self,
+        *size: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: DType | None = None,
+        device: Device | str | None = None,
+        _internal: bool = False,
+    ) -> None:
+        self.dtype = dtype or get_default_dtype()
+        if len(size) > 1:
+            raise RuntimeError(f"TypedStorage: expected one size or sequence, got {size}")
+        if wrap_storage is not None:
+            self._untyped_storage = wrap_storage
+        elif size and not isinstance(size[0], int):
+            made = creation.tensor(list(size[0]), dtype=self.dtype, device=device)
+            self._untyped_storage = UntypedStorage._over(made)
+        else:
+            count = size[0] if size else 0
+            self._untyped_storage = UntypedStorage(count * self.dtype.itemsize, device=device)
+
+    def untyped(self) -> UntypedStorage:
+        """Return the bytes."""
+        return self._untyped_storage
+
+    @property
+    def _elements(self) -> Any:
+        return self._untyped_storage._tensor(self.dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether they are on that device."""
+        there: bool = self._untyped_storage.is_cuda
+        return there
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return self._untyped_storage.data_ptr()
+
+    _data_ptr = data_ptr
+
+    def nbytes(self) -> int:
+        """Return how many bytes there are."""
+        return self._untyped_storage.nbytes()
+
+    _nbytes = nbytes
+
+    def size(self) -> int:
+        """Return how many elements there are."""
+        return self.nbytes() // self.dtype.itemsize
+
+    _size = __len__ = size
+
+    def element_size(self) -> int:
+        """Return how many bytes an element has."""
+        return self.dtype.itemsize
+
+    def get_device(self) -> int:
+        """Return the index of the device; -1 on the host."""
+        return self._untyped_storage.get_device()
+
+    def pickle_storage_type(self) -> str:
+        """Return the name that files have for the type."""
+        return f"{_kind(self.dtype)}Storage"
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the type, or the elements as another dtype."""
+        if dtype is None:
+            return f"tensorplug.{self.pickle_storage_type()}"
+        return self._as(dtype)
+
+    def tolist(self) -> list[Any]:
+        """Return the elements as numbers."""
+        values: list[Any] = self._elements.tolist()
+        return values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def fill_(self, value: Any) -> Self:
+        """Set each element."""
+        self._elements.fill_(value)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
+        """Copy the elements of another storage, converted."""
+        self._elements.copy_(source._elements)
+        return self
+
+    def resize_(self, size: int) -> Self:
+        """Give the storage another size."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def is_shared(self) -> bool:
+        """Return whether other processes can see the elements."""
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> Self:
+        """Move the storage to memory that other processes see."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return whether the memory is page-locked."""
+        return self._untyped_storage.is_pinned(device)
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """Return a copy in page-locked memory."""
+        return self._with(self._untyped_storage.pin_memory())
+
+    def clone(self) -> TypedStorage:
+        """Return a copy."""
+        return self._with(self._untyped_storage.clone())
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
+        return self._with(self._untyped_storage.__deepcopy__(memo))
+
+    def cpu(self) -> TypedStorage:
+        """Return the storage, or a copy of it on the host."""
+        return self._with(self._untyped_storage.cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """Return the storage, or a copy of it, on the device of that type."""
+        return self._with(self._untyped_storage.cuda(device, non_blocking))
+
+    def to(self, *, device: Device | str, non_blocking: bool = False) -> TypedStorage:
+        """Return the storage, or a copy of it on another device."""
+        return self._with(self._untyped_storage.to(device=device, non_blocking=non_blocking))
+
+    def _with(self, untyped: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+    def _as(self, dtype: DType) -> TypedStorage:
+        made = self._elements.to(dtype)
+        return TypedStorage(wrap_storage=UntypedStorage._over(made), dtype=dtype, _internal=True)
+
+    def __getattr__(self, name: str) -> Any:
+        dtype = _CONVERSIONS.get(name)  # storage.float() and its like
+        if dtype is None:
+            raise AttributeError(f"'TypedStorage' object has no attribute {name!r}")
+        return lambda: self._as(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TypedStorage):
+            return NotImplemented
+        same = self._untyped_storage == other._untyped_storage
+        return same and self.dtype is other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __repr__(self) -> str:
+        values = "..." if self.device.type == "meta" else "\n ".join(map(str, self.tolist()))
+        return (
+            f" {values}\n[tensorplug.TypedStorage(dtype={self.dtype}, device={self.device}) of size "
+            f"{self.size()}]"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _typed, (self._untyped_storage, self.dtype)
+
+
+def _typed(untyped: UntypedStorage, dtype: DType) -> TypedStorage:
+    return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
+
+
+_KINDS = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
+    "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+_CONVERSIONS: dict[str, DType] = {
+    **{_KINDS[dtype.name].lower(): dtype for dtype in ALL_DTYPES if dtype.name in _KINDS},
+}
+
+
+def _kind(dtype: DType) -> str:
+    if dtype.name not in _KINDS:
+        raise KeyError(f"there is no storage type for {dtype}")
+    return _KINDS[dtype.name]
+
+
+class _Typed(type):
+    def __instancecheck__(cls, obj: object) -> bool:
+        return isinstance(obj, TypedStorage) and obj.dtype is cls.dtype  # type: ignore[attr-defined]
+
+
+def typed_class(dtype: DType) -> Any:
+    """Return torch's old class of storages of a dtype, such as ``tp.FloatStorage``."""
+
+    def new(_cls: Any, *size: Any, device: Any = None, wrap_storage: Any = None) -> TypedStorage:
+        return TypedStorage(*size, wrap_storage=wrap_storage, dtype=dtype, device=device)
+
+    name = f"{_kind(dtype)}Storage"
+    members = {"__new__": new, "dtype": dtype, "__doc__": f"A ``TypedStorage`` of {dtype.name}."}
+    return _Typed(name, (), {**members, "__module__": "tensorplug"})
+
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
+    r"""Return a 1-d tensor over a file, mapped.
+
+    Parameters
+    ----------
+    filename : path
+        The file.
+    shared : bool, optional
+        Whether writes go to the file, which is made, or made longer, if it is too short.
+    size : int
+        How many elements.
+    dtype : DType, optional
+        Of the elements; by default the default dtype.
+    device : Device or str, optional
+        Where the tensor goes.
+    requires_grad : bool
+        Whether it is a leaf that requires grad.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tensorplug as tp
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     x = tp.from_file(file.name, shared=True, size=3, dtype=tp.int32)
+    ...     x[1] = 5
+    ...     open(file.name, "rb").read()[4:8]
+    b'\x05\x00\x00\x00'
+    """
+    chosen = dtype or get_default_dtype()
+    untyped = UntypedStorage.from_file(filename, bool(shared), (size or 0) * chosen.itemsize)
+    made = untyped._tensor(chosen)
+    made = made if device is None else made.to(device)
+    return made.requires_grad_() if requires_grad else made
+
+
+# --- of tensors -------------------------------------------------------------------------------
+
+
+def storage_of_tensor(tensor: Any, *, warn: bool = False) -> TypedStorage:
+    """Return the memory that a tensor is part of, read as its dtype; torch warns that it is deprecated."""
+    if warn:
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=3)
+    untyped = UntypedStorage._over(tensor)
+    return TypedStorage(wrap_storage=untyped, dtype=tensor.dtype, _internal=True)
+
+
+def shown(source: Any, key: Any, offset: int, size: Any, stride: Any) -> Any:
+    """Return a tensor of a dispatch key over a storage, for ``set_``.
+
+    Raises
+    ------
+    RuntimeError
+        If the sizes, strides and offset reach beyond the storage, or it is on another device.
+    """
+    untyped = source.untyped()
+    if untyped.device != key.device:
+        raise RuntimeError(
+            f"set_(): expected a storage on {key.device}, got one on {untyped.device}"
+        )
+    elements = untyped._tensor(key.dtype)
+    shape = (elements.numel() - offset,) if size is None else as_shape((size,), "set_")
+    steps = contiguous_strides(shape) if stride is None else tuple(stride)
+    try:
+        return creation.show_memory(elements, shape, steps, offset)
+    except ValueError as error:
+        raise RuntimeError(f"set_(): {error}; out of bounds for the storage") from None

@@ -1,0 +1,176 @@
+"""Storages: which tensors share, what is where in memory, beside torch's."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+
+torch = pytest.importorskip("torch", reason="the values to compare with")
+
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+
+VIEWS = {
+    "itself": lambda m, x: x,
+    "row": lambda m, x: x[1],
+    "transposed": lambda m, x: x.t()[1:],
+    "block": lambda m, x: x[1:, 2:],
+    "part of a flat view": lambda m, x: x.view(-1)[5:],
+    "other dtype": lambda m, x: x.view(m.int32)[1],
+    "bytes": lambda m, x: x.view(m.uint8)[2],
+    "detached": lambda m, x: x.detach(),
+    "expanded": lambda m, x: x[2].expand(2, 3, 4),
+    "data": lambda m, x: x.data,
+    "copy": lambda m, x: x.clone()[1:],
+    "empty": lambda m, x: x[:0],
+    "parameter": lambda m, x: m.nn.Parameter(x),
+    "diagonal": lambda m, x: x.diagonal(),
+    "chunk": lambda m, x: x.chunk(2, 1)[1],
+    "strides": lambda m, x: x.as_strided((2, 2), (1, 5), 1),
+    "channels last": lambda m, x: m.zeros(1, 2, 3, 2).to(memory_format=m.channels_last),
+}
+
+
+def told(m, view):
+    x = m.arange(12, dtype=m.float32).reshape(3, 4)
+    y = view(m, x)
+    storage = y.untyped_storage()
+    start = storage.data_ptr()
+    return (
+        start == x.untyped_storage().data_ptr(),
+        y.numel() == 0 or start + y.storage_offset() * y.element_size() == y.data_ptr(),
+        storage.nbytes(), storage.size(), len(storage), storage.tolist(), str(storage.device),
+        y._typed_storage()._data_ptr() == start, y._typed_storage().tolist(), y._typed_storage().size(),
+        y.data_ptr() == 0, storage.is_cuda, storage.element_size(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_of_a_view(view):
+    assert told(tp, VIEWS[view]) == told(torch, VIEWS[view])
+
+
+PROGRAMS = {
+    "set, offset": lambda m, x: m.tensor([]).set_(x.untyped_storage(), 2, (2, 3), (3, 1)).tolist(),
+    "set": lambda m, x: m.tensor([]).set_(x.untyped_storage()).shape,
+    "set typed": lambda m, x: m.tensor([]).set_(x._typed_storage(), 1, (2,)).tolist(),
+    "set tensor": lambda m, x: m.tensor([]).set_(x, 1, (2,), (4,)).tolist(),
+    "set other dtype": lambda m, x: m.tensor([], dtype=m.int64).set_(x._typed_storage()),
+    "set bytes as int": lambda m, x: (
+        m.tensor([], dtype=m.int64).set_(x.untyped_storage(), 1, (2,)).tolist()
+    ),
+    "of size": lambda m, x: m.UntypedStorage(5).nbytes(),
+    "of values": lambda m, x: m.UntypedStorage([1, 2, 3]).tolist(),
+    "typed": lambda m, x: (m.FloatStorage([1, 2]).tolist(), m.LongStorage(3).nbytes()),
+    "kind": lambda m, x: [
+        isinstance(x._typed_storage(), kind) for kind in (m.FloatStorage, m.LongStorage)
+    ],
+    "fill": lambda m, x: (x.untyped_storage().fill_(0), x.sum().item())[1],
+    "items": lambda m, x: [
+        (s.__setitem__(0, 9), s[0], s[1:].tolist(), list(s)) for s in [m.UntypedStorage([1, 2, 3])]
+    ],
+    "typed items": lambda m, x: (x._typed_storage()._setitem(1, 7.0), x.tolist())[1]
+    if m is torch
+    else (x._typed_storage().__setitem__(1, 7.0), x.tolist())[1],
+    "clone": lambda m, x: m.UntypedStorage([1, 2, 3]).clone().tolist(),
+    "resize": lambda m, x: m.UntypedStorage([1, 2, 3]).resize_(2).tolist(),
+    "copy": lambda m, x: m.UntypedStorage([1, 2]).copy_(m.UntypedStorage([3, 4])).tolist(),
+    "copy of another size": lambda m, x: m.UntypedStorage(2).copy_(m.UntypedStorage(3)),
+    "negative": lambda m, x: m.UntypedStorage(-1),
+    "is_storage": lambda m, x: [m.is_storage(s) for s in (x.untyped_storage(), x._typed_storage(), x)],
+    "meta": lambda m, x: [
+        f(m.zeros(3, 4, device="meta").untyped_storage()) for f in (len, lambda s: s.data_ptr())
+    ],
+    "empty": lambda m, x: (m.zeros(0).untyped_storage().data_ptr(), m.zeros(0).data_ptr()),
+    "shared": lambda m, x: [
+        x.untyped_storage().is_shared(), x.share_memory_().untyped_storage().is_shared()
+    ],
+    "deep copy": lambda m, x: copy.deepcopy(x.untyped_storage()).tolist(),
+    "converted": lambda m, x: x._typed_storage().untyped().tolist(),
+    "buffer": lambda m, x: m.frombuffer(bytearray(8), dtype=m.int32).untyped_storage().nbytes(),
+    **{
+        name: lambda m, x, name=name: (
+            m.ones(2, dtype=getattr(m, name))._typed_storage().tolist(),
+            m.ones(2, dtype=getattr(m, name))._typed_storage().nbytes(),
+        )
+        for name in ("bool", "uint8", "int16", "float16", "bfloat16", "float64", "complex64")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_as_in_torch(program):
+    results = []
+    for m in (torch, tp):
+        x = m.arange(12, dtype=m.float32).reshape(3, 4)
+        try:
+            results.append(PROGRAMS[program](m, x))
+        except Exception as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+
+
+def test_tied_weights_are_found_as_transformers_finds_them():
+    model = tp.nn.Sequential(tp.nn.Linear(3, 3), tp.nn.Linear(3, 3), tp.nn.Linear(3, 3))
+    model[2].weight = model[0].weight
+    places = {}
+    for name, tensor in model.state_dict().items():
+        storage = tensor.untyped_storage()
+        places.setdefault((tensor.device, storage.data_ptr(), storage.nbytes()), []).append(name)
+    assert [names for names in places.values() if len(names) > 1] == [["0.weight", "2.weight"]]
+
+
+def test_storages_go_to_files_and_back():
+    for writer, reader in ((tp, torch), (torch, tp), (tp, tp)):
+        x = writer.arange(3.0)
+        file = io.BytesIO()
+        writer.save([x, x._typed_storage(), x[1:]], file)
+        file.seek(0)
+        values, storage, part = reader.load(file)
+        assert values.data_ptr() == storage._data_ptr() == part.data_ptr() - 4
+        assert reader.is_storage(storage)
+        assert storage.dtype is reader.float32
+        assert list(storage._untyped_storage) == list(x.untyped_storage())
+    file = io.BytesIO()
+    tp.save(tp.arange(3, dtype=tp.uint8).untyped_storage(), file)
+    file.seek(0)
+    assert list(torch.load(file)._untyped_storage) == [0, 1, 2]
+
+
+def test_a_file_as_a_storage(tmp_path):
+    for m in (torch, tp):
+        path = tmp_path / f"{m.__name__}.bin"
+        path.write_bytes(bytes(range(16)))
+        private = m.UntypedStorage.from_file(str(path), False, 16)
+        private[0] = 5
+        assert m.tensor([], dtype=m.int16).set_(private).tolist()[:2] == [0x105, 0x302]
+        shared = m.UntypedStorage.from_file(str(path), True, 20)
+        shared[1] = 77
+        assert path.read_bytes()[:3] == bytes([0, 77, 2])
+        assert path.stat().st_size == 20
+
+
+def test_writes_through_a_storage_are_seen_by_backward():
+    x = tp.ones(3, requires_grad=True)
+    y = x * 2
+    z = (y * y).sum()
+    tp.tensor([]).set_(y.detach().untyped_storage()).zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_a_pickle_keeps_what_a_storage_shares():
+    x = tp.arange(3.0)
+    again, storage = pickle.loads(pickle.dumps((x, x.untyped_storage())))
+    assert storage.data_ptr() == again.data_ptr()
+    assert storage.tolist() == x.untyped_storage().tolist()
+
+
+def test_arrays_of_numpy_share():
+    array = np.arange(10.0)
+    whole, part = tp.from_numpy(array), tp.from_numpy(array[2:6])
+    assert whole.untyped_storage() == part.untyped_storage()
+    assert part.untyped_storage().data_ptr() == array.ctypes.data
