@@ -11,7 +11,8 @@ from typing import Any, Self, cast
 
 from tensorplug.core import Tensor, ops
 from tensorplug.core.device.dtypes import INTEGER, int64
-from tensorplug.core.tensor.base import storage_of
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
+from tensorplug.core.tensor.tensor import of_class
 
 from .promotion import align, promote
 
@@ -24,9 +25,7 @@ def wrap(tensor: Any) -> Array:
         return cast(Array, tensor)
     if tensor.requires_grad and tensor.is_leaf:
         tensor = tensor[...]  # a node between, so that the gradient reaches the leaf itself
-    result: Array = tensor.as_subclass(Array)
-    result._storage = storage_of(tensor)
-    return result
+    return cast(Array, of_class(tensor, Array))
 
 
 class Count(int):
@@ -90,6 +89,8 @@ class Array(Tensor):
     >>> x.size
     3
     """
+
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     __slots__ = ()
 

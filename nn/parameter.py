@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.ops import empty
+from tensorplug.core.tensor.tensor import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
 
 
@@ -14,6 +16,7 @@ class _Owned(Tensor):
     """A tensor class whose instances are made from a tensor and share its memory."""
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     @classmethod
     def _over(cls, data: Any, requires_grad: bool) -> Self:
@@ -23,7 +26,7 @@ class _Owned(Tensor):
             raise TypeError(
                 f"{cls.__name__}(): argument 'data' must be Tensor, not {type(data).__name__}"
             )
-        owned: Self = data.detach().as_subclass(cls)
+        owned: Self = of_class(data.detach(), cls)
         if requires_grad:
             owned.requires_grad_()
         return owned

@@ -12,7 +12,7 @@ from tensorplug import _settings
 from tensorplug.autograd.graph import saved_tensors
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.dtypes import get_default_dtype
-from tensorplug.core.dispatch import contracts, fallback, profiling
+from tensorplug.core.dispatch import contracts, fallback, overrides, profiling
 from tensorplug.core.dispatch.counts import settle
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import printing
@@ -27,7 +27,8 @@ def process_state() -> dict[str, Any]:
         "preferred backends": thread.preferred,
         "contexts open": (
             dispatch_state.grad_disabled,
-            dispatch_state.layers_active,
+            # Tensors of subclasses that wait for the collector are no context.
+            dispatch_state.layers_active - bool(overrides._alive),
             dispatch_state.preferences,
         ),
         "levels of transforms": (thread.batches, thread.tangents),

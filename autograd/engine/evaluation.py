@@ -15,6 +15,7 @@ from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.call_cache import exact_key
 from tensorplug.core.dispatch.fast_path import fits
 from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
+from tensorplug.core.dispatch.overrides import unseen
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from .arithmetic import sum_to_shape
@@ -218,7 +219,7 @@ def _on_tensors(
         ]
     )
     arguments = node.arguments(references, tensors)
-    with layers.gradient_off():
+    with layers.gradient_off(), unseen():
         result = formula.function(*arguments)
     if not isinstance(result, (list, tuple)):
         if result is None or not isinstance(result, TensorBase):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.dispatch.overrides import unseen
 from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -234,7 +235,8 @@ class OpNode(Node):
         sizes = self.sizes
         results: list[tuple[Any, bool]] = []
         for index, formula in enumerate(plan.formulas):
-            value = formula.function(*self.arguments(plan.gradients[index], (gradient,)))
+            with unseen():
+                value = formula.function(*self.arguments(plan.gradients[index], (gradient,)))
             if not plan.checked:
                 check_broadcast(self, index, value)
             if sizes is not None and sizes[index] != self.shape and value is not None:
@@ -345,10 +347,9 @@ class MultiNode(OpNode):
             if raw:
                 value, fresh = evaluation.evaluate(self, index, tuple(gradients))
             else:
-                value, fresh = (
-                    formula.function(*self.arguments(references, tuple(gradients))),
-                    False,
-                )
+                with unseen():
+                    value = formula.function(*self.arguments(references, tuple(gradients)))
+                fresh = False
             if type(value) is list:
                 results.extend(evaluation.paired(value, fresh))
             else:

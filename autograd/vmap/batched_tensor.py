@@ -6,6 +6,7 @@ from typing import Any, NoReturn, TypeGuard
 
 from tensorplug.core.device.meta import MetaArray
 from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import TensorBase, bare_tensor
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -79,6 +80,7 @@ class BatchedTensor(Tensor):
     """
 
     _batched = True
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
 
     value: Any
     bdim: int

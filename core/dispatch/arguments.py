@@ -10,6 +10,10 @@ from .op import Op
 _PLAIN = frozenset({int, float, bool, complex, str, type(None)})
 
 
+class Foreign(TypeError):
+    """Raised where an argument is no tensor, but of a class with a ``__torch_function__``."""
+
+
 def is_scalar(value: Any) -> bool:
     """Return whether `value` is a scalar of an array library; a 0-d array, which can be set, is none."""
     return (
@@ -27,9 +31,15 @@ def plain(value: Any) -> Any:
         return value
     if kind is tuple or kind is list:
         for item in value:  # tensors and numbers, as a rule, of which there may be many
-            if type(item) not in _PLAIN and not isinstance(item, TensorBase) and is_scalar(item):
+            known = type(item) in _PLAIN or isinstance(item, TensorBase)
+            if not known and plain(item) is not item:
                 return kind([plain(item) for item in value])
         return value
+    if hasattr(kind, "__torch_function__"):
+        raise Foreign(
+            f"an argument is of type {kind.__name__}, which is no tensor, and its __torch_function__ is not "
+            "asked here"
+        )
     return value.item() if is_scalar(value) else value
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import plain_arguments, reads_tensor
+from .arguments import Foreign, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
@@ -222,19 +222,22 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
-            if dispatch_state.layers_active:
+            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
                 return general(op, args, kwargs)
-            if op.view:
-                return call_view(op, plans, cache, args, kwargs)
-            if op.overridden:
-                if seeded:
-                    return run_overridden(op, args, kwargs)
-                return call_overridden(op, cache, args, kwargs)
-            if op.canonical is None:
-                if numbers:
-                    args, kwargs = plain_arguments(op, args, kwargs)
-                return op.function(*args, **kwargs)
-            return call_ruled(op, cache, args, kwargs)
+            try:
+                if op.view:
+                    return call_view(op, plans, cache, args, kwargs)
+                if op.overridden:
+                    if seeded:
+                        return run_overridden(op, args, kwargs)
+                    return call_overridden(op, cache, args, kwargs)
+                if op.canonical is None:
+                    if numbers:
+                        args, kwargs = plain_arguments(op, args, kwargs)
+                    return op.function(*args, **kwargs)
+                return call_ruled(op, cache, args, kwargs)
+            except Foreign:
+                return general(op, args, kwargs)
 
         return call_composite
 
@@ -246,14 +249,17 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 kwargs = _respelled(op, renamed, kwargs)
             if "out" in kwargs:
                 return general(op, args, kwargs)
-        if dispatch_state.layers_active:
+        if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
             return general(op, args, kwargs)
-        if op.view:  # whether memory can be shown in a shape depends on more than shapes
-            return call_view(op, plans, cache, args, kwargs)
-        if seeded:
-            args, kwargs = plain_arguments(op, args, kwargs)
-            return execute(op, op.function(*args, **kwargs))
-        return call_primitive(op, cache, args, kwargs)
+        try:
+            if op.view:  # whether memory can be shown in a shape depends on more than shapes
+                return call_view(op, plans, cache, args, kwargs)
+            if seeded:
+                args, kwargs = plain_arguments(op, args, kwargs)
+                return execute(op, op.function(*args, **kwargs))
+            return call_primitive(op, cache, args, kwargs)
+        except Foreign:
+            return general(op, args, kwargs)
 
     return call
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arguments import plain_arguments
+from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
 from .op import Op
@@ -22,8 +22,11 @@ from .state import dispatch_state
 
 def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call any op with any arguments."""
-    args, kwargs = plain_arguments(op, args, kwargs)
     if dispatch_state.layers_active:
+        return dispatch_state.through_layers(op, args, kwargs)
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Foreign:
         return dispatch_state.through_layers(op, args, kwargs)
     return run(op, args, kwargs)
 

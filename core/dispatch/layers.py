@@ -13,8 +13,10 @@ from typing import Any
 
 from ..contexts import Context, thread
 from . import dispatcher
+from .arguments import plain_arguments
 from .counts import count_grad_disabled, count_layers, settle
 from .op_registry import Op
+from .overrides import taken_over
 from .state import dispatch_state
 
 
@@ -90,6 +92,10 @@ def active_layers() -> tuple[Layer, ...]:
 
 
 def _through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    made = taken_over(op, args, kwargs)
+    if made is not None:
+        return made[0]
+    args, kwargs = plain_arguments(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:

@@ -10,6 +10,9 @@ from .op import Op
 from .registered_ops import DEFINED, OPS
 from .state import dispatch_state
 
+#: Functions that users know, where an op's own is not public, and the arguments that both take.
+PUBLIC: dict[Op, tuple[Callable[..., Any], tuple[str, ...]]] = {}
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -37,6 +40,10 @@ def defined_by(function: Callable[..., Any], *, name: str | None = None) -> Call
     def declare(other: F) -> F:
         other.op = op  # type: ignore[attr-defined]
         DEFINED[name or other.__name__] = op
+        if op.method is None and other.__name__ == op.name:
+            names = other.__code__.co_varnames
+            alike = tuple([a for a, b in zip(op.names, names, strict=False) if a == b])
+            PUBLIC[op] = other, alike
         return other
 
     return declare

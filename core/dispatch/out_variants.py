@@ -10,7 +10,7 @@ from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
-from .arguments import plain_arguments
+from .arguments import Foreign, plain_arguments
 from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
@@ -189,7 +189,7 @@ CAST = op_registry.handle("cast")
 
 def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the in-place variant of an op: compute it and write the result into `target`."""
-    if dispatch_state.layers_active:
+    if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
         args, kwargs = plain_arguments(op, (target, *args), kwargs)
         return dispatch_state.through_layers(_inplace_op(op, name), args, kwargs)
     return run_inplace(op, name, target, args, kwargs)
@@ -207,7 +207,10 @@ def run_inplace(
         and _inplace_plain(op, target, args)
     ):
         return target
-    (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
+    try:
+        (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
+    except Foreign:
+        return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
     args = tuple(rest)
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
         return target

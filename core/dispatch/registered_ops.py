@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, cast
 
 from ..errors import RegistrationError
@@ -86,7 +88,7 @@ _METHODS: dict[str, dict[str, Callable[..., Any]]] = {}
 def _add_methods(op: Op, owner: str) -> None:
     wanted: dict[str, Callable[..., Any]] = {}
     if op.method is not None:
-        wanted = dict.fromkeys((op.method, *op.aliases), op.call)
+        wanted = {name: _as_method(op, name) for name in (op.method, *op.aliases)}
     if op.inplace is not None:
         for base in (op.inplace[:-1], *op.aliases):
             wanted[f"{base}_"] = dispatch_state.build_inplace(op, f"{base}_")
@@ -102,6 +104,28 @@ def _add_methods(op: Op, owner: str) -> None:
                 f"{owner}: op {op.name!r} brings the method Tensor.{name}, which exists already{whose}; "
                 "declare the op with method=False, or under another name"
             )
+
+
+def _as_method(op: Op, name: str) -> Callable[..., Any]:
+    """Return an op's function once more, as the method: what takes calls over can tell the two apart."""
+    function: Any = op.call
+    method: Any
+    if isinstance(function, FunctionType):
+        method = FunctionType(
+            function.__code__,
+            function.__globals__,
+            name,
+            function.__defaults__,
+            function.__closure__,
+        )
+        method.__kwdefaults__ = function.__kwdefaults__
+    else:  # compiled
+        method = dispatch_state.build_call(op)
+    for attribute in functools.WRAPPER_ASSIGNMENTS:
+        if attribute != "__name__":
+            setattr(method, attribute, getattr(function, attribute))
+    method.__dict__.update(function.__dict__)
+    return method
 
 
 def _remove_methods(op: Op) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, as_dtype, dtype_named, get_default_dtype
 from ..device.meta import view_of
-from ..dispatch import execution, op_registry
+from ..dispatch import execution, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
-from . import host
+from ..dispatch.state import dispatch_state
+from . import base, host
 from .base import TensorBase, new_tensor, storage_of
 from .host import from_dlpack, from_numpy
 from .host_data import from_data
@@ -82,9 +83,15 @@ def tensor(
     >>> tp.tensor([1, 2.5], dtype=tp.float64)
     tensor([1.0000, 2.5000], dtype=tensorplug.float64)
     """
+    if dispatch_state.layers_active and overrides.modes_active():
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return overrides.handle(tensor, [], (data,), options)
     chosen = None if dtype is None else as_dtype(dtype)
     if isinstance(data, TensorBase):
-        result: Any = data.detach()  # type: ignore[attr-defined]
+        result: Any = data
+        if overrides.overrides(type(data)):
+            result = result.as_subclass(base.tensor_class)
+        result = result.detach()
         result = result.to(
             device=data._key.device if device is None else device, dtype=chosen, copy=True
         )
@@ -122,7 +129,8 @@ def as_tensor(
     """
     chosen = None if dtype is None else as_dtype(dtype)
     if is_tensor(data):
-        return data.to(device=device, dtype=chosen)
+        with overrides.unseen():
+            return data.to(device=device, dtype=chosen)
     there = _on_a_device(data)
     if there is not None:
         return there.to(device=device, dtype=chosen)

@@ -13,7 +13,7 @@ from ..device.meta import empty_meta
 from .base import TRACKED
 from .host import NATIVE, Array, host_array, on_device, share_array
 from .shapes import contiguous_strides
-from .tensor import Tensor
+from .tensor import Tensor, of_class
 
 
 def _owner(array: Any) -> Any:
@@ -143,7 +143,7 @@ def _rebuild_meta(
 
 def _finish(tensor: Any, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Any:
     if cls is not None:
-        tensor = tensor.as_subclass(cls)
+        tensor = of_class(tensor, cls)
     if requires_grad:
         tensor._state = TRACKED
     tensor.__dict__.update(attributes)

@@ -18,6 +18,7 @@ from ..dispatch.execution import execute, show
 from ..dispatch.keys import dispatch_key
 from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
+from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..ops.indexing.indexing import sliced_shape
 from .base import TensorBase, new_tensor
@@ -64,6 +65,10 @@ def get_item(input: Any, key: Any) -> Tensor:
         result = _show_basic(input, (key,))
         if result is not None:
             return result
+    if dispatch_state.layers_active:
+        made = taken_over(BASIC_INDEX, (input, key))
+        if made is not None:
+            return made[0]
     if isinstance(key, TensorBase) and key._shape and key._key.dtype is int64:
         shape = input._shape
         if dispatch_state.layers_active or not shape or key._key.device is not input._key.device:

@@ -65,7 +65,7 @@ if _FOR_TYPES:
     from . import resizing
 
 
-def _converter(dtype: DType) -> Callable[..., Any]:
+def _converter(name: str, dtype: DType) -> Callable[..., Any]:
     """Return the method that converts to one dtype."""
 
     def convert(self: Any, memory_format: Any = None) -> Any:
@@ -73,6 +73,7 @@ def _converter(dtype: DType) -> Callable[..., Any]:
             return self.to(dtype, memory_format=memory_format)
         return self if self._key.dtype is dtype else CAST.call(self, dtype)
 
+    convert.__name__ = name
     convert.__doc__ = f"Return the tensor as {dtype!r}; itself if it is that already."
     return convert
 
@@ -82,18 +83,18 @@ class TensorMethods(Operators):
 
     __slots__ = ()
 
-    bool = _converter(dtypes.bool_)
-    byte = _converter(dtypes.uint8)
-    char = _converter(dtypes.int8)
-    short = _converter(dtypes.int16)
-    int = _converter(dtypes.int32)
-    long = _converter(dtypes.int64)
-    half = _converter(dtypes.float16)
-    bfloat16 = _converter(dtypes.bfloat16)
-    float = _converter(dtypes.float32)
-    double = _converter(dtypes.float64)
-    cfloat = _converter(dtypes.complex64)
-    cdouble = _converter(dtypes.complex128)
+    bool = _converter("bool", dtypes.bool_)
+    byte = _converter("byte", dtypes.uint8)
+    char = _converter("char", dtypes.int8)
+    short = _converter("short", dtypes.int16)
+    int = _converter("int", dtypes.int32)
+    long = _converter("long", dtypes.int64)
+    half = _converter("half", dtypes.float16)
+    bfloat16 = _converter("bfloat16", dtypes.bfloat16)
+    float = _converter("float", dtypes.float32)
+    double = _converter("double", dtypes.float64)
+    cfloat = _converter("cfloat", dtypes.complex64)
+    cdouble = _converter("cdouble", dtypes.complex128)
 
     # Tensors are dense, and never quantized; programs ask all the same.
 

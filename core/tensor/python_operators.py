@@ -42,13 +42,14 @@ def complete(operators: type[Any]) -> None:
         if name in COMMUTATIVE:
             setattr(operators, f"__r{name}__", operator)
         elif name in ARITHMETIC:
-            setattr(operators, f"__r{name}__", _reflected(operator))
-    operators.__rpow__ = _reflected(operators.__pow__)
-    operators.__rmatmul__ = _reflected(operators.__matmul__)
+            setattr(operators, f"__r{name}__", _reflected(operator, name))
+    operators.__rpow__ = _reflected(operators.__pow__, "pow")
+    operators.__rmatmul__ = _reflected(operators.__matmul__, "matmul")
 
 
-def _reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected(operator: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
     def reflected(self: Any, other: Any) -> Any:
         return operator(other, self)
 
+    reflected.__name__ = f"__r{name}__"
     return reflected

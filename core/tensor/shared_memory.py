@@ -16,7 +16,7 @@ from ..device.device import Device
 from ..dispatch.keys import dispatch_key
 from .base import TRACKED, new_tensor
 from .host_memory import reduce_tensor
-from .tensor import Tensor
+from .tensor import Tensor, of_class
 
 
 class SharedMemory(mmap.mmap):
@@ -165,7 +165,7 @@ def _rebuild_shared(
     array = key.runtime.from_shared_handle(handle)
     tensor = new_tensor(array, key, tuple(array.shape))
     if cls is not Tensor:
-        tensor = tensor.as_subclass(cls)
+        tensor = of_class(tensor, cls)
     if requires_grad:
         tensor._state = TRACKED
     tensor.__dict__.update(attributes)

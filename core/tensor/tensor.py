@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import DType, uint8
-from ..dispatch import composite_calls, execution, fast_path, op_registry
+from ..dispatch import composite_calls, execution, fast_path, op_registry, overrides
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from . import base
@@ -91,7 +91,7 @@ class Tensor(TensorMethods):
     def __new__(cls, *data: Any, device: Device | str | None = None) -> Self:
         """Build a tensor of the default dtype from sizes or a sequence, as ``torch.Tensor`` does."""
         made: Any = legacy_tensor(*data, device=device)
-        result: Self = made if cls is Tensor else made.as_subclass(cls)
+        result: Self = made if cls is Tensor else of_class(made, cls)
         return result
 
     # --- what it is ---
@@ -611,16 +611,60 @@ class Tensor(TensorMethods):
         return dispatch_state.array_namespace(api_version)
 
     def as_subclass(self, cls: Any) -> Any:
-        """Return a tensor of class `cls` over the same memory and in the same place of the graph."""
-        if not issubclass(cls, Tensor):
+        """Return a tensor of class `cls` over the same memory; gradients flow back from it.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> class Labels(tp.Tensor):
+        ...     pass
+        >>> x = tp.ones(2).as_subclass(Labels)
+        >>> x + x
+        Labels([2., 2.])
+        """
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"as_subclass(): expected a subclass of Tensor, got {cls!r}")
-        result = bare_tensor(cls)
-        for name in TensorBase.__slots__:
-            setattr(result, name, getattr(self, name))
+        source = self
+        if self._state or self._extra is not None:  # a leaf, and what it has, stays its own
+            with overrides.DisableTorchFunction():
+                source = execution.show(VIEW, self, (self._shape,), self._shape)
+        return of_class(source, cls)
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:  # noqa: PLW0211
+        """Return a leaf of class `cls` over the memory of `data`."""
+        with overrides.DisableTorchFunction():
+            result = of_class(data.detach(), cls)
+            if require_grad:
+                result.requires_grad_()
         return result
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Make a call of a function of tensors in which one of this class takes part.
+
+        A subclass may define it anew, as a class method. By default tensors among the results are of the
+        class.
+
+        Parameters
+        ----------
+        func : callable
+            What was called: a function, a method of Tensor, or ``__get__`` of one of its attributes.
+        types : tuple of type
+            The classes among the arguments' that define this method.
+        args, kwargs
+            The arguments.
+        """
+        return overrides.default(cls, func, types, args, kwargs)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        overrides.prepare(cls)
+
     def __copy__(self) -> Tensor:
-        result = self.as_subclass(type(self))
+        result = of_class(self, type(self))
         result._storage = storage_of(self)
         result.__dict__.update(self.__dict__)
         return result
@@ -636,7 +680,7 @@ class Tensor(TensorMethods):
         from copy import deepcopy
 
         clone = self.detach().clone()
-        result: Tensor = clone if type(self) is type(clone) else clone.as_subclass(type(self))
+        result: Tensor = clone if type(self) is type(clone) else of_class(clone, type(self))
         memo[id(self)] = result
         if self.requires_grad:
             result._state = TRACKED
@@ -745,6 +789,15 @@ class Tensor(TensorMethods):
         if not self._shape and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
+
+
+def of_class(tensor: Any, cls: Any) -> Any:
+    """Return what `tensor` is as an object of a subclass: its memory, and its place in the graph."""
+    result = bare_tensor(cls)
+    storage_of(tensor)
+    for name in TensorBase.__slots__:
+        object.__setattr__(result, name, getattr(tensor, name))
+    return overrides.note(result)
 
 
 def _add_method(name: str, function: Callable[..., Any]) -> bool:

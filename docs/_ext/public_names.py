@@ -105,6 +105,7 @@ NAMESPACES = {
     "autograd.forward_ad": "Forward mode",
     "autograd.graph": "The graph",
     "func": "Transforms of functions",
+    "overrides": "Classes that take calls over",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",

@@ -7,6 +7,8 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch.op_registry import defined_by
 from tensorplug.core.dispatch.out_variants import inplace as write_in_place
+from tensorplug.core.dispatch.overrides import taken_over
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import relu as _relu, sigmoid as _sigmoid, tanh as _tanh
 
 from ..ops import activation as ops
@@ -77,7 +79,11 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     tensor([0., 2.])
     """
     tensor(input, "relu")
-    return input.relu_() if inplace else input.relu()
+    if dispatch_state.layers_active:
+        made = taken_over(relu, (input,), {"inplace": inplace})
+        if made is not None:
+            return made[0]
+    return input.relu_() if inplace else _relu(input)
 
 
 @defined_by(_relu)

@@ -181,6 +181,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         multiprocessing as multiprocessing,
         nn as nn,
         optim as optim,
+        overrides as overrides,
         plugin as plugin,
         profiler as profiler,
         quasirandom as quasirandom,

@@ -34,6 +34,7 @@ LAZY = frozenset(
         "multiprocessing",
         "nn",
         "optim",
+        "overrides",
         "plugin",
         "profiler",
         "quasirandom",

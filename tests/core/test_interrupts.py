@@ -16,7 +16,7 @@ from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import grad_mode
 from tensorplug.autograd.graph import hooks, saved_tensors
 from tensorplug.autograd.transforms import levels
-from tensorplug.core.dispatch import layers, resolution
+from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.testing.interrupts import Interrupts, chosen_points
@@ -49,8 +49,12 @@ MODES = {
     "core.dispatch.layers._Active": lambda: Watch().active(),
     "core.dispatch.layers._GradientOff": layers.gradient_off,
     "core.dispatch.layers.isolated": layers.isolated,
+    "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
+    "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
+    "core.dispatch.overrides._Below": lambda: overrides._Below(()),
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
     "nn.attention.sdpa_kernel": lambda: sdpa_kernel(SDPBackend.MATH),
+    "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
 }
 # The same, for what concerns the process: it is put back when the interrupted generator goes.
@@ -77,6 +81,8 @@ OTHERS = {
     "compat.additions.SummaryWriter": "a file",
     "core.contexts.Context": "a base class",
     "core.contexts._Leaver": "no context but what ends them",
+    "core.dispatch.overrides.PushedMode": "a base class",
+    "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "data.signals.signals_put_off": "puts interrupts off",
     "nn.utils.stateless._swapped": "concerns a module",
