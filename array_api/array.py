@@ -90,7 +90,7 @@ class Array(Tensor):
     3
     """
 
-    __torch_function__ = staticmethod(disabled_torch_function_impl)
+    __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     __slots__ = ()
 

@@ -16,7 +16,7 @@ class _Owned(Tensor):
     """A tensor class whose instances are made from a tensor and share its memory."""
 
     __slots__ = ()
-    __torch_function__ = staticmethod(disabled_torch_function_impl)
+    __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     @classmethod
     def _over(cls, data: Any, requires_grad: bool) -> Self:

@@ -159,7 +159,7 @@ class Optimizer:
     def _group_tensors_by_device_and_dtype(
         tensorlistlist: list[list[Any]], with_indices: bool = False
     ) -> dict[tuple[Device | None, Any], tuple[list[list[Any]], list[int]]]:
-        """Sort lists of tensors that belong together by device and dtype of the first list's (torch's name)."""
+        """Sort lists of tensors that belong together by device and dtype of the first list's."""
         sorted_lists: dict[tuple[Device | None, Any], tuple[list[list[Any]], list[int]]] = {}
         for index, together in enumerate(zip(*tensorlistlist, strict=True)):
             key = (together[0].device, together[0].dtype)

@@ -80,7 +80,7 @@ class BatchedTensor(Tensor):
     """
 
     _batched = True
-    __torch_function__ = staticmethod(disabled_torch_function_impl)
+    __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     value: Any
     bdim: int

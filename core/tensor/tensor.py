@@ -631,10 +631,10 @@ class Tensor(TensorMethods):
         return of_class(source, cls)
 
     @staticmethod
-    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:  # noqa: PLW0211
-        """Return a leaf of class `cls` over the memory of `data`."""
+    def _make_subclass(kind: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+        """Return a leaf of class `kind` over the memory of `data`."""
         with overrides.DisableTorchFunction():
-            result = of_class(data.detach(), cls)
+            result = of_class(data.detach(), kind)
             if require_grad:
                 result.requires_grad_()
         return result

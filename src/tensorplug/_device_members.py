@@ -1,4 +1,4 @@
-"""What torch has for a device type and a runtime need not: names that programs import in case there is one."""
+"""What torch has for a device type and a runtime need not: names that programs import in case."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def member_names() -> set[str]:
 
 
 def _refusal(module: DeviceModule, name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
         module._runtime()  # says what to install
         raise NotImplementedError(
             f"{module.__name__}.{name}: the plugin for device type {module._type!r} has none"
@@ -93,6 +93,6 @@ def _refusing_class(module: DeviceModule, name: str) -> type:
     members = {
         "__module__": module.__name__,
         "__doc__": f"Not there until a plugin for {module._type} brings it.",
-        "__new__": lambda cls, *args, **kwargs: refuse(),
+        "__new__": refuse,
     }
     return type(name, (), members)

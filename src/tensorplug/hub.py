@@ -1,7 +1,7 @@
 """Models and state dicts from the network, kept in a folder of the user's cache.
 
-A model is a function in a repository's ``hubconf.py``. Running it is running that repository's code: the first
-time :func:`load` asks, unless it is told to trust the repository.
+A model is a function in a repository's ``hubconf.py``. Running it is running that repository's code: the
+first time :func:`load` asks, unless it is told to trust the repository.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import urlparse as urlparse
+from urllib.parse import urlparse
 
 from tensorplug.serialization import load as _load_file
 
@@ -124,7 +124,7 @@ def _bar(size: int | None, progress: bool) -> Generator[Callable[[int], object],
         with tqdm.tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1024) as bar:
             yield bar.update
     else:
-        yield lambda count: None
+        yield lambda _: None
 
 
 def load_state_dict_from_url(

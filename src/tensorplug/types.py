@@ -1,4 +1,5 @@
 """Names for annotations, as torch has them in ``torch.types``."""
+# ruff: noqa: PYI042, PYI047  # the names are torch's, and others read them
 
 from __future__ import annotations
 

@@ -130,6 +130,8 @@ _REDUCE_OPS.RedOpType = _REDUCE_OPS
 class _Backend(str):
     """The name of a library of collectives."""
 
+    __slots__ = ()
+
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
     default_device_backend_map: dict[str, str] = {}  # noqa: RUF012
     backend_list: list[str] = []  # noqa: RUF012

@@ -90,8 +90,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.distributed.fsdp.sharded_grad_scaler": (COLLECTIVES, "ShardedGradScaler"),
     "torch.distributed.fsdp.wrap": (
         COLLECTIVES,
-        "CustomPolicy ModuleWrapPolicy _or_policy _recursive_wrap always_wrap_policy enable_wrap "
-        "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+        (
+            "CustomPolicy ModuleWrapPolicy _or_policy _recursive_wrap always_wrap_policy enable_wrap "
+            "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap"
+        ),
     ),
     "torch.distributed.fsdp._runtime_utils": (COLLECTIVES, "_lazy_init"),
     "torch.distributed.tensor": (
@@ -115,15 +117,19 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed.tensor.parallel": (
         COLLECTIVES,
-        "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
-        "RowwiseParallel SequenceParallel parallelize_module loss_parallel",
+        (
+            "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
+            "RowwiseParallel SequenceParallel parallelize_module loss_parallel"
+        ),
     ),
     "torch.distributed.checkpoint": (
         COLLECTIVES,
-        "CheckpointException FileSystemReader FileSystemWriter HuggingFaceStorageReader "
-        "HuggingFaceStorageWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner Metadata "
-        "SavePlan SavePlanner StorageReader StorageWriter async_save load load_state_dict save "
-        "save_state_dict load_sharded_optimizer_state_dict",
+        (
+            "CheckpointException FileSystemReader FileSystemWriter HuggingFaceStorageReader "
+            "HuggingFaceStorageWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner Metadata "
+            "SavePlan SavePlanner StorageReader StorageWriter async_save load load_state_dict save "
+            "save_state_dict load_sharded_optimizer_state_dict"
+        ),
     ),
     "torch.distributed.checkpoint._consolidate_hf_safetensors": (
         COLLECTIVES,
@@ -145,8 +151,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.distributed.checkpoint.optimizer": (COLLECTIVES, "load_sharded_optimizer_state_dict"),
     "torch.distributed.checkpoint.state_dict": (
         COLLECTIVES,
-        "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
-        "set_model_state_dict set_optimizer_state_dict set_state_dict",
+        (
+            "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
+            "set_model_state_dict set_optimizer_state_dict set_state_dict"
+        ),
     ),
     "torch.distributed.checkpoint.state_dict_loader": (COLLECTIVES, "_load_state_dict load"),
     "torch.distributed.checkpoint.stateful": (COLLECTIVES, "Stateful"),
@@ -154,8 +162,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.distributed.algorithms.join": (COLLECTIVES, "Join Joinable JoinHook"),
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": (
         COLLECTIVES,
-        "CheckpointWrapper OffloadWrapper apply_activation_checkpointing checkpoint_wrapper "
-        "offload_wrapper",
+        (
+            "CheckpointWrapper OffloadWrapper apply_activation_checkpointing checkpoint_wrapper "
+            "offload_wrapper"
+        ),
     ),
     "torch.distributed.algorithms.model_averaging.averagers": (
         COLLECTIVES,
@@ -181,9 +191,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed._functional_collectives": (
         COLLECTIVES,
-        "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce all_to_all_single "
-        "all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
-        "reduce_scatter_tensor_autograd wait_tensor",
+        (
+            "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce all_to_all_single "
+            "all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
+            "reduce_scatter_tensor_autograd wait_tensor"
+        ),
     ),
     "torch.distributed._shard.sharded_tensor": (COLLECTIVES, "Shard ShardedTensor"),
     "torch.distributed.pipelining": (COLLECTIVES, _SCHEDULES),
@@ -221,10 +233,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
     # --- numbers of few bits ---
     "torch": (
         QUANTIZED,
-        "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor UntypedStorage "
-        "TypedStorage ByteStorage FloatStorage sparse_coo_tensor sparse_csr_tensor Event Stream "
-        "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
-        "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader",
+        (
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor UntypedStorage "
+            "TypedStorage ByteStorage FloatStorage sparse_coo_tensor sparse_csr_tensor Event Stream "
+            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
+            "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader"
+        ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
     "torch.ao.quantization.quantize_fx": (QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
@@ -244,8 +258,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     # --- graphs of programs, and what is made of them ---
     "torch.export": (
         EXPORTED,
-        "Dim ExportedProgram ExportGraphSignature FlatArgsAdapter ModuleCallEntry ShapesCollection "
-        "draft_export export export_for_training load save unflatten",
+        (
+            "Dim ExportedProgram ExportGraphSignature FlatArgsAdapter ModuleCallEntry ShapesCollection "
+            "draft_export export export_for_training load save unflatten"
+        ),
     ),
     "torch.export.dynamic_shapes": (EXPORTED, "Dim"),
     "torch.export.exported_program": (EXPORTED, "ExportedProgram"),
@@ -253,8 +269,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.export.decomp_utils": (EXPORTED, "CustomDecompTable"),
     "torch.onnx": (
         EXPORTED,
-        "ONNXProgram ExportOptions OnnxExporterError dynamo_export export export_to_pretty_string "
-        "select_model_mode_for_export",
+        (
+            "ONNXProgram ExportOptions OnnxExporterError dynamo_export export export_to_pretty_string "
+            "select_model_mode_for_export"
+        ),
     ),
     "torch.onnx.operators": (EXPORTED, "reshape_from_tensor_shape shape_as_tensor"),
     "torch.onnx.symbolic_helper": (EXPORTED, "_get_tensor_sizes _unimplemented cast_pytorch_to_onnx"),
@@ -279,8 +297,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.utils.mobile_optimizer": (SCRIPTED, "optimize_for_mobile"),
     "torch.utils.cpp_extension": (
         BUILT,
-        "BuildExtension CUDAExtension CppExtension include_paths library_paths load load_inline "
-        "verify_ninja_availability",
+        (
+            "BuildExtension CUDAExtension CppExtension include_paths library_paths load load_inline "
+            "verify_ninja_availability"
+        ),
     ),
     "torch.nested": (
         NESTED,
@@ -305,8 +325,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.nn.utils.prune": (
         PENDING,
-        "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
-        "global_unstructured l1_unstructured ln_structured random_structured random_unstructured",
+        (
+            "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
+            "global_unstructured l1_unstructured ln_structured random_structured random_unstructured"
+        ),
     ),
     "torch.overrides": (
         PENDING, "TorchFunctionMode handle_torch_function has_torch_function is_tensor_method_or_property",
@@ -320,8 +342,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.distributions": (
         PENDING,
-        "HalfCauchy LKJCholesky LowRankMultivariateNormal Multinomial NegativeBinomial VonMises Wishart "
-        "biject_to transform_to",
+        (
+            "HalfCauchy LKJCholesky LowRankMultivariateNormal Multinomial NegativeBinomial VonMises Wishart "
+            "biject_to transform_to"
+        ),
     ),
     "torch.utils": (PENDING, "swap_tensors"),
     "torch.utils.data.graph": (PIPES, "traverse_dps"),

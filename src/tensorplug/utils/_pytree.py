@@ -1,10 +1,11 @@
 """Nested containers, under the names that torch's programs use.
 
-The containers are those of function transforms: what is registered here, ``vmap`` and ``grad`` take apart too.
+The containers are those of function transforms: ``vmap`` and ``grad`` take apart what is registered here.
 """
 
 from __future__ import annotations
 
+import collections
 import importlib
 import json
 from collections import OrderedDict, defaultdict, deque
@@ -199,9 +200,7 @@ def register_pytree_node(
     )
 
 
-def _register_pytree_node(
-    cls: type, flatten_fn: Any, unflatten_fn: Any, *args: Any, **kwargs: Any
-) -> None:
+def _register_pytree_node(cls: type, flatten_fn: Any, unflatten_fn: Any, **kwargs: Any) -> None:
     """Do what :func:`register_pytree_node` does, under the name of before torch 2.2."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs)
 
@@ -382,9 +381,8 @@ _is_namedtuple_instance = is_namedtuple_instance
 
 def _get_node_type(tree: Any) -> Any:
     """Return the class that a value is a container by; namedtuple for those."""
-    from collections import namedtuple
-
-    return namedtuple if is_namedtuple_instance(tree) else type(tree)
+    named = collections.namedtuple  # noqa: PYI024  # what torch says of all of them
+    return named if is_namedtuple_instance(tree) else type(tree)
 
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:

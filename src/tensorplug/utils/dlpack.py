@@ -1,5 +1,7 @@
 """The exchange of tensors with other libraries, under torch's names."""
 
+# ruff: noqa: N815  # the names are the standard's
+
 from __future__ import annotations
 
 import enum
