@@ -239,9 +239,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.fx": {"wrap": compiling.as_it_is},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
-    "torch.library": dict.fromkeys(
-        ("custom_op", "register_fake", "register_autograd"), compiling.no_op_decorator
-    ),
+    "torch.library": __import__("tensorplug.compat._shim", fromlist=["NAMES"]).NAMES,
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"MAP_LOCATION": Any},
     "torch.nn.init": {
@@ -295,3 +293,6 @@ def _merged(*tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 #: What is added to each module, where tensorplug does not have the name itself. A module that it
 #: does not have has nothing else.
 ADDITIONS = _merged(_OWN, compiling.ADDITIONS, internals.ADDITIONS)
+
+from . import _shim
+_shim._float8()

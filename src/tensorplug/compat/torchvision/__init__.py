@@ -15,11 +15,11 @@ from typing import Any
 from tensorplug.core import plugins
 from tensorplug.plugin import Kernel, Op, composite, hookimpl
 
-from . import boxes, deformable, images, pooling, rows
+from . import backward, boxes, deformable, images, pooling, rows
 
 __all__ = ["load", "plugin"]
 
-_FAMILIES: tuple[Any, ...] = (boxes, deformable, pooling, rows)
+_FAMILIES: tuple[Any, ...] = (backward, boxes, deformable, pooling, rows)
 
 
 @composite(name="torchvision._cuda_version", method=False, outputs="")
