@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import ops, plugins
+from . import annotation_names as _annotation_names, ops, plugins
 from .device import meta
 from .device.device import Device
-from .device.dtypes import DType
+from .device.dtypes import DType, Number
 from .dispatch import explain, layers, resolution
 from .tensor.tensor import Tensor
 
@@ -20,3 +20,5 @@ __all__ = [
     "plugins",
     "resolution",
 ]
+
+_annotation_names.provide(__name__, DType=DType, Device=Device, Number=Number, Tensor=Tensor)

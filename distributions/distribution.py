@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tensorplug.autograd import no_grad
+from tensorplug.core import Tensor
 from tensorplug.core.tensor.predicates import is_tensor
 from tensorplug.core.tensor.shapes import Size, broadcast_shapes
 
 from . import constraints
 from .utils import lazy_property
-
-if TYPE_CHECKING:
-    from tensorplug.core import Tensor
 
 __all__ = ["Distribution"]
 

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from . import plugin as _plugin  # isort: skip  # first: it registers the ops
+from tensorplug.core import Tensor as _Tensor, annotation_names as _annotation_names
+
 from . import (
     attention as attention,
     functional as functional,
@@ -48,9 +50,10 @@ __all__ = [
 ]
 __all__ += modules.__all__
 
+_annotation_names.provide(__name__, Module=modules.Module, Tensor=_Tensor)
+
 # Names of torch that programs may ask for.
 _ABSENT = {
-    "SyncBatchNorm": "needs several processes; in one, BatchNorm1d, 2d or 3d does the same",
     "LinearCrossEntropyLoss": "a prototype of torch; Linear and CrossEntropyLoss do the same",
 }
 

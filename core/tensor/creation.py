@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, as_dtype, dtype_named, get_default_dtype
@@ -354,6 +354,12 @@ class TensorType:
         """Make a tensor from sizes or a sequence."""
         where = self.device if device is None else device
         return _legacy(data, self.dtype, where, self.__name__)
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007  # X | Y would ask this again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007  # as above
 
     def __instancecheck__(self, value: Any) -> bool:
         return (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from ..contexts import thread
 from ..device.device import CPU, Device
 from ..device.dtypes import ALL_DTYPES, DType
 from ..dispatch.keys import dispatch_key
@@ -200,7 +201,7 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
     """Return a tensor as a NumPy array that shares its memory; see ``Tensor.numpy``."""
     if force:
         return host_array(tensor.detach())
-    if tensor.requires_grad:
+    if tensor.requires_grad and thread.enabled:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

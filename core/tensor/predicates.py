@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from .tensor import Tensor
+else:
+    from typing import TypeGuard as TypeIs  # for typing.get_type_hints
 
 __all__ = [
     "get_device",
