@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from tensorplug.core.contexts import OwnContext, Steps
+from tensorplug.core.dispatch.state import dispatch_state
+
 from .graph import saved_tensors
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(OwnContext):
     """Check every gradient for NaN, and show the forward call of the op that made one.
 
     As a call until further notice, as a context within its block. Slow; for debugging.
@@ -26,10 +31,8 @@ class set_detect_anomaly:
         self.previous = _settings()
         saved_tensors.set_anomaly(bool(mode), bool(check_nan))
 
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: object) -> None:
-        saved_tensors.set_anomaly(*self.previous)
+    def _steps(self) -> tuple[Steps, Steps]:
+        return (), _restoring(self.previous)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -42,16 +45,22 @@ class detect_anomaly(set_detect_anomaly):
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self.previous = _settings()
         self.check_nan = bool(check_nan)
 
-    def __enter__(self) -> None:
-        self.previous = _settings()
-        saved_tensors.set_anomaly(True, self.check_nan)
+    def _steps(self) -> tuple[Steps, Steps]:
+        dispatch_state.gradient.watched = True
+        set_both = partial(vars(saved_tensors).update, anomaly=True, check_nan=self.check_nan)
+        return (set_both,), _restoring(_settings())
 
 
 def _settings() -> tuple[bool, bool]:
     return saved_tensors.anomaly, saved_tensors.check_nan
+
+
+def _restoring(settings: tuple[bool, bool]) -> Steps:
+    anomaly, check_nan = settings
+    restore = partial(vars(saved_tensors).update, anomaly=anomaly, check_nan=check_nan)
+    return restore, saved_tensors.update_watched
 
 
 def is_anomaly_enabled() -> bool:

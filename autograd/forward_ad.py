@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tensorplug.core.contexts import OwnContext, Steps, declare, leave as leave_context, thread
+from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.tensor.tensor import Tensor
 
 from .forward.forward_mode import ForwardLevel, set_tangent, tangent_at
@@ -22,8 +25,8 @@ __all__ = [
     "unpack_dual",
 ]
 
-# The level that a number stands for; there is at most one of them at a time, as in torch.
-_open: list[ForwardLevel] = []
+# Of each thread: the level that a number stands for; there is at most one of them at a time, as in torch.
+declare(dual_levels=())
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -41,12 +44,16 @@ def enter_dual_level() -> int:
     RuntimeError
         If forward mode is on already.
     """
-    if _open:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    level = ForwardLevel()
+    level = _new_level()
     levels.enter(level)
-    _open.append(level)
-    return len(_open) - 1
+    thread.dual_levels = (level,)
+    return 0
+
+
+def _new_level() -> ForwardLevel:
+    if thread.dual_levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    return ForwardLevel()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -57,27 +64,29 @@ def exit_dual_level(*, level: int | None = None) -> None:
     RuntimeError
         If it is not on, or another level is named than the one that was entered last.
     """
-    number = len(_open) - 1 if level is None else level
+    number = len(thread.dual_levels) - 1 if level is None else level
     if number < 0:
         raise RuntimeError("Dual level must be a positive number.")
-    if number != len(_open) - 1:
+    if number != len(thread.dual_levels) - 1:
         raise RuntimeError(
             f"Trying to exit a dual level {number} that was not the last one that was entered: current "
-            f"level is {len(_open) - 1}."
+            f"level is {len(thread.dual_levels) - 1}."
         )
-    levels.leave(_open.pop())
+    (ended,) = thread.dual_levels
+    thread.dual_levels = ()
+    levels.leave(ended)
 
 
 def _level(level: int | None, action: str) -> ForwardLevel:
-    number = len(_open) - 1 if level is None else level
+    number = len(thread.dual_levels) - 1 if level is None else level
     if number < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    if number >= len(_open):
+    if number >= len(thread.dual_levels):
         raise RuntimeError(f"Invalid level given to {action}")
-    return _open[number]
+    return thread.dual_levels[number]
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
@@ -137,10 +146,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     >>> tp.autograd.forward_ad.unpack_dual(tp.tensor(1.0))
     UnpackedDualTensor(primal=tensor(1.), tangent=None)
     """
-    number = len(_open) - 1 if level is None else level
-    if number < 0 or number >= len(_open):
+    number = len(thread.dual_levels) - 1 if level is None else level
+    if number < 0 or number >= len(thread.dual_levels):
         return UnpackedDualTensor(tensor, None)
-    chosen = _open[number]
+    chosen = thread.dual_levels[number]
     with ActiveLevels((), state.tangents[: state.tangents.index(chosen)]):
         tangent = tangent_at(tensor, chosen)
         primal: Any = tensor.view_as(tensor)
@@ -148,7 +157,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal, tangent)
 
 
-class dual_level:
+class dual_level(OwnContext):
     """Forward mode within a ``with`` block.
 
     Examples
@@ -161,8 +170,22 @@ class dual_level:
     tensor([1., 1.])
     """
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    def _steps(self) -> tuple[Steps, Steps]:
+        level = _new_level()
+        count_layers()
+        changes = levels.meeting(state.batches, (*state.tangents, level))
+        changes["dual_levels"] = (level,)
+        before = {name: getattr(thread, name) for name in changes}
+        table = thread.__dict__
+        return (partial(table.update, changes),), (partial(table.update, before), level.end)
 
-    def __exit__(self, *exc: object) -> None:
-        exit_dual_level()
+    def _target(self) -> int:
+        return 0
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *exc: object) -> None: ...
+
+    else:  # the counts of a thread go by its contexts
+        _leaver = thread
+        __exit__ = staticmethod(leave_context)

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ContextDecorator
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any
 
 #: What ends the innermost context where none is open.
@@ -99,3 +101,79 @@ class Context:
 
     else:
         __exit__ = staticmethod(leave)
+
+
+# --- contexts that change other things than the thread's attributes ---------------------------
+
+#: Functions written in C, with their arguments.
+Steps = Iterable[Callable[[], object]]
+#: Calls them, one after another, as its result is gone through.
+_called: Callable[[Steps], Iterator[object]] = partial(map, call)
+
+
+class _OwnLeaver(io.IOBase):
+    closed: Any = True  # pyright: ignore[reportIncompatibleMethodOverride]  nothing to do at its end
+    close: Any = NOTHING
+
+
+class _OwnExit:
+    """The ``__exit__`` of an :class:`OwnContext`: that of its leaver."""
+
+    def __get__(self, context: Any, kind: Any = None) -> Callable[..., None]:
+        return _exit if context is None else _closing(context).__exit__
+
+
+def _exit(context: Any, *exc: Any) -> None:
+    """End a context for who asks its class, as ExitStack does."""
+    _closing(context).__exit__(*exc)
+
+
+def _closing(context: Any) -> Any:
+    """Return what ends a context; a ``with`` statement asks before it enters."""
+    if context._leaver is None:
+        context._leaver = _OwnLeaver()
+    return context._leaver
+
+
+class OwnContext:
+    """Base class of contexts that call functions at their beginning and end, and may end in any order.
+
+    The functions are written in C, so that all of them are called in one instruction, or none is. At the end
+    others may follow that can be done without. One object may be entered several times.
+    """
+
+    _leaver: Any = None
+
+    def _steps(self) -> tuple[Steps, Steps]:
+        """Return what to call at the beginning, and at the end."""
+        raise NotImplementedError
+
+    def _target(self) -> Any:
+        """Return what ``with`` gives a name to."""
+        return self
+
+    def __enter__(self) -> Any:
+        target = self._target()
+        beginning, ending = self._steps()
+        closing = _closing(self)
+        table = vars(closing)
+        before = partial(table.update, close=closing.close)
+        end: Callable[[], object] = partial(deque, _called((before, *ending)), 0)
+        calls = _called((*beginning, partial(table.update, close=end)))
+        results: deque[Any] = deque(maxlen=0)
+        results += calls
+        return target
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *exc: object) -> None: ...
+
+    else:
+        __exit__ = _OwnExit()
+
+
+class Block(OwnContext, ContextDecorator):
+    """A block, or decorated function, at whose beginning and end is called what a function returns."""
+
+    def __init__(self, steps: Callable[[], tuple[Steps, Steps]]) -> None:
+        self._steps = steps  # type: ignore[method-assign]

@@ -127,7 +127,11 @@ class WorkerPool:
             if ready:
                 break
             for worker, process in enumerate(self._processes):
-                if not process.is_alive():
+                with (
+                    signals_put_off()
+                ):  # who asks takes the exit code, and an interrupt would lose it
+                    alive = process.is_alive()
+                if not alive:
                     self._raise_death(worker)
             if deadline is not None and time.monotonic() >= deadline:
                 return []
@@ -146,7 +150,8 @@ class WorkerPool:
 
     def _raise_death(self, worker: int) -> NoReturn:
         process = self._processes[worker]
-        process.join(_SIGNAL_SECONDS)
+        with signals_put_off():
+            process.join(_SIGNAL_SECONDS)
         pid, code = process.pid, process.exitcode
         self.close(grace=0.0)
         how = f"exited unexpectedly with exit code {code}"
@@ -193,8 +198,10 @@ def _shut_down(
         for connection in (*tasks, *results):  # no more tasks; a worker that sends gets an error
             connection.close()
         deadline = time.monotonic() + grace
-        for process in processes:
-            process.join(max(0.0, deadline - time.monotonic()))
+        left = [process.sentinel for process in processes]
+        while left and (seconds := deadline - time.monotonic()) > 0:
+            ended = wait(left, seconds)
+            left = [sentinel for sentinel in left if sentinel not in ended]
     finally:  # also when an interrupt says that nobody wants to wait
         with signals_put_off():
             _end(processes)

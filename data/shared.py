@@ -19,6 +19,8 @@ from tensorplug.core import Tensor
 from tensorplug.core.tensor.host_memory import reduce_elements
 from tensorplug.core.tensor.shared_memory import SharedMemory, alive
 
+from .signals import signals_put_off
+
 #: Batches up to this size go through the pipe: that is faster than mapping memory.
 INLINE_BYTES = 1 << 16
 #: Memory takes two open files each, of which a process may have few. So a program that keeps more
@@ -100,7 +102,9 @@ def receive(connection: Connection) -> tuple[Any, Any]:
     if inline is not None:
         memory = bytearray(inline)
     else:
-        memory = SharedMemory(reduction.recv_handle(connection), total)
+        connection.poll(None)  # so that an interrupt ends the waiting
+        with signals_put_off():  # a descriptor that nobody holds yet could not be closed
+            memory = SharedMemory(reduction.recv_handle(connection), total)
         if alive() > MOST_MAPPED:
             memory = bytearray(memory)
     view = memoryview(memory)

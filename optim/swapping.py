@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Block, Steps
 
 from .optimizer import Optimizer
 
 
-@contextmanager
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer,
     swapin_parameters: dict[str, Tensor],
     swapin_optim_state: dict[str, Any],
-) -> Generator[None]:
+) -> Block:
     """Let an optimizer work on other parameters with other state within a ``with`` block.
 
     Parameters
@@ -46,30 +46,29 @@ def swap_in_optimizer_params_and_state(
     >>> x, other
     (tensor([0.]), tensor([-1.]))
     """
-    parameters = list(swapin_parameters.values())
+    return Block(partial(_steps, optimizer, swapin_parameters, swapin_optim_state))
+
+
+def _steps(
+    optimizer: Optimizer, tensors: dict[str, Tensor], values: dict[str, Any]
+) -> tuple[Steps, Steps]:
+    parameters = list(tensors.values())
     count = sum(len(group["params"]) for group in optimizer.param_groups)
-    saved_groups = swapin_optim_state["param_groups"]
+    saved_groups = values["param_groups"]
     if len(parameters) != count or len(saved_groups) != len(optimizer.param_groups):
         raise ValueError(
             f"the optimizer has {count} parameters in {len(optimizer.param_groups)} groups, got "
             f"{len(parameters)} in {len(saved_groups)}"
         )
-    own_state = optimizer.state
-    own_groups = [dict(group) for group in optimizer.param_groups]
     state: defaultdict[Any, Any] = defaultdict(dict)
-    for key, value in swapin_optim_state["state"].items():
+    for key, value in values["state"].items():
         state[parameters[key] if isinstance(key, int) else key] = value
-    try:
-        start = 0
-        for group, saved in zip(optimizer.param_groups, saved_groups, strict=True):
-            stop = start + len(group["params"])
-            group.update({name: value for name, value in saved.items() if name != "params"})
-            group["params"] = parameters[start:stop]
-            start = stop
-        optimizer.state = state
-        yield
-    finally:
-        optimizer.state = own_state
-        for group, own in zip(optimizer.param_groups, own_groups, strict=True):
-            group.clear()
-            group.update(own)
+    beginning: list[Callable[[], object]] = [partial(setattr, optimizer, "state", state)]
+    ending: list[Callable[[], object]] = [partial(setattr, optimizer, "state", optimizer.state)]
+    start = 0
+    for group, saved in zip(optimizer.param_groups, saved_groups, strict=True):
+        stop = start + len(group["params"])
+        beginning.append(partial(group.update, {**saved, "params": parameters[start:stop]}))
+        ending += [group.clear, partial(group.update, dict(group))]
+        start = stop
+    return beginning, ending

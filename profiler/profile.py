@@ -9,10 +9,12 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Self, TypeVar, cast
 
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.dispatch import profiling
 from tensorplug.core.dispatch.profiling import Recording, local
 
@@ -56,7 +58,7 @@ def kineto_available() -> bool:
     return False
 
 
-class record_function:
+class record_function(OwnContext):
     """Name a range of a program: a ``with`` block, or each call of a decorated function.
 
     A profile shows the range, and with every event the ranges around it. The nodes of a backward pass are
@@ -85,16 +87,15 @@ class record_function:
         if not isinstance(name, str):
             raise TypeError(f"record_function(): expected a name, got {type(name).__name__}")
         self.name = name if args is None else f"{name}: {args}"
-        self._opened: list[tuple[tuple[str, ...], int]] = []
 
-    def __enter__(self) -> Self:
-        self._opened.append((local.ranges, perf_counter_ns()))
-        local.ranges = (*local.ranges, self.name)
-        return self
+    def _steps(self) -> tuple[Steps, Steps]:
+        before = local.ranges
+        inside = partial(setattr, local, "ranges", (*before, self.name))
+        note = partial(self._note, perf_counter_ns())
+        return (inside,), (partial(setattr, local, "ranges", before), note)
 
-    def __exit__(self, *exc: object) -> None:
-        local.ranges, begin = self._opened.pop()
-        recording = profiling.current
+    def _note(self, begin: int) -> None:
+        recording = profiling.current()
         if recording is not None:
             recording.add("range", self.name, max(begin, recording.begin))
 
@@ -153,7 +154,7 @@ def schedule(
     return action
 
 
-class profile:
+class profile(OwnContext):
     """Record which kernels run, in all threads, within a ``with`` block.
 
     While no profile is taken nothing is measured: a profile puts timers around the kernels in the tables,
@@ -221,16 +222,23 @@ class profile:
         self.step_num = 0
         self._options = (record_shapes, synchronize)
         self._recording: Recording | None = None
+        self._taking: list[bool] = []  # of all its recordings
         self._events: EventList | None = None
         self._action = ProfilerAction.NONE
         self._step: record_function | None = None
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
+    def _steps(self) -> tuple[Steps, Steps]:
+        restore_ranges = partial(setattr, local, "ranges", local.ranges)
+        return (), (self._taking.clear, restore_ranges, self.stop)
 
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
+    def __enter__(self) -> Self:
+        try:
+            super().__enter__()
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
     def start(self) -> None:
         """Begin; what the ``with`` block does on entering."""
@@ -265,14 +273,14 @@ class profile:
     def _go_on(self, action: ProfilerAction) -> None:
         self._action = action
         if action is not ProfilerAction.NONE and self._recording is None:
-            recording = Recording(*self._options)
+            recording = Recording(*self._options, taking=self._taking)
             profiling.start(recording)
             self._recording = recording
 
     def _finish(self, keep: bool) -> None:
         recording, self._recording = self._recording, None
         assert recording is not None
-        profiling.stop()
+        profiling.stop(recording)
         if keep:
             self._events = events_of(recording)
             if self.on_trace_ready is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorplug as tp
 import tensorplug.amp  # its state is part of that of threads
 from tensorplug import _settings
+from tensorplug.autograd import forward_ad  # noqa: F401  so is this one's
 from tensorplug.autograd.graph import saved_tensors
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.dtypes import get_default_dtype
@@ -16,6 +17,7 @@ from tensorplug.core.dispatch import contracts, fallback, overrides, profiling
 from tensorplug.core.dispatch.counts import settle
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import printing
+from tensorplug.serialization import unpickling
 
 
 def process_state() -> dict[str, Any]:
@@ -31,11 +33,12 @@ def process_state() -> dict[str, Any]:
             dispatch_state.layers_active - bool(overrides._alive),
             dispatch_state.preferences,
         ),
-        "levels of transforms": (thread.batches, thread.tangents),
+        "levels of transforms": (thread.batches, thread.tangents, thread.dual_levels),
         "saved tensors hooks": (thread.saved_hooks, thread.saved_hooks_disabled),
-        "anomaly mode": saved_tensors.anomaly,
+        "anomaly mode": (saved_tensors.anomaly, saved_tensors.check_nan),
+        "classes that files may name": tuple(unpickling.get_safe_globals()),
         "autocast": thread.autocast,
-        "profile": profiling.current,
+        "profile": (profiling.current(), profiling.local.ranges, profiling.local.backward),
         "checks of contracts": contracts.every_call,
         "fallback policy": fallback.fallback_policy(),
         "default dtype": get_default_dtype(),

@@ -62,5 +62,6 @@ def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> int:
 
 
 def _add(category: Any, name: str, begin: int) -> None:
-    if profiling.current is not None:
-        profiling.current.add(category, name, begin)
+    recording = profiling.current()
+    if recording is not None:
+        recording.add(category, name, begin)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tensorplug.core.contexts import OwnContext, Steps
 
 _ids = itertools.count()
 
 
-class RemovableHandle:
+class RemovableHandle(OwnContext):
     """What registering a hook returns: ``handle.remove()`` takes it away, so does leaving a ``with``.
 
     Attributes
     ----------
     id : int
         The key in the dictionary of hooks.
+    also : sequence of RemovableHandle
+        Of hooks that are taken away with this one.
     """
 
     def __init__(self, hooks: dict[int, Callable[..., Any]]) -> None:
         self.id = next(_ids)
         self._hooks: dict[int, Callable[..., Any]] = hooks
+        self.also: Sequence[RemovableHandle] = ()
 
     @classmethod
     def register(
@@ -36,9 +42,8 @@ class RemovableHandle:
     def remove(self) -> None:
         """Take the hook away; doing so twice is no error."""
         self._hooks.pop(self.id, None)
+        for handle in self.also:
+            handle.remove()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
+    def _steps(self) -> tuple[Steps, Steps]:
+        return (), [partial(handle._hooks.pop, handle.id, None) for handle in (self, *self.also)]

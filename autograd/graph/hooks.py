@@ -154,12 +154,5 @@ def register_multi_grad_hook(
     handles = [tensor.register_hook(note(i)) for i, tensor in enumerate(tensors)]
     whole: dict[int, Callable[..., Any]] = {}
     handle = RemovableHandle.register(whole, fn)
-    first_remove = handle.remove
-
-    def remove() -> None:
-        first_remove()
-        for inner in handles:
-            inner.remove()
-
-    handle.remove = remove  # type: ignore[method-assign]
+    handle.also = handles
     return handle

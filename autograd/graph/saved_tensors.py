@@ -31,11 +31,12 @@ check_nan = True  # in anomaly mode
 profiled = False
 
 
-def _update_watched() -> None:
+def update_watched() -> None:
+    """Have recordings look here, or not; to look in vain costs time only."""
     dispatch_state.gradient.watched = anomaly or profiled or hooks > 0 or queues.elsewhere > 0
 
 
-queues.on_change(_update_watched)
+queues.on_change(update_watched)
 
 
 class saved_tensors_hooks(Context):
@@ -77,7 +78,7 @@ class _Counted:
     def __del__(self) -> None:
         global hooks
         hooks -= 1
-        _update_watched()
+        update_watched()
 
 
 def _count_hooks() -> None:
@@ -86,7 +87,7 @@ def _count_hooks() -> None:
         counted = _Counted()
         hooks += 1
         thread.saved_hooks_counted = counted
-        _update_watched()
+        update_watched()
 
 
 def pack(
@@ -133,14 +134,14 @@ def set_anomaly(mode: bool, nan: bool = True) -> None:
     """Store the forward call with each node, or stop doing so; whether gradients may be NaN."""
     global anomaly, check_nan
     anomaly, check_nan = mode, nan
-    _update_watched()
+    update_watched()
 
 
 def set_profiled(mode: bool) -> None:
     """Store the open ranges with each node, or stop doing so."""
     global profiled
     profiled = mode
-    _update_watched()
+    update_watched()
 
 
 profiling.on_change(set_profiled)

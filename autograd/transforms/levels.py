@@ -79,10 +79,10 @@ class ActiveLevels(Context):
     def _changes(self) -> dict[str, Any]:
         if self.batches or self.tangents:
             count_layers()
-        return _meeting(self.batches, self.tangents)
+        return meeting(self.batches, self.tangents)
 
 
-def _meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, Any]:
+def meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, Any]:
     """Return the state of a thread whose ops meet these levels."""
     stack = thread.stack
     active = TRANSFORMS in stack
@@ -104,14 +104,14 @@ def enter(level: Level) -> None:
     """Have this thread's ops meet one more level of forward mode from now on."""
     dispatch_state.count_layers(1)
     table = thread.__dict__
-    table |= _meeting(state.batches, (*state.tangents, level))
+    table |= meeting(state.batches, (*state.tangents, level))
 
 
 def leave(level: Level) -> None:
     """End a level of forward mode."""
     tangents = tuple([other for other in state.tangents if other is not level])
     table = thread.__dict__
-    table |= _meeting(state.batches, tangents)
+    table |= meeting(state.batches, tangents)
     dispatch_state.count_layers(-1)
     level.end()
 

@@ -8,13 +8,13 @@ however it computes.
 
 from __future__ import annotations
 
-import collections.abc
 import os
 import threading
-from collections.abc import Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from ..contexts import Block, Steps
 from ..dispatch.keys import canonical_device
 from ..locks import renewed
 from ..tensor.base import TensorBase
@@ -260,10 +260,9 @@ def set_rng_state(new_state: Any) -> None:
     default_generator.set_state(new_state)
 
 
-@contextmanager
 def fork_rng(
     devices: Iterable[Device | str] | None = None, enabled: bool = True, **options: Any
-) -> collections.abc.Generator[None, None, None]:
+) -> Block:
     """Put the default generators back, after a ``with`` block, to where they stood before it.
 
     Parameters
@@ -282,17 +281,20 @@ def fork_rng(
     >>> tp.equal(before, tp.get_rng_state())
     True
     """
-    if not enabled:
-        yield
-        return
-    if devices is None:
-        generators = list(_defaults.values())
-    else:
-        generators = [default_generator, *[generator_of(device) for device in devices]]
-    before = [(generator, generator._seed, generator._offset) for generator in generators]
-    try:
-        yield
-    finally:
-        for generator, start, offset in before:
-            with generator._lock:
-                generator._seed, generator._offset = start, offset
+
+    def steps() -> tuple[Steps, Steps]:
+        if not enabled:
+            return (), ()
+        if devices is None:
+            generators = list(_defaults.values())
+        else:
+            generators = [default_generator, *[generator_of(device) for device in devices]]
+        return (), [going_on(generator) for generator in generators]
+
+    return Block(steps)
+
+
+def going_on(generator: Generator) -> Callable[[], None]:
+    """Return what makes a generator go on from where it is now, in one instruction."""
+    with generator._lock:
+        return partial(vars(generator).update, _seed=generator._seed, _offset=generator._offset)

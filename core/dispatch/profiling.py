@@ -72,7 +72,13 @@ local = _Local()
 
 @dataclass(slots=True)
 class Recording:
-    """What ran between a :func:`start` and a :func:`stop`."""
+    """What ran between a :func:`start` and a :func:`stop`.
+
+    Attributes
+    ----------
+    taking : list
+        Not empty while it is recorded into: a ``with`` block that is interrupted can empty it, but not stop.
+    """
 
     shapes: bool = False
     synchronize: bool = False
@@ -80,6 +86,7 @@ class Recording:
     begin: int = 0
     end: int = 0
     thread: int = 0
+    taking: list[bool] = field(default_factory=list)
 
     def add(
         self,
@@ -109,8 +116,12 @@ def _shape(value: Any) -> Any:
     return list(getattr(value, "shape", ()))
 
 
-#: What is recorded into, if anything is.
-current: Recording | None = None
+_current: Recording | None = None
+
+
+def current() -> Recording | None:
+    """Return what is recorded into, if anything is."""
+    return _current if _current is not None and _current.taking else None
 
 
 _listeners: list[Callable[[bool], None]] = []
@@ -129,11 +140,12 @@ def start(recording: Recording) -> None:
     RuntimeError
         If a recording is under way.
     """
-    global current
+    global _current
     with keys.lock:
-        if current is not None:
+        if current() is not None:
             raise RuntimeError("profile: a profile is being taken already; they do not nest")
-        current = recording
+        recording.taking.append(True)
+        _current = recording
         dispatch_state.kernel_timer = _timed
         dispatch_state.transfer_timer = _timed_transfer
         keys.reset_tables()
@@ -143,15 +155,17 @@ def start(recording: Recording) -> None:
     recording.begin = perf_counter_ns()
 
 
-def stop() -> None:
-    """Stop recording, and take the timers out of the tables."""
-    global current
+def stop(recording: Recording) -> None:
+    """Stop a recording, and take the timers out of the tables."""
+    global _current
+    recording.taking.clear()
+    if recording is not _current:  # an interrupted one, and another has begun
+        return
     for listener in _listeners:
         listener(False)
     with keys.lock:
-        if current is not None:
-            current.end = perf_counter_ns()
-        current = None
+        recording.end = perf_counter_ns()
+        _current = None
         dispatch_state.kernel_timer = None
         dispatch_state.transfer_timer = None
         keys.reset_tables()
@@ -164,7 +178,7 @@ def _timed(choice: Choice, key: DispatchKey, function: Callable[..., Any]) -> Ca
     name = choice.op
 
     def run(*raw: Any, **options: Any) -> Any:
-        recording = current
+        recording = current()
         if recording is None:  # a thread that took it from the table before the end
             return function(*raw, **options)
         begin = perf_counter_ns()
@@ -183,7 +197,7 @@ def _timed_transfer(
     try:
         return copying.across(array, source, target, non_blocking)
     finally:
-        recording = current
+        recording = current()
         if recording is not None:
             name = f"copy {source.device.type} to {target.device.type}"
             recording.add("copy", name, begin, None, target, (array,))

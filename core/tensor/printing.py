@@ -6,15 +6,15 @@ to read (and doctests written for torch) stays as it is.
 
 from __future__ import annotations
 
-import contextlib
 import html
 import math
-from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contexts import Block, Steps
 from ..device.device import CPU
 from ..device.dtypes import bool_, default_complex, get_default_dtype, int64
 from .host import host_array
@@ -76,6 +76,18 @@ def set_printoptions(
     >>> tp.set_printoptions(profile="default")
     """
     global _options
+    _options = _changed(precision, threshold, edgeitems, linewidth, profile, sci_mode)
+
+
+def _changed(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> _Options:
+    """Return the options as :func:`set_printoptions` leaves them."""
     changed = _options
     if profile is not None:
         try:
@@ -91,7 +103,7 @@ def set_printoptions(
         "linewidth": linewidth,
     }
     changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    _options = replace(changed, **changes, sci_mode=sci_mode)
+    return replace(changed, **changes, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -99,16 +111,15 @@ def get_printoptions() -> dict[str, Any]:
     return asdict(_options)
 
 
-@contextlib.contextmanager
-def printoptions(**options: Any) -> Generator[None, None, None]:
+def printoptions(**options: Any) -> Block:
     """Use print options within a ``with`` block."""
-    global _options
-    before = _options
-    try:
-        set_printoptions(**options)
-        yield
-    finally:
-        _options = before
+
+    def steps() -> tuple[Steps, Steps]:
+        table = globals()
+        inside = partial(table.update, _options=_changed(**options))
+        return (inside,), (partial(table.update, _options=_options),)
+
+    return Block(steps)
 
 
 # --- one number -------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ from typing import Any
 from ..dispatch.state import dispatch_state
 from ..ops.copying import strides_of
 from ..ops.rules import check_tensor
-from .base import TensorBase, bump_version, new_tensor, storage_of, version_of
+from .base import bump_version, new_tensor, storage_of, version_of
 from .creation import show_memory
 from .layout import preserve_format, suggested_format
+from .predicates import is_tensor
 from .shapes import as_shape, check_sizes, contiguous_strides
 
 
@@ -104,17 +105,16 @@ def set_(
         self._storage = None
         self._writes = before + 1
         return self
-    if size is not None or storage_offset or not isinstance(source, TensorBase):
+    if size is not None or storage_offset or not is_tensor(source):
         from .storages import TypedStorage, UntypedStorage, shown  # on first use: saves import time
 
-        if isinstance(source, TensorBase):
-            source = source._typed_storage()  # type: ignore[attr-defined]
-        if isinstance(source, (TypedStorage, UntypedStorage)):
-            if isinstance(source, TypedStorage) and source.dtype is not key.dtype:
+        memory = source._typed_storage() if is_tensor(source) else source
+        if isinstance(memory, (TypedStorage, UntypedStorage)):
+            if isinstance(memory, TypedStorage) and memory.dtype is not key.dtype:
                 raise RuntimeError(
-                    f"set_(): expected a storage of {key.dtype.name}, got one of {source.dtype.name}"
+                    f"set_(): expected a storage of {key.dtype.name}, got one of {memory.dtype.name}"
                 )
-            source = shown(source, key, storage_offset, size, stride)
+            source = shown(memory, key, storage_offset, size, stride)
     check_tensor(source, "set_", "source")
     if source._key is not key:
         raise RuntimeError(

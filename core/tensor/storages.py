@@ -14,7 +14,6 @@ from typing import Any, Self
 from ..device.device import Device
 from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, uint8
 from ..dispatch.keys import default_device
-from ..dispatch.op_registry import get_op
 from . import creation, host
 from .base import new_tensor, storage_of
 from .shapes import as_shape, contiguous_strides
@@ -30,7 +29,7 @@ def _whole(tensor: Any) -> Any:
     if plain.is_contiguous() and plain.numel() == size:
         shown = plain.view(-1)
     else:
-        shown = get_op("as_strided").call(plain, (size,), (1,), 0)
+        shown = plain.as_strided((size,), (1,), 0)
     return _bare(shown)
 
 
@@ -61,7 +60,7 @@ class UntypedStorage:
     [1, 2]
     """
 
-    is_sparse = is_sparse_csr = is_hpu = False
+    is_sparse = is_sparse_csr = False
 
     def __init__(self, size: Any = 0, *, device: Device | str | None = None) -> None:
         where = Device(device) if device is not None else default_device()
@@ -143,9 +142,14 @@ class UntypedStorage:
         return self.data_ptr()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("is_") and hasattr(type(self._elements), name):  # is_cuda and its like
-            return getattr(self._elements, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not name.startswith("_"):  # what tensors have for each device type
+            cls = type(self._elements)
+            if name.startswith("is_") and hasattr(cls, name):
+                return getattr(self._elements, name)
+            if hasattr(cls, f"is_{name}") and hasattr(cls, name):
+                move = getattr(self._elements, name)
+                return lambda *args, **kwargs: UntypedStorage._over(move(*args, **kwargs))
+        raise AttributeError(f"'UntypedStorage' object has no attribute {name!r}")
 
     def data_ptr(self) -> int:
         """Return the address of the first byte; 0 of no bytes, or where there are no addresses."""
@@ -284,10 +288,6 @@ class UntypedStorage:
         """Return the storage, or a copy of it on the host."""
         return self.to(device="cpu")
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """Return the storage, or a copy of it, on the device of that type."""
-        return UntypedStorage._over(self._elements.cuda(device, non_blocking=non_blocking))
-
     def is_shared(self) -> bool:
         """Return whether other processes can see the bytes."""
         shared: bool = self._elements.is_shared()
@@ -355,7 +355,7 @@ class TypedStorage:
     [1.0, 1.0]
     """
 
-    is_sparse = is_hpu = False
+    is_sparse = False
     dtype: DType
 
     def __init__(
@@ -390,12 +390,6 @@ class TypedStorage:
     def device(self) -> Device:
         """Where the elements are."""
         return self._untyped_storage.device
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether they are on that device."""
-        there: bool = self._untyped_storage.is_cuda
-        return there
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
@@ -494,10 +488,6 @@ class TypedStorage:
         """Return the storage, or a copy of it on the host."""
         return self._with(self._untyped_storage.cpu())
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """Return the storage, or a copy of it, on the device of that type."""
-        return self._with(self._untyped_storage.cuda(device, non_blocking))
-
     def to(self, *, device: Device | str, non_blocking: bool = False) -> TypedStorage:
         """Return the storage, or a copy of it on another device."""
         return self._with(self._untyped_storage.to(device=device, non_blocking=non_blocking))
@@ -511,9 +501,14 @@ class TypedStorage:
 
     def __getattr__(self, name: str) -> Any:
         dtype = _CONVERSIONS.get(name)  # storage.float() and its like
-        if dtype is None:
+        if dtype is not None:
+            return lambda: self._as(dtype)
+        if name.startswith("_"):
             raise AttributeError(f"'TypedStorage' object has no attribute {name!r}")
-        return lambda: self._as(dtype)
+        found: Any = getattr(self._untyped_storage, name)
+        if name.startswith("is_"):
+            return found
+        return lambda *args, **kwargs: self._with(found(*args, **kwargs))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TypedStorage):
@@ -568,7 +563,7 @@ def typed_class(dtype: DType) -> Any:
 
     name = f"{_kind(dtype)}Storage"
     members = {"__new__": new, "dtype": dtype, "__doc__": f"A ``TypedStorage`` of {dtype.name}."}
-    return _Typed(name, (), {**members, "__module__": "tensorplug"})
+    return _Typed(name, (), {**members, "__module__": "tensorplug.storage"})
 
 
 def from_file(
@@ -604,7 +599,7 @@ def from_file(
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     x = tp.from_file(file.name, shared=True, size=3, dtype=tp.int32)
     ...     x[1] = 5
-    ...     open(file.name, "rb").read()[4:8]
+    ...     file.read()[4:8]
     b'\x05\x00\x00\x00'
     """
     chosen = dtype or get_default_dtype()

@@ -223,18 +223,18 @@ class Tensor(TensorMethods):
 
         Warns as torch does that it is deprecated.
         """
-        from .storages import storage_of_tensor
+        from .storages import storage_of_tensor  # on first use: saves import time
 
         return storage_of_tensor(self, warn=True)
 
     def _typed_storage(self) -> TypedStorage:
-        from .storages import storage_of_tensor
+        from .storages import storage_of_tensor  # on first use: saves import time
 
         return storage_of_tensor(self)
 
     def storage_type(self) -> Any:
         """Return the class of the tensor's storage, such as ``tp.FloatStorage``."""
-        from .storages import typed_class
+        from .storages import typed_class  # on first use: saves import time
 
         return typed_class(self._key.dtype)
 

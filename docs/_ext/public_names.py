@@ -68,7 +68,8 @@ TOP_LEVEL = {
     "Neural-network functions": "nn",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces
-        core.tensor.printing serialization _settings __config__ builtins _devices""",
+        core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
+        _devices""",
 }
 
 NN = {
@@ -97,6 +98,7 @@ NAMESPACES = {
     "nn.utils.parametrizations": "Ready parametrizations",
     "nn.utils.rnn": "Packed sequences",
     "nn.attention": "Kinds of attention",
+    "storage": "Storages",
     "optim": "Optimizers",
     "optim.lr_scheduler": "Schedules of learning rates",
     "optim.swa_utils": "Averages of weights",

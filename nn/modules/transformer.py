@@ -115,7 +115,9 @@ class TransformerEncoderLayer(Module):
         self.dropout2 = Dropout(dropout)
         self.activation = _function(activation)
         # Of no use here; torch's class asks for it, and finds it where a module was saved.
-        self.activation_relu_or_gelu = {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
+        known: list[Any] = [None, F.relu, F.gelu]
+        chosen = self.activation
+        self.activation_relu_or_gelu = known.index(chosen) if chosen in known else 0
 
     def forward(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import DType, Tensor
+from tensorplug.core.contexts import Block, Steps
 
 from ..module import Module
 from ..modules.container import ModuleDict, ModuleList
@@ -24,12 +26,11 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
-_cache_depth = 0
+_cached: list[None] = []  # an item per context open
 _cache: dict[tuple[int, str], Tensor] = {}
 
 
-@contextmanager
-def cached() -> Generator[None]:
+def cached() -> Block:
     """Within this context each parametrised tensor is computed once.
 
     Examples
@@ -39,14 +40,12 @@ def cached() -> Generator[None]:
         with parametrize.cached():
             output = model(input)
     """
-    global _cache_depth
-    _cache_depth += 1
-    try:
-        yield
-    finally:
-        _cache_depth -= 1
-        if not _cache_depth:
-            _cache.clear()
+
+    def steps() -> tuple[Steps, Steps]:
+        outermost = [] if _cached else [_cache.clear]
+        return [*outermost, partial(_cached.append, None)], [_cached.pop, *outermost]
+
+    return Block(steps)
 
 
 class ParametrizationList(ModuleList):
@@ -206,7 +205,7 @@ def _make_class(module: Module) -> None:
 def _add_property(module: Module, name: str) -> None:
     def compute(self: Any) -> Tensor:
         whole = self.parametrizations[name]
-        if not _cache_depth:
+        if not _cached:
             return whole()
         key = (id(self), name)
         if key not in _cache:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import repeat
+from operator import getitem, setitem
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.ops.joining.joining import stack
 
 from ..module import Module
@@ -14,7 +18,6 @@ from ..module import Module
 __all__ = ["functional_call", "stack_module_state"]
 
 State = dict[str, Any]
-_MISSING = object()
 
 
 def _merged(states: Any) -> State:
@@ -76,9 +79,12 @@ def _with_ties(slots: dict[str, tuple[Module, str]], state: State) -> State:
     return tied
 
 
-@contextlib.contextmanager
-def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> Generator[None]:
-    """Have a module hold other tensors within a ``with`` block."""
+def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> Block:
+    """Return a context in which a module holds other tensors; buffers that it replaces come into `state`."""
+    return Block(partial(_swapping, module, state, tie_weights, strict))
+
+
+def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> tuple[Steps, Steps]:
     slots = _slots(module)
     given = _with_ties(slots, state) if tie_weights else dict(state)
     unexpected = [name for name in given if name not in slots]
@@ -90,29 +96,25 @@ def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> G
         if missing:
             lines.append(f"\tMissing key(s): {', '.join(map(repr, missing))}.")
         raise RuntimeError("\n".join(lines))
-    before: list[tuple[dict[str, Any], str, Any]] = []
-    changed: list[tuple[str, dict[str, Any], str]] = []
-    try:
-        for full, value in given.items():
-            if full in slots:
-                owner, name = slots[full]
-                table = _table(owner, name)
-            else:
-                prefix, _, name = full.rpartition(".")
-                table = _plain_table(module.get_submodule(prefix), name)
-            before.append((table, name, table.get(name, _MISSING)))
-            table[name] = value
-            changed.append((full, table, name))
-        yield
-    finally:
-        for full, table, name in changed:
-            if full in state:
-                state[full] = table[name]  # a buffer that the module replaced
-        for table, name, value in reversed(before):
-            if value is _MISSING:
-                del table[name]
-            else:
-                table[name] = value
+    puts: list[Callable[[], object]] = []
+    restores: list[Callable[[], object]] = []
+    places: list[tuple[str, dict[str, Any], str]] = []
+    for full, value in given.items():
+        if full in slots:
+            owner, name = slots[full]
+            table = _table(owner, name)
+        else:
+            prefix, _, name = full.rpartition(".")
+            table = _plain_table(module.get_submodule(prefix), name)
+        puts.append(partial(setitem, table, name, value))
+        restore = partial(setitem, table, name, table[name]) if name in table else None
+        restores.append(restore or partial(table.pop, name, None))
+        if full in state:
+            places.append((full, table, name))
+    names, tables, keys = zip(*places, strict=True) if places else ((), (), ())
+    replacing = map(setitem, repeat(state), names, map(getitem, tables, keys))
+    replaced: Callable[[], object] = partial(deque, replacing, 0)
+    return puts, [replaced, *reversed(restores)]
 
 
 def _plain_table(owner: Module, name: str) -> dict[str, Any]:

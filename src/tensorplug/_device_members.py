@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from tensorplug.core.contexts import OwnContext, Steps
 
 if TYPE_CHECKING:
     from ._devices import DeviceModule
@@ -31,7 +34,7 @@ _FUNCTIONS = (
 )
 
 
-class StreamContext:
+class StreamContext(OwnContext):
     """Makes a stream the current one within a ``with`` block; None changes nothing."""
 
     def __init__(self, stream: Any) -> None:
@@ -39,13 +42,10 @@ class StreamContext:
             raise TypeError(f"expected a stream or None, got {stream!r}")
         self.stream = stream
 
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.stream.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*exc)
+    def _steps(self) -> tuple[Steps, Steps]:
+        if self.stream is None:
+            return (), ()
+        return (self.stream.__enter__,), (partial(self.stream.__exit__, None, None, None),)
 
 
 def find_member(module: DeviceModule, name: str) -> Any:

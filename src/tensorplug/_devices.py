@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tensorplug.core import plugins
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.generator import Generator, generator_of
 from tensorplug.core.device.runtime import DeviceRuntime
@@ -67,21 +69,21 @@ class _Properties:
         return f"DeviceProperties({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-class _CurrentDevice:
+class _CurrentDevice(OwnContext):
     """Makes another device of a type the current one within a ``with`` block."""
 
     def __init__(self, module: DeviceModule, device: Any) -> None:
         self._module = module
         self._device = device
-        self._before = 0
 
-    def __enter__(self) -> None:
+    def _steps(self) -> tuple[Steps, Steps]:
         runtime = self._module._runtime()
-        self._before = runtime.current_device()
-        runtime.set_device(_index(self._device, runtime))
-
-    def __exit__(self, *exc: object) -> None:
-        self._module._runtime().set_device(self._before)
+        index = _index(self._device, runtime)
+        guard = runtime.device_guard(index)
+        if guard is None:
+            before = runtime.current_device()
+            return (partial(runtime.set_device, index),), (partial(runtime.set_device, before),)
+        return (guard.__enter__,), (partial(guard.__exit__, None, None, None),)
 
 
 class _AmpModule(types.ModuleType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import plugins
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.plugins import discovery
 
@@ -78,19 +79,14 @@ def set_device_index(device: Any, /) -> None:
     _needed("set_device_index").set_device(device)
 
 
-class device_index:
+class device_index(OwnContext):
     """Make a device the current one within a ``with`` block; None leaves it."""
 
     def __init__(self, device: int | None) -> None:
         self._within = None if device is None else _needed("device_index").device(device)
 
-    def __enter__(self) -> None:
-        if self._within is not None:
-            self._within.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        if self._within is not None:
-            self._within.__exit__(*exc)
+    def _steps(self) -> tuple[Steps, Steps]:
+        return ((), ()) if self._within is None else self._within._steps()
 
 
 def synchronize(device: Any = None, /) -> None:

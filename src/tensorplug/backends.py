@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import platform
 from collections import defaultdict
-from collections.abc import Generator
-from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+
+from tensorplug.core.contexts import Block, Steps
 
 from ._devices import DeviceModule, is_device_type
 
@@ -55,33 +55,33 @@ class Backend:
     def version(self) -> None:
         """Return None: no version is known."""
 
-    @contextmanager
-    def flags(self, **switches: Any) -> Generator[None, None, None]:
+    def flags(self, **switches: Any) -> Block:
         """Set switches within a ``with`` block."""
-        before = {name: getattr(self, name) for name in switches}
-        try:
-            vars(self).update(switches)
-            yield
-        finally:
-            vars(self).update(before)
+
+        def steps() -> tuple[Steps, Steps]:
+            before = {name: getattr(self, name) for name in switches}
+            table = vars(self)
+            return (partial(table.update, switches),), (partial(table.update, before),)
+
+        return Block(steps)
 
     # --- implementations of attention ---
 
-    @contextmanager
-    def sdp_kernel(self, **switches: bool) -> Generator[None, None, None]:
+    def sdp_kernel(self, **switches: bool) -> Block:
         """Note which implementations of attention are allowed (``enable_math=False``).
 
         Plugins choose by priority.
         """
-        before = self._sdp
-        try:
-            self._sdp = before.copy()
-            self._sdp.update(
-                {name.removeprefix("enable_"): bool(on) for name, on in switches.items()}
+
+        def steps() -> tuple[Steps, Steps]:
+            before = self._sdp
+            inside = before.copy()
+            inside.update({name.removeprefix("enable_"): bool(on) for name, on in switches.items()})
+            return (partial(setattr, self, "_sdp", inside),), (
+                partial(setattr, self, "_sdp", before),
             )
-            yield
-        finally:
-            self._sdp = before
+
+        return Block(steps)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

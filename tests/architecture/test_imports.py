@@ -32,7 +32,7 @@ SEE_NUMPY = {
 # The adapter of array libraries carries data between them and the host.
 SEE_NUMPY |= {f"plugin/standard/{file}.py" for file in ("__init__", "runtime", "stores")}
 # Sobol sequences come from a table of SciPy's; torch draws them on the host, too.
-SEE_NUMPY |= {"src/tensorplug/quasirandom.py"}
+SEE_NUMPY |= {"src/tensorplug/quasirandom.py", "src/tensorplug/serialization/numpy_values.py"}
 ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}
 
 

@@ -43,6 +43,7 @@ NOT_OPS = frozenset(
         "fallback_counts",
         "from_dlpack",
         "from_numpy",
+        "from_file",
         "frombuffer",
         "get_autocast_dtype",
         "get_default_device",

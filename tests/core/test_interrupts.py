@@ -7,25 +7,89 @@ called just there, raises at the n-th point, for each n until the end is reached
 import importlib
 import inspect
 import pkgutil
+import signal
+from functools import partial
+from typing import ClassVar
 
 import pytest
 
 import tensorplug as tp
-from tensorplug import nn
+from tensorplug import _devices, accelerator, nn
+from tensorplug._device_members import StreamContext
 from tensorplug.amp.autocast_mode import saved_autocast
-from tensorplug.autograd import grad_mode
+from tensorplug.autograd import forward_ad, grad_mode
 from tensorplug.autograd.graph import hooks, saved_tensors
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
 from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
+from tensorplug.data.signals import signals_put_off
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
+from tensorplug.nn.utils import parametrize
+from tensorplug.nn.utils.stateless import _swapped
+from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
+from tensorplug.utils import checkpoint as checkpoints, model_summary
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 
 class Watch(layers.Layer):
     name, order = "watch", 90
+
+
+class OneOfTwo:
+    """A device type of two devices: its module and runtime."""
+
+    current: ClassVar[list[int]] = [0]
+
+    @classmethod
+    def _runtime(cls):
+        return cls
+
+    @classmethod
+    def current_device(cls):
+        return cls.current[0]
+
+    @classmethod
+    def device_guard(cls, index):
+        return None
+
+    set_device = partial(current.__setitem__, 0)
+
+
+HOOKS = {}
+WEIGHT = nn.Parameter(tp.ones(1))
+MODEL = nn.Linear(1, 1)
+MODEL.weight = WEIGHT
+OPTIMIZER = tp.optim.SGD([WEIGHT], lr=0.5)
+
+
+def swapped():
+    other = tp.optim.SGD([tp.zeros(1)], lr=0.1)
+    return swap_in_optimizer_params_and_state(
+        OPTIMIZER, {"weight": tp.zeros(1)}, other.state_dict()
+    )
+
+
+def accelerated(index):
+    made = accelerator.device_index(None)
+    made._within = _devices._CurrentDevice(OneOfTwo, index)
+    return made
+
+
+def state():
+    """Return what contexts of the tables below may change."""
+    return process_state() | {
+        "device": OneOfTwo.current[0],
+        "hooks": list(HOOKS),
+        "model": (MODEL.weight is WEIGHT, len(MODEL._forward_hooks), len(MODEL._forward_pre_hooks)),
+        "optimizer": [(id(g["params"][0]), g["lr"]) for g in OPTIMIZER.param_groups],
+        "random": tp.get_rng_state().tolist(),
+        "cached": len(parametrize._cached),
+        "switches": (tp.backends.cudnn.benchmark, dict(tp.backends.cuda._sdp).get("math", True)),
+        "handlers": signal.getsignal(signal.SIGTERM),
+    }
 
 
 # By the place of its class or function: how to make each context manager that changes the state of a thread.
@@ -53,50 +117,60 @@ MODES = {
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
+    "_devices._CurrentDevice": lambda: _devices._CurrentDevice(OneOfTwo, 1),
+    "_device_members.StreamContext": lambda: StreamContext(tp.device("meta")),
+    "accelerator.device_index": lambda: accelerated(1),
+    "autograd.anomaly_mode.detect_anomaly": tp.autograd.detect_anomaly,
+    "autograd.forward_ad.dual_level": forward_ad.dual_level,
     "nn.attention.sdpa_kernel": lambda: sdpa_kernel(SDPBackend.MATH),
+    "profiler.profile.profile": tp.profiler.profile,
+    "profiler.profile.record_function": lambda: tp.profiler.record_function("range"),
+    "serialization.unpickling.safe_globals": lambda: tp.serialization.safe_globals([Watch]),
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
 }
-# The same, for what concerns the process: it is put back when the interrupted generator goes.
-OPTIONS = {
+STATES = checkpoints._RandomStates()
+# The same of what concerns the process or an object.
+MODES |= {
     "backends.Backend.flags": lambda: tp.backends.cudnn.flags(benchmark=True),
     "backends.Backend.sdp_kernel": lambda: tp.backends.cuda.sdp_kernel(enable_math=False),
     "core.device.generator.fork_rng": tp.random.fork_rng,
     "core.tensor.printing.printoptions": lambda: printing.printoptions(precision=2),
-    "nn.utils.parametrize.cached": nn.utils.parametrize.cached,
+    "data.signals.signals_put_off": signals_put_off,
+    "nn.utils.parametrize.cached": parametrize.cached,
+    "nn.utils.stateless._swapped": lambda: _swapped(MODEL, {"weight": tp.zeros(1)}, False, False),
+    "optim.swapping.swap_in_optimizer_params_and_state": swapped,
+    "utils.checkpoint._RandomStates.restored": STATES.restored,
+    "utils.model_summary._Watch.hooked": lambda: model_summary._Watch(MODEL).hooked(),
 }
 OTHERS = {
-    "_devices._CurrentDevice": "the current device is the runtime's",
-    "autograd.anomaly_mode.detect_anomaly": "an option of the process, which the next use sets",
-    "autograd.anomaly_mode.set_detect_anomaly": "an option of the process, which the next use sets",
-    "autograd.forward_ad.dual_level": "its end is a function of its own, below",
     "autograd.grad_mode._Mode": "a base class",
+    "autograd.anomaly_mode.set_detect_anomaly": "has a test of its own",
+    "autograd.graph.handles.RemovableHandle": "has a test of its own",
     "autograd.grad_mode.set_grad_enabled": "has a test of its own",
     "autograd.grad_mode.set_multithreading_enabled": "changes nothing",
     "autograd.forward.forward_mode.ForwardLevel": "tells tensors that a transform is over",
     "autograd.vmap.batched_tensor.BatchLevel": "tells tensors that a transform is over",
     "autograd.transforms.levels.Level": "tells tensors that a transform is over",
-    "autograd.graph.handles.RemovableHandle": "removes what was registered before the block",
+    "compat.compiling._unchanged": "changes nothing",
+    "compat.internals._Guard": "changes nothing",
     "compat._Installation": "uninstalls what was installed before the block",
     "compat.additions.SummaryWriter": "a file",
     "core.contexts.Context": "a base class",
+    "core.contexts.Block": "a base class",
+    "core.contexts.OwnContext": "a base class",
     "core.contexts._Leaver": "no context but what ends them",
+    "core.contexts._OwnLeaver": "no context but what ends them",
     "core.dispatch.overrides.PushedMode": "a base class",
     "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
-    "data.signals.signals_put_off": "puts interrupts off",
-    "nn.utils.stateless._swapped": "concerns a module",
-    "optim.ops.optimizers.on_device._unless": "concerns tensors",
-    "optim.swapping.swap_in_optimizer_params_and_state": "concerns an optimizer",
-    "profiler.profile.profile": "takes a profile, which may be stopped later",
-    "profiler.profile.record_function": "a name in a profile",
+    "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
+    "hub._bar": "a bar of progress",
+    "hub._hubconf": "imports a file",
     "serialization.archive.Writer": "a file",
     "serialization.archive.opened_for_reading": "a file",
     "serialization.archive.opened_for_writing": "a file",
     "serialization.safetensors.safe_open": "a file",
-    "serialization.unpickling.safe_globals": "what may be loaded, asked for file by file",
-    "utils.model_summary._Watch": "hooks of modules",
-    "utils.checkpoint._RandomStates.restored": "random states, by fork_rng",
 }
 
 
@@ -115,29 +189,33 @@ def context_managers():
                 if getattr(made, "__module__", None) != module.__name__:
                     continue
                 generates = inspect.isgeneratorfunction(getattr(made, "__wrapped__", None))
-                if hasattr(made, "__enter__") if inspect.isclass(made) else generates:
+                returned = getattr(made, "__annotations__", {}).get("return")
+                function = generates or returned == "Block"
+                if hasattr(made, "__enter__") if inspect.isclass(made) else function:
                     yield f"{module.__name__}.{made.__qualname__}".removeprefix("tensorplug.")
 
 
 SAMPLE = 60
 
 
-def assert_nothing_stays(function, whole=True):
-    """Interrupt a function and look at the state; with `whole`, already while the traceback is alive."""
+def assert_nothing_stays(function):
+    """Interrupt a function and look at the state, while the traceback is alive."""
     interrupts = Interrupts()
     points = chosen_points(interrupts, function, SAMPLE)
     assert len(points) > 4
-    wanted = process_state()
+    wanted = state()
     for point in points:
         interrupts.run(function, point)
-        if not whole:
-            interrupts.error = None
-        assert process_state() == wanted, point
+        assert state() == wanted, point
 
 
 def used(make):
+    draws = make in (tp.random.fork_rng, STATES.restored)
+
     def use():
         with make():
+            if draws:
+                tp.rand(1)
             len("")
 
     return use
@@ -145,7 +223,7 @@ def used(make):
 
 def test_every_context_manager_is_known():
     optional = {"utils.tensorboard.SummaryWriter"}
-    assert set(context_managers()) | optional == {*MODES, *OPTIONS, *OTHERS, *optional}
+    assert set(context_managers()) | optional == {*MODES, *OTHERS, *optional}
 
 
 @pytest.mark.parametrize("name", MODES)
@@ -153,31 +231,43 @@ def test_modes(name):
     assert_nothing_stays(used(MODES[name]))
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", OPTIONS)
-def test_options(name):
-    assert_nothing_stays(used(OPTIONS[name]), whole=False)
-
-
-def test_set_grad_enabled():
-    """It acts when it is made, until further notice, as in torch; but its block ends it."""
+@pytest.mark.parametrize(
+    ("make", "is_on"),
+    [
+        (lambda: tp.set_grad_enabled(False), lambda: not tp.is_grad_enabled()),
+        (lambda: tp.autograd.set_detect_anomaly(True), tp.autograd.is_anomaly_enabled),
+        (lambda: RemovableHandle.register(HOOKS, abs), lambda: bool(HOOKS)),
+    ],
+    ids=["set_grad_enabled", "set_detect_anomaly", "RemovableHandle"],
+)
+def test_settings_that_may_be_blocks(make, is_on):
+    """They act when they are made, until further notice, as in torch; but their block ends them."""
     entered = []
 
     def use():
-        with tp.set_grad_enabled(False):
+        with make():
             entered.append(True)
 
     interrupts = Interrupts()
     for point in chosen_points(interrupts, use, SAMPLE):
         entered.clear()
         interrupts.run(use, point)
-        assert tp.is_grad_enabled() or not entered
+        assert not (is_on() and entered)
         tp.set_grad_enabled(True)
+        tp.autograd.set_anomaly_enabled(False)
+        HOOKS.clear()
 
 
 def casting(x):
     with tp.autocast("cpu"):
         return (x @ x).sum()
+
+
+def by_steps():
+    schedule = tp.profiler.schedule(wait=0, warmup=1, active=1)
+    with tp.profiler.profile(schedule=schedule) as profile:
+        profile.step()
+        profile.step()
 
 
 PROGRAMS = {
@@ -190,6 +280,9 @@ PROGRAMS = {
     "vmap": lambda x: tp.vmap(tp.exp)(x.detach()),
     "jvp": lambda x: tp.func.jvp(tp.exp, (x.detach(),), (x.detach(),)),
     "hessian": lambda x: tp.func.hessian(lambda x: x.exp().sum())(x.detach()),
+    "profiled": lambda x: used(tp.profiler.profile)() or x + x,
+    "profiled, by steps": lambda x: by_steps(),
+    "summary": lambda x: tp.utils.summary(MODEL, (1, 1)),
     "preferred": lambda x: used(lambda: tp.prefer("cpu_numpy"))() or x + x,
 }
 

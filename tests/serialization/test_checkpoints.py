@@ -412,7 +412,7 @@ ARGUMENTS = {
     "UpsamplingNearest2d": (None, 2),
 }  # fmt: skip
 #: Modules that hold what is to be pickled by itself, or have no shape yet.
-APART = {"TransformerEncoder", "TransformerDecoder", "DataParallel", "Container", "RNNCellBase"}
+APART = {"TransformerEncoder", "TransformerDecoder", "DataParallel", "Container", "SyncBatchNorm", "RNNCellBase"}
 
 
 def module_names():

@@ -234,8 +234,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch": (
         QUANTIZED,
         (
-            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor UntypedStorage "
-            "TypedStorage ByteStorage FloatStorage sparse_coo_tensor sparse_csr_tensor Event Stream "
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
+            "sparse_coo_tensor sparse_csr_tensor Event Stream "
             "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
             "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader"
         ),
@@ -333,7 +333,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.overrides": (
         PENDING, "TorchFunctionMode handle_torch_function has_torch_function is_tensor_method_or_property",
     ),
-    "torch.storage": (PENDING, "TypedStorage UntypedStorage"),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),
     "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),

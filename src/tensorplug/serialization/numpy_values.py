@@ -187,8 +187,6 @@ def _set_generator(target: Any, state: Any) -> None:
         _refuse("the state of a generator")
     if seeds is not None:
         target.__setstate__((state, seeds))
-    elif isinstance(target, np.random.BitGenerator):
-        target.state = state
     else:
         target.__setstate__(state)
 

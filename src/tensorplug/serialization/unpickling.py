@@ -13,9 +13,11 @@ import reprlib
 import types
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, DType
 from tensorplug.core.device.meta import empty_meta
@@ -264,16 +266,22 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     safe_globals : list of class or callable, or of (class or callable, "module.name")
         What files may name.
     """
+    _added.update(_by_name(safe_globals))
+
+
+def _by_name(safe_globals: list[Any]) -> dict[tuple[str, str], Any]:
+    found: dict[tuple[str, str], Any] = {}
     for item in safe_globals:
         thing, name = item if isinstance(item, tuple) else (item, None)
         if name is None:
-            _added[thing.__module__, thing.__qualname__] = thing
+            found[thing.__module__, thing.__qualname__] = thing
             torchs = torch_names.name_of(thing)
             if torchs is not None:  # as files name it
-                _added[torchs] = thing
+                found[torchs] = thing
         else:
             module, _, short = name.rpartition(".")
-            _added[module, short] = thing
+            found[module, short] = thing
+    return found
 
 
 def get_safe_globals() -> list[Any]:
@@ -286,7 +294,7 @@ def clear_safe_globals() -> None:
     _added.clear()
 
 
-class safe_globals:
+class safe_globals(OwnContext):
     """Do as :func:`add_safe_globals` within a ``with`` block.
 
     Parameters
@@ -305,15 +313,10 @@ class safe_globals:
 
     def __init__(self, safe_globals: list[Any]) -> None:
         self._safe_globals = safe_globals
-        self._before: dict[tuple[str, str], Any] = {}
 
-    def __enter__(self) -> None:
-        self._before = dict(_added)
-        add_safe_globals(self._safe_globals)
-
-    def __exit__(self, *exc: object) -> None:
-        _added.clear()
-        _added.update(self._before)
+    def _steps(self) -> tuple[Steps, Steps]:
+        before = partial(_added.update, dict(_added))
+        return (partial(_added.update, _by_name(self._safe_globals)),), (_added.clear, before)
 
 
 # --- the machine ------------------------------------------------------------------------------

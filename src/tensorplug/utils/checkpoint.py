@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,7 +24,7 @@ from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
-from tensorplug.core.contexts import Context, declare, thread
+from tensorplug.core.contexts import Block, Context, Steps, declare, thread
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.layers import recording
 
@@ -102,16 +102,16 @@ class _RandomStates:
     """Where all default generators stood."""
 
     def __init__(self) -> None:
-        self.states = [(g, g._seed, g._offset) for g in generator._defaults.values()]
+        self.states = [generator.going_on(known) for known in generator._defaults.values()]
 
-    @contextlib.contextmanager
-    def restored(self) -> Generator[None]:
+    def restored(self) -> Block:
         """Have the generators go on from there within a ``with`` block."""
-        with generator.fork_rng():
-            for known, seed, offset in self.states:
-                with known._lock:
-                    known._seed, known._offset = seed, offset
-            yield
+
+        def steps() -> tuple[Steps, Steps]:
+            now = [generator.going_on(known) for known in generator._defaults.values()]
+            return self.states, now
+
+        return Block(steps)
 
 
 # --- without reentrance -----------------------------------------------------------------------

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from math import prod
+from operator import setitem
 from typing import Any, cast
 
 from tensorplug.autograd import no_grad
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch.layers import Layer
@@ -178,7 +181,7 @@ def summary(
     arguments, named = _pytree.tree_map(_without_data, ((input, *args), kwargs))
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     watch = _Watch(model)
-    with no_grad(), Device("meta"), watch, watch.active():
+    with no_grad(), Device("meta"), watch.hooked(), watch.active():
         functional_call(model, _pytree.tree_map(_without_data, state), arguments, named)
     return watch.result()
 
@@ -209,15 +212,22 @@ class _Watch(Layer):
         self._open: list[Row] = []
         self._callers: set[int] = set()  # of rows, by id, that have rows below them
         self._output_bytes = 0
-        self._exit = ExitStack()
 
-    def __enter__(self) -> None:
-        for module in self._model.modules():
-            self._exit.enter_context(module.register_forward_pre_hook(self._begin))
-            self._exit.enter_context(module.register_forward_hook(self._end))
+    def hooked(self) -> Block:
+        """Have the modules' calls noted within a ``with`` block."""
 
-    def __exit__(self, *exc: object) -> None:
-        self._exit.close()
+        def steps() -> tuple[Steps, Steps]:
+            places: list[tuple[Any, Any]] = []
+            for module in self._model.modules():
+                places.append((module._forward_pre_hooks, self._begin))
+                places.append((module._forward_hooks, self._end))
+            handles = [(hooks, RemovableHandle(hooks).id, hook) for hooks, hook in places]
+            return (
+                [partial(setitem, hooks, key, hook) for hooks, key, hook in handles],
+                [partial(hooks.pop, key, None) for hooks, key, _ in handles],
+            )
+
+        return Block(steps)
 
     def _begin(self, module: Module, args: Any) -> None:
         path = self._paths[id(module)]
