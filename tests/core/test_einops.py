@@ -25,7 +25,9 @@ assert einops.asnumpy(x).shape == (2, 3, 4)
 """
 
 
-@pytest.mark.parametrize("imports", ["import einops, tensorplug as tp", "import tensorplug as tp, einops"])
+@pytest.mark.parametrize(
+    "imports", ["import einops, tensorplug as tp", "import tensorplug as tp, einops"]
+)
 def test_einops_takes_tensors(imports):
     pytest.importorskip("einops")
     subprocess.run([sys.executable, "-W", "error", "-c", f"{imports}\n{PROGRAM}"], check=True)

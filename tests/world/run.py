@@ -56,7 +56,8 @@ def run(python, library, names, *, compat):
         how = ["-m", "tensorplug.compat"] if compat else []
         done = subprocess.run(
             [python, *how, str(HERE / "process.py"), library, str(output), *names],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+            env=os.environ
+            | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -66,7 +67,9 @@ def run(python, library, names, *, compat):
         lines = output.read_text().splitlines() if output.exists() else []
     said = {line.pop("program"): line for line in map(json.loads, lines)}
     if done.returncode:
-        said.setdefault("import", {"error": f"the process ended with {done.returncode}:\n{done.stdout[-3000:]}"})
+        said.setdefault(
+            "import", {"error": f"the process ended with {done.returncode}:\n{done.stdout[-3000:]}"}
+        )
     return said
 
 
@@ -76,17 +79,23 @@ def renew(python, libraries):
         said = run(python, library, [], compat=False)
         failed = {name: one["error"] for name, one in said.items() if "error" in one}
         if failed:
-            raise SystemExit("\n".join(f"{library} {name}: {error}" for name, error in failed.items()))
+            raise SystemExit(
+                "\n".join(f"{library} {name}: {error}" for name, error in failed.items())
+            )
         code = "import torch, importlib.metadata as m, sys; print(torch.__version__, *[m.version(n) for n in sys.argv[1:]])"
         command = [python, "-c", code, *[n for n in LIBRARIES[library] if n != "tensorboardX"]]
-        torch, *versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        torch, *versions = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.split()
         figures = {
             "torch": torch,
             "versions": versions,
             "programs": {name: one["result"] for name, one in said.items()},
         }
         path = HERE / "figures" / f"{library}.json"
-        path.write_text(json.dumps(rounded(figures), separators=(",", ":")).replace('},"', '},\n"') + "\n")
+        path.write_text(
+            json.dumps(rounded(figures), separators=(",", ":")).replace('},"', '},\n"') + "\n"
+        )
         print(f"{path}: {len(said)} programs with torch {torch}")
 
 
@@ -106,16 +115,24 @@ def check(library, names, python):
     reference = f"the figures of torch {figures['torch']}"
     expected = figures["programs"]
     if python:
-        expected = {n: s["result"] for n, s in run(python, library, names, compat=False).items() if "result" in s}
+        expected = {
+            n: s["result"]
+            for n, s in run(python, library, names, compat=False).items()
+            if "result" in s
+        }
         reference = f"torch in {python}"
     said = run(sys.executable, library, names, compat=True)
     passed, failed = [], []
     for name in names or expected:
-        one = said.get(name) or {"error": said.pop("import", {"error": "as the programs before it"})["error"]}
+        one = said.get(name) or {
+            "error": said.pop("import", {"error": "as the programs before it"})["error"]
+        }
         if "error" in one:
             failed.append((name, one["error"].strip()))
             continue
-        comparison = Comparison(expected[name], one["result"], KNOWN.get(f"{library}.{name}", {}).get("digits", 4))
+        comparison = Comparison(
+            expected[name], one["result"], KNOWN.get(f"{library}.{name}", {}).get("digits", 4)
+        )
         if comparison.differences:
             failed.append((name, "\n".join(comparison.differences[:12])))
         else:
@@ -139,7 +156,9 @@ def main():
     parser.add_argument("libraries", nargs="*", help="by default all")
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--sample", action="store_true", help="the quick ones")
-    parser.add_argument("--torch", default="", help="an interpreter that has torch and the libraries")
+    parser.add_argument(
+        "--torch", default="", help="an interpreter that has torch and the libraries"
+    )
     parser.add_argument("--renew", default="", help="the same, to write the figures anew")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--verbose", action="store_true", help="show each program")
@@ -150,7 +169,8 @@ def main():
         return
     python = given.torch and str(Path(given.torch).absolute())
     names = {
-        library: given.only.split(",") if given.only else SAMPLE[library] if given.sample else [] for library in libraries
+        library: given.only.split(",") if given.only else SAMPLE[library] if given.sample else []
+        for library in libraries
     }
     total = good = known = 0
     table = []
@@ -162,7 +182,10 @@ def main():
             for name, why in failed:
                 reason = KNOWN.get(f"{library}.{name}", {}).get("fails", "")
                 known += bool(reason)
-                print(f"--- {library}.{name} failed" + (f", which is known: {reason}" if reason else f"\n{why}\n"))
+                print(
+                    f"--- {library}.{name} failed"
+                    + (f", which is known: {reason}" if reason else f"\n{why}\n")
+                )
             for name, _ in passed:
                 if "fails" in KNOWN.get(f"{library}.{name}", {}):
                     print(f"--- {library}.{name} passed, and known.json says that it fails")
@@ -170,9 +193,17 @@ def main():
             digits = [comparison.digits for _, comparison in passed]
             if given.verbose:
                 for name, comparison in passed:
-                    print(f"    {name}: {comparison.numbers} numbers, {comparison.digits:.1f} digits")
-            agreement = f"{min(digits):.1f} to {max(digits):.1f}, median {statistics.median(digits):.1f}" if digits else "-"
-            table.append((versions(library), f"{len(passed)}/{len(passed) + len(failed)}", agreement))
+                    print(
+                        f"    {name}: {comparison.numbers} numbers, {comparison.digits:.1f} digits"
+                    )
+            agreement = (
+                f"{min(digits):.1f} to {max(digits):.1f}, median {statistics.median(digits):.1f}"
+                if digits
+                else "-"
+            )
+            table.append(
+                (versions(library), f"{len(passed)}/{len(passed) + len(failed)}", agreement)
+            )
             total += len(passed) + len(failed)
             good += len(passed)
     print(f"{'library':<48} {'passed':>9}  digits of agreement")

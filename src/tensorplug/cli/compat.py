@@ -33,7 +33,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     install.add_argument(
         "packages", nargs="+", metavar="PACKAGE", help="as pip takes it: timm, 'peft>=0.17'"
     )
-    install.add_argument("--pip", nargs="*", default=[], metavar="OPTION", help="more options of pip")
+    install.add_argument(
+        "--pip", nargs="*", default=[], metavar="OPTION", help="more options of pip"
+    )
     install.set_defaults(run=_install)
 
 
@@ -43,7 +45,16 @@ def _install(chosen: argparse.Namespace) -> int:
     asked: set[str] = set()
     while wanted:
         print("installing", " ".join(wanted), flush=True)
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *chosen.pip, *wanted]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            *chosen.pip,
+            *wanted,
+        ]
         if subprocess.run(command, check=False).returncode:
             return complain(f"pip could not install {' '.join(wanted)}")
         importlib.invalidate_caches()

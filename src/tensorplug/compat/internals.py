@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug import overrides
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.autograd import set_grad_enabled
 from tensorplug.core import Device, Tensor
@@ -227,8 +228,8 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("_are_functorch_transforms_active", "_cuda_isInBadFork"), no),
         **dict.fromkeys(("_log_api_usage_once", "_cuda_clearCublasWorkspaces"), nothing),
         **dict.fromkeys(("_get_tracing_state", "_get_accelerator"), _no_result),
-        "DisableTorchFunction": _Guard,
-        "DisableTorchFunctionSubclass": _Guard,
+        "DisableTorchFunction": overrides.DisableTorchFunctionSubclass,
+        "DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
         "DispatchKey": DispatchKey,
         "DispatchKeySet": _Guard,
         "Size": Size,

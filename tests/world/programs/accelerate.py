@@ -11,7 +11,9 @@ programs = Programs()
 
 
 def network():
-    return fill(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3)))
+    return fill(
+        torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+    )
 
 
 def loader():
@@ -37,7 +39,12 @@ def loop():
             schedule.step()
             optimizer.zero_grad()
         losses.append(float(accelerator.gather(loss.detach())))
-    return {"losses": losses, "parameters": norm(net.parameters()), "rate": schedule.get_last_lr(), "device": str(accelerator.device)}
+    return {
+        "losses": losses,
+        "parameters": norm(net.parameters()),
+        "rate": schedule.get_last_lr(),
+        "device": str(accelerator.device),
+    }
 
 
 @programs
@@ -71,7 +78,10 @@ def empty_weights():
     sizes = accelerate.utils.compute_module_sizes(net)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "w.bin"))
-        torch.save(fill(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Linear(16, 3))).state_dict(), path)
+        torch.save(
+            fill(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Linear(16, 3))).state_dict(),
+            path,
+        )
         accelerate.load_checkpoint_and_dispatch(net, path, device_map={"": "cpu"})
     return {"kinds": kinds, "sizes": dict(sizes), "out": net(random(2, 8))}
 
@@ -94,4 +104,9 @@ def tools():
     moved = accelerate.utils.send_to_device({"a": [random(2), "text"]}, "cpu")
     padded = accelerate.utils.pad_across_processes(random(2, 3))
     found = accelerate.utils.find_batch_size([random(5, 2)])
-    return {"moved": moved, "padded": padded, "found": found, "parts": accelerate.utils.extract_model_from_parallel(network())[0].weight}
+    return {
+        "moved": moved,
+        "padded": padded,
+        "found": found,
+        "parts": accelerate.utils.extract_model_from_parallel(network())[0].weight,
+    }

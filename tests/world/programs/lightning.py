@@ -7,7 +7,12 @@ from pathlib import Path
 import lightning as L
 import torch
 import torchmetrics
-from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from lightning.pytorch.callbacks import (
+    Callback,
+    EarlyStopping,
+    LearningRateMonitor,
+    ModelCheckpoint,
+)
 from support import Programs, fill, integers, norm, random
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -18,7 +23,9 @@ class Network(L.LightningModule):
     def __init__(self, rate=0.05):
         super().__init__()
         self.save_hyperparameters()
-        self.layers = fill(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3)))
+        self.layers = fill(
+            torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+        )
         self.accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=3)
         self.losses = []
 
@@ -46,7 +53,10 @@ class Network(L.LightningModule):
 
     def configure_optimizers(self):
         optimizer = torch.optim.Adam(self.parameters(), lr=self.hparams.rate)
-        return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.7)}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.7),
+        }
 
 
 class Data(L.LightningDataModule):
@@ -60,7 +70,12 @@ class Data(L.LightningDataModule):
 
 
 def trainer(folder, **options):
-    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False, "accelerator": "cpu"}
+    quiet = {
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "logger": False,
+        "accelerator": "cpu",
+    }
     return L.Trainer(default_root_dir=folder, **quiet | {"max_epochs": 3} | options)
 
 
@@ -79,8 +94,14 @@ class Watch(Callback):
 def fit():
     with tempfile.TemporaryDirectory() as folder:
         watch, net = Watch(), Network()
-        checkpoint = ModelCheckpoint(dirpath=folder, monitor="val_loss", filename="{epoch}", save_top_k=2, save_last=True)
-        run = trainer(folder, callbacks=[watch, checkpoint, EarlyStopping("val_loss", patience=2)], gradient_clip_val=0.5)
+        checkpoint = ModelCheckpoint(
+            dirpath=folder, monitor="val_loss", filename="{epoch}", save_top_k=2, save_last=True
+        )
+        run = trainer(
+            folder,
+            callbacks=[watch, checkpoint, EarlyStopping("val_loss", patience=2)],
+            gradient_clip_val=0.5,
+        )
         run.fit(net, Data())
         said = {"losses": net.losses, "parameters": norm(net.parameters()), "seen": watch.seen,
                 "files": sorted(path.name for path in Path(folder).iterdir())}  # fmt: skip
@@ -91,7 +112,9 @@ def fit():
         said["again"] = again.eval()(random(2, 8))
         said["rate"] = again.hparams.rate
         resumed = Network()
-        trainer(folder, max_epochs=5, enable_checkpointing=False).fit(resumed, Data(), ckpt_path=str(Path(folder, "last.ckpt")))
+        trainer(folder, max_epochs=5, enable_checkpointing=False).fit(
+            resumed, Data(), ckpt_path=str(Path(folder, "last.ckpt"))
+        )
         said["resumed"] = resumed.losses
     return said
 
@@ -106,7 +129,10 @@ def options():
         }.items():  # fmt: skip
             net = Network()
             trainer(folder, enable_checkpointing=False, **given).fit(net, Data())
-            said[name] = [len(net.losses), net.losses[0] if name != "bf16" else round(net.losses[0], 1)]
+            said[name] = [
+                len(net.losses),
+                net.losses[0] if name != "bf16" else round(net.losses[0], 1),
+            ]
     return said
 
 
@@ -140,7 +166,13 @@ def loggers():
         from lightning.pytorch.loggers import CSVLogger
 
         logger = CSVLogger(folder)
-        run = trainer(folder, logger=logger, callbacks=[LearningRateMonitor()], log_every_n_steps=1, enable_checkpointing=False)
+        run = trainer(
+            folder,
+            logger=logger,
+            callbacks=[LearningRateMonitor()],
+            log_every_n_steps=1,
+            enable_checkpointing=False,
+        )
         run.fit(Network(), Data())
         lines = Path(logger.log_dir, "metrics.csv").read_text().splitlines()
         return {"lines": len(lines), "names": sorted(lines[0].split(","))}
@@ -178,12 +210,22 @@ def metrics():
         metric.update(scores[20:], labels[20:])
         said[name] = metric.compute()
     one, other = random(40), random(40, seed=1)
-    for name in ("MeanSquaredError", "MeanAbsoluteError", "R2Score", "PearsonCorrCoef", "SpearmanCorrCoef", "ExplainedVariance", "CosineSimilarity"):
+    for name in (
+        "MeanSquaredError",
+        "MeanAbsoluteError",
+        "R2Score",
+        "PearsonCorrCoef",
+        "SpearmanCorrCoef",
+        "ExplainedVariance",
+        "CosineSimilarity",
+    ):
         shaped = (one[None], other[None]) if name == "CosineSimilarity" else (one, other)
         said[name] = getattr(torchmetrics, name)()(*shaped)
     images = random(2, 3, 32, 32).sigmoid(), random(2, 3, 32, 32, seed=1).sigmoid()
     said["ssim"] = torchmetrics.image.StructuralSimilarityIndexMeasure(data_range=1.0)(*images)
     said["psnr"] = torchmetrics.image.PeakSignalNoiseRatio(data_range=1.0)(*images)
     said["mean"] = torchmetrics.MeanMetric()(one)
-    collection = torchmetrics.MetricCollection([torchmetrics.MeanSquaredError(), torchmetrics.MeanAbsoluteError()])
+    collection = torchmetrics.MetricCollection(
+        [torchmetrics.MeanSquaredError(), torchmetrics.MeanAbsoluteError()]
+    )
     return said | {"collection": collection(one, other)}

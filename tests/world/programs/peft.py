@@ -29,11 +29,15 @@ def adapter(name, config):
         ids = integers(2, 9, low=3, high=99)
         count = [p.numel() for p in net.parameters() if p.requires_grad]
         optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=1e-2)
-        said = {"trained": sum(count)} | train(net, lambda: net(input_ids=ids, labels=ids).loss, optimizer)
+        said = {"trained": sum(count)} | train(
+            net, lambda: net(input_ids=ids, labels=ids).loss, optimizer
+        )
         net.eval()
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             net.save_pretrained(folder)
-            said["files"] = sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".md")
+            said["files"] = sorted(
+                path.name for path in Path(folder).iterdir() if path.suffix != ".md"
+            )
             again = peft.PeftModel.from_pretrained(llama(), folder).eval()
             said["logits"] = again(input_ids=ids).logits
             said["tokens"] = again.generate(input_ids=ids[:1], max_new_tokens=5, do_sample=False)
@@ -50,7 +54,14 @@ adapter("rslora", lambda: peft.LoraConfig(r=4, use_rslora=True, lora_dropout=0.0
 adapter("dora", lambda: peft.LoraConfig(r=4, use_dora=True, lora_dropout=0.0, **TARGETS))
 adapter("loha", lambda: peft.LoHaConfig(r=4, **TARGETS))
 adapter("lokr", lambda: peft.LoKrConfig(r=4, **TARGETS))
-adapter("ia3", lambda: peft.IA3Config(target_modules=["k_proj", "down_proj"], feedforward_modules=["down_proj"], task_type="CAUSAL_LM"))
+adapter(
+    "ia3",
+    lambda: peft.IA3Config(
+        target_modules=["k_proj", "down_proj"],
+        feedforward_modules=["down_proj"],
+        task_type="CAUSAL_LM",
+    ),
+)
 adapter("prompt", lambda: peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
 
 

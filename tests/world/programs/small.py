@@ -93,4 +93,9 @@ def tensorboard():
             writer.add_image("image", random(3, 8, 8).sigmoid(), 0)
             writer.add_text("text", "some", 0)
             writer.add_scalars("both", {"a": 1.0, "b": 2.0}, 0)
-        return {"files": sum(path.stat().st_size > 100 for path in Path(folder).glob("events.out.tfevents.*")) > 0}
+        return {
+            "files": sum(
+                path.stat().st_size > 100 for path in Path(folder).glob("events.out.tfevents.*")
+            )
+            > 0
+        }

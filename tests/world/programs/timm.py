@@ -17,7 +17,10 @@ programs = Programs()
 MODELS = {
     "vit_tiny_patch16_224": ({"img_size": 64, "depth": 2}, 64),
     "deit_tiny_patch16_224": ({"img_size": 64, "depth": 2}, 64),
-    "swin_tiny_patch4_window7_224": ({"img_size": 56, "depths": (1, 1), "embed_dim": 24, "num_heads": (2, 4)}, 56),
+    "swin_tiny_patch4_window7_224": (
+        {"img_size": 56, "depths": (1, 1), "embed_dim": 24, "num_heads": (2, 4)},
+        56,
+    ),
     "mixer_s32_224": ({"img_size": 64}, 64),
     "resnet18": ({}, 64),
     "resnetv2_50": ({"layers": (1, 1, 1, 1)}, 64),
@@ -75,7 +78,9 @@ def checkpoints():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pth")
         torch.save(net.state_dict(), path)
-        again = timm.create_model("mobilenetv3_small_050", num_classes=4, checkpoint_path=str(path)).eval()
+        again = timm.create_model(
+            "mobilenetv3_small_050", num_classes=4, checkpoint_path=str(path)
+        ).eval()
         images = random(1, 3, 64, 64)
         return {"out": again(images), "equal": torch.equal(again(images), net(images))}
 
@@ -83,8 +88,23 @@ def checkpoints():
 @programs
 def optimizers():
     said = {}
-    for name in ("sgd", "adamw", "lamb", "lion", "adafactor", "nadamw", "radam", "rmsproptf", "adabelief", "madgrad", "lars", "adan"):
-        net = fill(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)))
+    for name in (
+        "sgd",
+        "adamw",
+        "lamb",
+        "lion",
+        "adafactor",
+        "nadamw",
+        "radam",
+        "rmsproptf",
+        "adabelief",
+        "madgrad",
+        "lars",
+        "adan",
+    ):
+        net = fill(
+            torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+        )
         optimizer = timm.optim.create_optimizer_v2(net, opt=name, lr=1e-2, weight_decay=0.01)
         said[name] = train(net, lambda: net(random(8, 8)).square().mean(), optimizer)
     return said
@@ -95,7 +115,9 @@ def training():
     net = fill(timm.create_model("resnet10t", num_classes=4))
     average = timm.utils.ModelEmaV3(net, decay=0.5)
     optimizer = timm.optim.create_optimizer_v2(net, opt="sgd", lr=0.01)
-    schedule, _ = timm.scheduler.create_scheduler_v2(optimizer, sched="cosine", num_epochs=5, warmup_epochs=1)
+    schedule, _ = timm.scheduler.create_scheduler_v2(
+        optimizer, sched="cosine", num_epochs=5, warmup_epochs=1
+    )
     loss = timm.loss.LabelSmoothingCrossEntropy(0.1)
     losses, rates = [], []
     for epoch in range(3):
@@ -120,4 +142,7 @@ def data():
 
     config = timm.data.resolve_data_config({}, model=timm.create_model("resnet18"))
     image = Image.new("RGB", (300, 260), (10, 200, 30))
-    return {"eval": timm.data.create_transform(**config)(image), "config": [list(config["input_size"]), config["interpolation"]]}
+    return {
+        "eval": timm.data.create_transform(**config)(image),
+        "config": [list(config["input_size"]), config["interpolation"]],
+    }

@@ -32,7 +32,11 @@ def build(name, **options):
 
 def numbers(out):
     """Return the tensors of a model's output by name."""
-    return {key: value for key, value in out.items() if isinstance(value, torch.Tensor) and key != "loss"}
+    return {
+        key: value
+        for key, value in out.items()
+        if isinstance(value, torch.Tensor) and key != "loss"
+    }
 
 
 def encoder(name, task="ForMaskedLM", **options):
@@ -45,7 +49,9 @@ def encoder(name, task="ForMaskedLM", **options):
         net = build(f"{name}{task}", **SMALL | QUIET | options)
         out = net(input_ids=ids, attention_mask=mask, labels=ids)
         said = {"out": numbers(out)} | backward(out.loss, net)
-        classify = build(f"{name}ForSequenceClassification", **SMALL | QUIET | options, num_labels=3)
+        classify = build(
+            f"{name}ForSequenceClassification", **SMALL | QUIET | options, num_labels=3
+        )
         return said | {"classes": classify(input_ids=ids, attention_mask=mask).logits}
 
     programs.add(name.lower(), run)
@@ -61,11 +67,15 @@ def decoder(name, **options):
         said = {"logits": out.logits} | backward(out.loss, net)
         with torch.no_grad():
             said["tokens"] = net.generate(ids[:1], max_new_tokens=12, do_sample=False)
-            said["without cache"] = net.generate(ids[:1], max_new_tokens=6, do_sample=False, use_cache=False)
+            said["without cache"] = net.generate(
+                ids[:1], max_new_tokens=6, do_sample=False, use_cache=False
+            )
             said["beams"] = net.generate(ids, max_new_tokens=6, do_sample=False, num_beams=2)
             mask = torch.ones_like(ids)
             mask[0, :3] = 0
-            said["padded"] = net.generate(ids, attention_mask=mask, max_new_tokens=5, do_sample=False)
+            said["padded"] = net.generate(
+                ids, attention_mask=mask, max_new_tokens=5, do_sample=False
+            )
         return said
 
     programs.add(name.lower().replace("lmheadmodel", ""), run)
@@ -74,15 +84,37 @@ def decoder(name, **options):
 encoder("Bert")
 encoder("Roberta", type_vocab_size=1)
 encoder(
-    "DistilBert", dim=32, n_layers=2, n_heads=4, hidden_dim=37, dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0
+    "DistilBert",
+    dim=32,
+    n_layers=2,
+    n_heads=4,
+    hidden_dim=37,
+    dropout=0.0,
+    attention_dropout=0.0,
+    seq_classif_dropout=0.0,
 )
 encoder("Albert", embedding_size=16)
 encoder("Electra", embedding_size=16)
 encoder("DebertaV2", relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True)  # fmt: skip
-encoder("ModernBert", global_attn_every_n_layers=2, local_attention=4, attention_dropout=0.0, cls_token_id=1, sep_token_id=2)
+encoder(
+    "ModernBert",
+    global_attn_every_n_layers=2,
+    local_attention=4,
+    attention_dropout=0.0,
+    cls_token_id=1,
+    sep_token_id=2,
+)
 encoder("MPNet")
 
-HEADS = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+HEADS = {
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_positions": 64,
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+}
 decoder("GPT2LMHeadModel", **HEADS)
 decoder("GPTNeo", num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], attention_dropout=0.0,
         embed_dropout=0.0, resid_dropout=0.0, window_size=4)  # fmt: skip
@@ -91,7 +123,13 @@ decoder("GPTJ", **HEADS, rotary_dim=4)
 decoder("OPT", ffn_dim=37, word_embed_proj_dim=32, dropout=0.0)
 decoder("Llama", num_key_value_heads=2)
 decoder("Mistral", num_key_value_heads=2, sliding_window=4)
-decoder("Mixtral", num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, intermediate_size=40)
+decoder(
+    "Mixtral",
+    num_key_value_heads=2,
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    intermediate_size=40,
+)
 decoder("Qwen2", num_key_value_heads=2)
 decoder("Qwen3", num_key_value_heads=2, head_dim=8)
 decoder("Gemma", num_key_value_heads=2, head_dim=8)
@@ -99,7 +137,13 @@ decoder("Gemma2", num_key_value_heads=2, head_dim=8, sliding_window=4, attn_impl
 decoder("Phi")
 decoder("Phi3", num_key_value_heads=2)
 decoder("Bloom", n_layer=2, n_head=4, hidden_dropout=0.0, attention_dropout=0.0)
-decoder("Falcon", hidden_dropout=0.0, attention_dropout=0.0, new_decoder_architecture=False, num_ln_in_parallel_attn=None)
+decoder(
+    "Falcon",
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+    new_decoder_architecture=False,
+    num_ln_in_parallel_attn=None,
+)
 decoder("Mamba", state_size=8, use_mambapy=False)
 
 
@@ -119,7 +163,17 @@ def translator(name, **options):
     programs.add(name.lower(), run)
 
 
-translator("T5", vocab_size=99, d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, dropout_rate=0.0, decoder_start_token_id=0)
+translator(
+    "T5",
+    vocab_size=99,
+    d_model=32,
+    d_kv=8,
+    d_ff=37,
+    num_layers=2,
+    num_heads=4,
+    dropout_rate=0.0,
+    decoder_start_token_id=0,
+)
 translator("Bart", vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
            encoder_ffn_dim=37, decoder_ffn_dim=37, max_position_embeddings=64, dropout=0.0, forced_eos_token_id=2, bos_token_id=0,
            pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)  # fmt: skip
@@ -127,7 +181,14 @@ translator("Bart", vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=2
 
 # --- images and sound ----------------------------------------------------------------------------
 
-IMAGES = {"image_size": 32, "patch_size": 8, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37}
+IMAGES = {
+    "image_size": 32,
+    "patch_size": 8,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 37,
+}
 
 
 @programs
@@ -139,7 +200,10 @@ def vit():
 
 @programs
 def clip():
-    text = {key: value for key, value in SMALL.items() if key != "eos_token_id"} | {"projection_dim": 16, "eos_token_id": 98}
+    text = {key: value for key, value in SMALL.items() if key != "eos_token_id"} | {
+        "projection_dim": 16,
+        "eos_token_id": 98,
+    }
     net = build("CLIPModel", text_config=text, vision_config=IMAGES, projection_dim=16)
     ids = tokens(3, 7)
     ids[:, -1] = 98
@@ -156,7 +220,12 @@ def dinov2():
 
 @programs
 def convnext():
-    net = build("ConvNextForImageClassification", hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_labels=4)
+    net = build(
+        "ConvNextForImageClassification",
+        hidden_sizes=[8, 16, 24, 32],
+        depths=[1, 1, 1, 1],
+        num_labels=4,
+    )
     out = net(pixel_values=random(2, 3, 32, 32), labels=torch.tensor([1, 3]))
     return {"logits": out.logits} | backward(out.loss, net)
 
@@ -233,10 +302,17 @@ def save_and_load():
 def file_of_torch():
     """Load a state dict in torch's format, as `torch.save` of torch 2.13 wrote it."""
     path = Path(__file__).parents[1] / "figures" / "gpt2.bin"
-    net = build("GPT2LMHeadModel", **GPT | {"n_embd": 8, "n_layer": 1, "num_hidden_layers": 1, "hidden_size": 8})
+    net = build(
+        "GPT2LMHeadModel",
+        **GPT | {"n_embd": 8, "n_layer": 1, "num_hidden_layers": 1, "hidden_size": 8},
+    )
     state = torch.load(path, weights_only=True)
     said = net.load_state_dict(state, strict=True)
-    return {"keys": list(said), "logits": net(tokens(1, 9)).logits, "tied": net.lm_head.weight is net.transformer.wte.weight}
+    return {
+        "keys": list(said),
+        "logits": net(tokens(1, 9)).logits,
+        "tied": net.lm_head.weight is net.transformer.wte.weight,
+    }
 
 
 @programs
@@ -244,8 +320,18 @@ def sampling():
     """Sample; the numbers are the library's own, so lengths are compared."""
     net = gpt2()
     ids = tokens(1, 5)
-    out = net.generate(ids, max_new_tokens=7, do_sample=True, top_k=5, top_p=0.9, temperature=0.7, eos_token_id=None)
-    penalised = net.generate(ids, max_new_tokens=7, do_sample=False, repetition_penalty=1.5, no_repeat_ngram_size=2)
+    out = net.generate(
+        ids,
+        max_new_tokens=7,
+        do_sample=True,
+        top_k=5,
+        top_p=0.9,
+        temperature=0.7,
+        eos_token_id=None,
+    )
+    penalised = net.generate(
+        ids, max_new_tokens=7, do_sample=False, repetition_penalty=1.5, no_repeat_ngram_size=2
+    )
     return {"shape": list(out.shape), "start": out[:, :5], "penalised": penalised}
 
 
@@ -313,13 +399,21 @@ def trainer():
         result = training.train()
         said["loss"] = result.training_loss
         said["log"] = [entry["loss"] for entry in training.state.log_history if "loss" in entry]
-        said["eval"] = [entry["eval_loss"] for entry in training.state.log_history if "eval_loss" in entry]
-        said["grad_norm"] = [float(entry["grad_norm"]) for entry in training.state.log_history if "grad_norm" in entry]
+        said["eval"] = [
+            entry["eval_loss"] for entry in training.state.log_history if "eval_loss" in entry
+        ]
+        said["grad_norm"] = [
+            float(entry["grad_norm"])
+            for entry in training.state.log_history
+            if "grad_norm" in entry
+        ]
         said["parameters"] = norm(net.parameters())
         said["checkpoints"] = sorted(path.name for path in Path(folder).glob("checkpoint-*"))
         said["files"] = sorted(path.name for path in Path(folder, "checkpoint-3").iterdir())
         resumed = Ordered(model=gpt2(), args=args, train_dataset=Lines(), eval_dataset=Lines())
-        said["resumed"] = resumed.train(resume_from_checkpoint=str(Path(folder, "checkpoint-3"))).global_step
+        said["resumed"] = resumed.train(
+            resume_from_checkpoint=str(Path(folder, "checkpoint-3"))
+        ).global_step
         said["resumed parameters"] = norm(resumed.model.parameters())
         said["predicted"] = training.predict(Lines()).predictions.shape
     return said
@@ -335,7 +429,12 @@ def tokenizer(folder):
     raw = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     raw.pre_tokenizer = Whitespace()
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=raw, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]", mask_token="[MASK]"
+        tokenizer_object=raw,
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        unk_token="[UNK]",
+        mask_token="[MASK]",
     )
     fast.save_pretrained(folder)
     return fast
@@ -347,19 +446,32 @@ def pipelines():
     with tempfile.TemporaryDirectory() as folder:
         words = tokenizer(folder)
         classify = transformers.pipeline(
-            "text-classification", model=build("BertForSequenceClassification", **SMALL | QUIET, num_labels=3), tokenizer=words, top_k=None
+            "text-classification",
+            model=build("BertForSequenceClassification", **SMALL | QUIET, num_labels=3),
+            tokenizer=words,
+            top_k=None,
         )
         said["classes"] = classify(["w1 w2 w3", "w4 w5"])
-        fill_mask = transformers.pipeline("fill-mask", model=build("BertForMaskedLM", **SMALL | QUIET), tokenizer=words, top_k=3)
+        fill_mask = transformers.pipeline(
+            "fill-mask", model=build("BertForMaskedLM", **SMALL | QUIET), tokenizer=words, top_k=3
+        )
         said["mask"] = [[one["token_str"], one["score"]] for one in fill_mask("w1 [MASK] w3")]
         generate = transformers.pipeline("text-generation", model=gpt2(), tokenizer=words)
         said["text"] = generate("w1 w2 w3", max_new_tokens=5, do_sample=False)
-        features = transformers.pipeline("feature-extraction", model=build("BertModel", **SMALL | QUIET), tokenizer=words)
+        features = transformers.pipeline(
+            "feature-extraction", model=build("BertModel", **SMALL | QUIET), tokenizer=words
+        )
         said["features"] = features("w1 w2")[0][0][:4]
-        named = transformers.pipeline("token-classification", model=build("BertForTokenClassification", **SMALL | QUIET, num_labels=3), tokenizer=words)
+        named = transformers.pipeline(
+            "token-classification",
+            model=build("BertForTokenClassification", **SMALL | QUIET, num_labels=3),
+            tokenizer=words,
+        )
         said["named"] = [[one["entity"], float(one["score"])] for one in named("w1 w2 w3")]
         answer = transformers.pipeline("question-answering", model=build("BertForQuestionAnswering", **SMALL | QUIET), tokenizer=words) if "question-answering" in transformers.pipelines.SUPPORTED_TASKS else None  # fmt: skip
-        said["answer"] = None if answer is None else answer(question="w1 w2", context="w3 w4 w5 w6")["score"]
+        said["answer"] = (
+            None if answer is None else answer(question="w1 w2", context="w3 w4 w5 w6")["score"]
+        )
     return said
 
 
@@ -369,20 +481,34 @@ def image_pipeline():
 
     processor = transformers.ViTImageProcessor(size={"height": 32, "width": 32})
     net = build("ViTForImageClassification", **IMAGES, **QUIET, num_labels=5)
-    classify = transformers.pipeline("image-classification", model=net, image_processor=processor, top_k=5)
+    classify = transformers.pipeline(
+        "image-classification", model=net, image_processor=processor, top_k=5
+    )
     rows, columns = np.mgrid[:40, :50]
     picture = Image.fromarray(np.stack([rows * 5, columns * 4, rows + columns], -1).astype("uint8"))
-    return {"classes": classify(picture), "pixels": processor(picture, return_tensors="pt").pixel_values}
+    return {
+        "classes": classify(picture),
+        "pixels": processor(picture, return_tensors="pt").pixel_values,
+    }
 
 
 @programs
 def collators():
     with tempfile.TemporaryDirectory() as folder:
         words = tokenizer(folder)
-        padded = transformers.DataCollatorWithPadding(words)([{"input_ids": [5, 6, 7]}, {"input_ids": [8]}])
+        padded = transformers.DataCollatorWithPadding(words)(
+            [{"input_ids": [5, 6, 7]}, {"input_ids": [8]}]
+        )
         batch = words(["w1 w2 w3", "w4"], padding=True, return_tensors="pt")
-        language = transformers.DataCollatorForLanguageModeling(words, mlm=False)([{"input_ids": [5, 6, 7]}, {"input_ids": [8]}])
-    return {"padded": dict(padded), "batch": dict(batch), "language": dict(language), "text": words.batch_decode(batch["input_ids"])}
+        language = transformers.DataCollatorForLanguageModeling(words, mlm=False)(
+            [{"input_ids": [5, 6, 7]}, {"input_ids": [8]}]
+        )
+    return {
+        "padded": dict(padded),
+        "batch": dict(batch),
+        "language": dict(language),
+        "text": words.batch_decode(batch["input_ids"]),
+    }
 
 
 @programs
@@ -391,7 +517,9 @@ def schedules_and_optimizers():
     said = {}
     for name in ("linear", "cosine", "constant_with_warmup", "polynomial", "inverse_sqrt"):
         optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
-        schedule = transformers.get_scheduler(name, optimizer, num_warmup_steps=3, num_training_steps=10)
+        schedule = transformers.get_scheduler(
+            name, optimizer, num_warmup_steps=3, num_training_steps=10
+        )
         rates = []
         for _ in range(10):
             optimizer.step()
@@ -399,7 +527,9 @@ def schedules_and_optimizers():
             rates.append(schedule.get_last_lr()[0])
         said[name] = rates
     fill(layer)
-    adafactor = transformers.Adafactor(layer.parameters(), lr=0.01, relative_step=False, scale_parameter=False)
+    adafactor = transformers.Adafactor(
+        layer.parameters(), lr=0.01, relative_step=False, scale_parameter=False
+    )
     for _ in range(3):
         adafactor.zero_grad()
         layer(random(3, 2)).square().mean().backward()

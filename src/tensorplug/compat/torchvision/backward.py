@@ -123,7 +123,17 @@ def deform_conv2d_backward(
     use_mask: bool,
 ) -> tuple[Tensor, ...]:
     """Return the gradients of ``deform_conv2d`` by its tensors."""
-    options = stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask
+    options = (
+        stride_h,
+        stride_w,
+        pad_h,
+        pad_w,
+        dilation_h,
+        dilation_w,
+        groups,
+        offset_groups,
+        use_mask,
+    )
     return _gradients(
         grad, lambda *x: deform_conv2d(*x, *options), input, weight, offset, mask, bias
     )

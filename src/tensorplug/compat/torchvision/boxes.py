@@ -58,7 +58,9 @@ def _overlapping(one: Tensor, other: Tensor, threshold: float) -> Tensor:
     area_one, area_other = [
         (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1]) for boxes in (one, other)
     ]
-    sides = (tp.minimum(one[..., 2:], other[..., 2:]) - tp.maximum(one[..., :2], other[..., :2])).clamp(min=0)
+    sides = (
+        tp.minimum(one[..., 2:], other[..., 2:]) - tp.maximum(one[..., :2], other[..., :2])
+    ).clamp(min=0)
     common = sides[..., 0] * sides[..., 1]
     # The ratio in the dtype of the boxes, the threshold as it is.
     return (common / (area_one + area_other - common)).double() > threshold

@@ -77,7 +77,11 @@ def deform_conv2d(
     def places(size: int, dilation: int, count: int, stride: int, pad: int) -> Tensor:
         """Return where each tap (rows) samples for each output (columns) if nothing is moved."""
         taps = tp.arange(size, dtype=offset.dtype, device=offset.device) * dilation
-        return taps.unsqueeze(1) + tp.arange(count, dtype=offset.dtype, device=offset.device) * stride - pad
+        return (
+            taps.unsqueeze(1)
+            + tp.arange(count, dtype=offset.dtype, device=offset.device) * stride
+            - pad
+        )
 
     moves = offset.reshape(batch, offset_groups, *kernel, 2, *out)
     rows = places(kernel[0], dilation_h, out[0], stride_h, pad_h)
@@ -96,7 +100,9 @@ def deform_conv2d(
     pixels = pixels.transpose(1, 2).flatten(0, 1).contiguous()
     samples = weighted_rows(pixels, index.reshape(-1, 4), shares.reshape(-1, 4).to(input.dtype))
     # (batch, offset_groups, taps, places, channels of the group), so that channels come before taps.
-    samples = samples.reshape(batch, offset_groups, taps, out[0] * out[1], channels // offset_groups)
+    samples = samples.reshape(
+        batch, offset_groups, taps, out[0] * out[1], channels // offset_groups
+    )
     samples = samples.permute(0, 1, 4, 2, 3)
     samples = samples.reshape(batch, groups, channels // groups * taps, out[0] * out[1])
     result = weight.reshape(groups, out_channels // groups, -1) @ samples
@@ -125,7 +131,9 @@ def _check(input: Tensor, weight: Tensor, groups: int, offset_groups: int) -> No
             f"{name}: a weight {list(weight.shape)} does not fit {channels} channels in {groups} groups"
         )
     if channels % offset_groups:
-        raise RuntimeError(f"{name}: {channels} channels cannot be in {offset_groups} groups of offsets")
+        raise RuntimeError(
+            f"{name}: {channels} channels cannot be in {offset_groups} groups of offsets"
+        )
 
 
 def _check_moves(what: str, values: Tensor, shape: tuple[int, ...]) -> None:

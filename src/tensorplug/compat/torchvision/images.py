@@ -106,7 +106,9 @@ def _open(name: str, data: Tensor, *formats: str) -> Any:
         return Image.open(io.BytesIO(_bytes(data)), formats=formats or None)
     except OSError as error:
         kind = f"a {formats[0]}" if formats else "an image"
-        raise RuntimeError(f"{name}(): the bytes are not those of {kind} that Pillow reads") from error
+        raise RuntimeError(
+            f"{name}(): the bytes are not those of {kind} that Pillow reads"
+        ) from error
 
 
 def _decode(name: str, data: Tensor, mode: int, turn: bool, *formats: str) -> Tensor:
@@ -124,10 +126,30 @@ def _decode(name: str, data: Tensor, mode: int, turn: bool, *formats: str) -> Te
     elif image.mode in _MODES.values():
         wanted = image.mode
     else:  # of two colours, or of a palette
-        wanted = "L" if image.mode in ("1", "I") else "RGBA" if "transparency" in image.info else "RGB"
-    pixels = np.array(image.convert(wanted))
+        wanted = (
+            "L" if image.mode in ("1", "I") else "RGBA" if "transparency" in image.info else "RGB"
+        )
+    if wanted[0] == "L" and image.format == "JPEG":
+        image.draft("L", None)  # as it is in the file, not by way of RGB
+    pixels = (
+        _gray(image, wanted)
+        if wanted[0] == "L" and image.format == "PNG"
+        else np.array(image.convert(wanted))
+    )
     result = tp.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
     return result.permute(2, 0, 1).contiguous()
+
+
+def _gray(image: Any, wanted: str) -> Any:
+    """Return the luminance that libpng computes, in whole numbers of its own; other formats have Pillow's."""
+    if image.mode in ("1", "L", "LA", "I"):
+        return np.array(image.convert(wanted))
+    pixels = np.array(image.convert("RGBA")).astype(np.int32)
+    red, green, blue, alpha = np.moveaxis(pixels, -1, 0)
+    gray = np.where(
+        (red == green) & (red == blue), red, (9794 * red + 19235 * green + 3739 * blue) >> 15
+    )
+    return (gray if wanted == "L" else np.stack([gray, alpha], -1)).astype(np.uint8)
 
 
 def _encode(name: str, data: Tensor, kind: str, **options: int) -> Tensor:

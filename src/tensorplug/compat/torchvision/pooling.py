@@ -53,12 +53,16 @@ def roi_align(
 
     def pool(part: Tensor) -> Tensor:
         bins = (pooled_height, pooled_width)
-        index, weight = _points(input, rois[part, 0], starts[part], extents[part], bins, sampling_ratio, 1)
+        index, weight = _points(
+            input, rois[part, 0], starts[part], extents[part], bins, sampling_ratio, 1
+        )
         result = weighted_rows(_pixels(input), index.flatten(0, 2), weight.flatten(0, 2))
         return result.reshape(*index.shape[:3], input.shape[1]).permute(0, 3, 1, 2)
 
     points = _most_points(extents, (pooled_height, pooled_width), sampling_ratio)
-    return _in_parts(pool, len(rois), 4 * points, (input.shape[1], pooled_height, pooled_width), input)
+    return _in_parts(
+        pool, len(rois), 4 * points, (input.shape[1], pooled_height, pooled_width), input
+    )
 
 
 @composite(name="torchvision.ps_roi_align", outputs="output, channel_mapping", method=False)
@@ -92,7 +96,9 @@ def ps_roi_align(
     starts, extents = _regions(rois, spatial_scale, 0.5)
 
     def pool(part: Tensor) -> Tensor:
-        index, weight = _points(input, rois[part, 0], starts[part], extents[part], bins, sampling_ratio, 0)
+        index, weight = _points(
+            input, rois[part, 0], starts[part], extents[part], bins, sampling_ratio, 0
+        )
         return _of_own_channels(input, index, weight, channels)
 
     points = _most_points(extents, bins, sampling_ratio)
@@ -173,7 +179,9 @@ def ps_roi_pool(
 
     def pool(part: Tensor) -> Tensor:
         index, inside = _bin_pixels([b[part] for b in begin], [e[part] for e in end], input)
-        index = index + rois[part, 0].long().reshape(-1, 1, 1, 1) * (input.shape[2] * input.shape[3])
+        index = index + rois[part, 0].long().reshape(-1, 1, 1, 1) * (
+            input.shape[2] * input.shape[3]
+        )
         weight = inside.to(input.dtype) / inside.sum(3, keepdim=True).clamp(min=1).to(input.dtype)
         return _of_own_channels(input, index, weight, channels)
 
@@ -225,7 +233,11 @@ def _parts(regions: int, terms: int, shape: tuple[int, ...], input: Tensor) -> t
 
 
 def _in_parts(
-    pool: Callable[[Tensor], Tensor], regions: int, terms: int, shape: tuple[int, ...], input: Tensor
+    pool: Callable[[Tensor], Tensor],
+    regions: int,
+    terms: int,
+    shape: tuple[int, ...],
+    input: Tensor,
 ) -> Tensor:
     if not regions:
         return input.new_zeros(0, *shape)
@@ -277,7 +289,9 @@ def _points(
         size = (extents[:, axis] / bins[axis]).reshape(-1, 1, 1)
         numbers = tp.arange(bins[axis], device=input.device).reshape(1, -1, 1)
         steps = tp.arange(int(count.max()), device=input.device)
-        at = (starts[:, axis].reshape(-1, 1, 1) + numbers * size) + (steps + 0.5).to(size.dtype) * size / count
+        at = (starts[:, axis].reshape(-1, 1, 1) + numbers * size) + (steps + 0.5).to(
+            size.dtype
+        ) * size / count
         index, weight = axis_weights(at, extent)
         weight = weight * (steps < count).unsqueeze(-1)
         axes.append((index.flatten(2), weight.flatten(2)))
@@ -295,7 +309,9 @@ def _points(
 def _pixel_regions(rois: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """Return (regions, 2) each, int64: the first and the last pixel of regions, down and to the right."""
     corners = rois.detach()[:, 1:] * scale
-    corners = ((corners.abs() + 0.5).floor() * corners.sign()).long()  # halves away from 0, as C's round
+    corners = (
+        (corners.abs() + 0.5).floor() * corners.sign()
+    ).long()  # halves away from 0, as C's round
     return corners[:, :2].flip(1), corners[:, 2:].flip(1)
 
 
