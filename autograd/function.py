@@ -160,7 +160,11 @@ class FunctionNode(MultiNode):
                     f"{self.name()}"
                 )
             value = self._fitted(value, edge, position)
-            checked.append((value._array if raw else value, False))
+            if (
+                value._key.intercepts
+            ):  # has no array: what else than leaves takes a gradient takes one
+                value = value if isinstance(edge, TensorBase) else value.to_dense()
+            checked.append((value._array if raw and not value._key.intercepts else value, False))
         return checked
 
     def _fitted(self, value: Any, edge: Any, position: int) -> Any:

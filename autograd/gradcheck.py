@@ -116,7 +116,7 @@ def gradcheck(
         Compare one projection of the Jacobians instead of all their elements; of forward mode,
         all are compared in any case.
     masked : bool, optional
-        Accepted as in torch; there are no sparse tensors.
+        Accepted as in torch; of sparse tensors check functions of their values.
 
     Returns
     -------

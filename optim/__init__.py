@@ -22,6 +22,7 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 from .swapping import swap_in_optimizer_params_and_state
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
     "swap_in_optimizer_params_and_state",
@@ -52,8 +54,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":  # it takes nn, which loads this package's ops
         return importlib.import_module(f"{__name__}.{name}")
-    reason = ": there are no sparse tensors; Adam takes its options" if name == "SparseAdam" else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

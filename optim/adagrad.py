@@ -8,6 +8,7 @@ from tensorplug.core import Tensor
 
 from .ops.optimizers.fused import adagrad_step, adagrad_update
 from .optimizer import ParamsT
+from .state import number
 from .step_optimizer import Step, StepOptimizer, filled
 
 
@@ -81,6 +82,7 @@ class Adagrad(StepOptimizer):
         options_of_one=("lr", "lr_decay", "weight_decay", "eps", "maximize", "differentiable"),
     )
     _not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    _refusal = None
 
     def __init__(
         self,
@@ -102,6 +104,23 @@ class Adagrad(StepOptimizer):
             initial_accumulator_value=initial_accumulator_value, foreach=foreach,
             maximize=maximize, differentiable=differentiable, fused=fused,
         )  # fmt: skip
+
+    def update_sparse(
+        self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update the rows of a parameter that its gradient has, in place."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self._started(parameter, group)
+        (step,) = self._count(parameter, state, group)
+        rate = number(group["lr"]) / (1 + (number(step) - 1) * group["lr_decay"])
+        gradient = (-gradient if group["maximize"] else gradient).coalesce()
+        total: Any = state["sum"]
+        total.add_(gradient.square())
+        root = total.sparse_mask(gradient).values().sqrt().add_(group["eps"])
+        change: Any = gradient.detach().clone()
+        change.values().div_(root)
+        parameter.add_(change, alpha=-rate)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; their sums start at once, as in torch."""

@@ -85,6 +85,7 @@ class Adam(StepOptimizer):
     )  # fmt: skip
     _skips_on_device = True
     _counts_together = True
+    _refusal = "Adam does not support sparse gradients, please consider SparseAdam instead"
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.autograd import enable_grad, no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.ops import cat, view_as_real, zeros_like
+from tensorplug.core.tensor.layout import strided
 
 from .groups import check_learning_rate
 from .line_search import Point, strong_wolfe
@@ -103,6 +104,8 @@ class LBFGS(Optimizer):
             gradient: Any = parameter.grad
             if gradient is None:
                 gradient = zeros_like(parameter, requires_grad=False)
+            if gradient.layout is not strided:
+                gradient = gradient.to_dense()
             parts.append(_real(gradient).reshape(-1))
         return cat(parts)
 

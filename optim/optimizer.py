@@ -11,6 +11,7 @@ from tensorplug.autograd import enable_grad, set_grad_enabled
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
+from tensorplug.core.tensor.layout import strided
 
 from .groups import by_kind, new_group, repr_of_groups, updates_together
 from .state import load_group, pack_groups, restore_state
@@ -235,11 +236,21 @@ class Optimizer:
 
     def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update the parameters of a group that have a gradient, together if the options let it."""
-        if updates_together(group) and (self._counts_together or not group.get("capturable")):
-            for together in by_kind(parameters):
-                self.update_together(together, group)
-        else:
-            self._update_each(parameters, group)
+        together = updates_together(group) and (
+            self._counts_together or not group.get("capturable")
+        )
+        kinds = by_kind(parameters)
+        for alike in kinds:
+            if self._refusal is not None and _is_sparse(alike[0]):
+                raise RuntimeError(self._refusal.format(name=type(self).__name__))
+        for alike in kinds:
+            if _is_sparse(alike[0]):
+                for parameter in alike:
+                    self.update_sparse(parameter, parameter.grad, self.state[parameter], group)
+            elif together:
+                self.update_together(alike, group)
+            else:
+                self._update_each(alike, group)
 
     #: Whether the op that updates all parameters counts their steps on the device, with ``capturable``.
     _counts_together: ClassVar[bool] = False
@@ -258,6 +269,15 @@ class Optimizer:
     ) -> None:
         """Update one parameter in place; a subclass defines it. Nothing is recorded meanwhile."""
         raise NotImplementedError(f"{type(self).__name__} defines neither update nor step")
+
+    #: Why the class takes no sparse gradients; None if it does.
+    _refusal: ClassVar[str | None] = "{name} does not support sparse gradients"
+
+    def update_sparse(
+        self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update one parameter whose gradient is sparse, in place; a subclass that can sets no `_refusal`."""
+        raise NotImplementedError(f"{type(self).__name__} does not define update_sparse")
 
     # --- scaled gradients ---
 
@@ -390,6 +410,11 @@ def _add_hook(
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+def _is_sparse(parameter: Any) -> bool:
+    """Return whether the gradient of a parameter is sparse."""
+    return bool(parameter.grad.layout is not strided)
 
 
 def clear_gradient(parameter: Tensor, set_to_none: bool) -> None:

@@ -10,6 +10,7 @@ from .ops.optimizers.fused import sgd_step, sgd_update
 from .ops.optimizers.on_device import rate_of, sgd_step_on_device
 from .optimizer import ParamsT
 from .scalars import Scalar, on_device
+from .state import number
 from .step_optimizer import Step, StepOptimizer
 
 
@@ -73,6 +74,7 @@ class SGD(StepOptimizer):
     )
     _not_negative = ("momentum", "weight_decay")
     _skips_on_device = True
+    _refusal = None
 
     def __init__(
         self,
@@ -132,6 +134,29 @@ class SGD(StepOptimizer):
             parameter, gradient, buffer, group["lr"], group["momentum"], group["dampening"],
             group["weight_decay"], group["nesterov"], group["maximize"], first,
         )  # fmt: skip
+
+    def update_sparse(
+        self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        """Update the rows of a parameter that its gradient has, in place."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError(
+                "add(sparse, dense) is not supported. Use add(dense, sparse) instead.: weight_decay "
+                "makes a sparse gradient dense; set it to 0 for such parameters"
+            )
+        change = -gradient if group["maximize"] else gradient
+        momentum = group["momentum"]
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = change.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(change, alpha=1 - group["dampening"])
+            if buffer.is_sparse:
+                buffer = buffer.coalesce()  # else it would grow with each step
+            state["momentum_buffer"] = buffer
+            change = change.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        parameter.add_(change, alpha=-number(group["lr"]))
 
     def _is_first(self, parameter: Tensor) -> bool:
         return self.state[parameter].get("momentum_buffer") is None

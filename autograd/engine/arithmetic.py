@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.keys import DispatchKey
-from tensorplug.core.tensor.base import new_tensor
+from tensorplug.core.tensor.base import TensorBase, new_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 ADD = op_registry.handle("add")
@@ -48,13 +48,25 @@ def add(
     if not raw:
         return a + b
     index = ADD.index
-    writer = key.writers[index]
-    if writer is not None:
-        array_type = key.array_type
-        if fresh_a and type(a) is array_type:
-            writer(a, b, out=a)
-            return a
-        if fresh_b and type(b) is array_type:
-            writer(a, b, out=b)
-            return b
+    array_type = key.array_type
+    if type(a) is array_type and type(b) is array_type:
+        writer = key.writers[index]
+        if writer is not None:
+            if fresh_a:
+                writer(a, b, out=a)
+                return a
+            if fresh_b:
+                writer(a, b, out=b)
+                return b
+    elif isinstance(a, TensorBase) or isinstance(b, TensorBase):
+        total: Any = _tensor(a, key) + _tensor(b, key)
+        return total if total._key.intercepts else total._array
     return key.kernels[index](a, b)
+
+
+def _tensor(value: Any, key: DispatchKey) -> Any:
+    """Return a gradient as a tensor; one that has no array, such as a sparse one, is one already."""
+    if isinstance(value, TensorBase):
+        return value
+    array = normal(value, key)
+    return new_tensor(array, key, tuple(array.shape))

@@ -125,14 +125,15 @@ def check_replacement(tensor: Any, replaced: Any) -> None:
 
 def as_tensor(run: BackwardPass, gradient: Any, key: DispatchKey) -> Any:
     """Return the tensor of a gradient that a pass works on."""
-    if not run.raw or gradient is None:
+    if not run.raw or gradient is None or isinstance(gradient, TensorBase):
         return gradient
     array = normal(gradient, key)
     return new_tensor(array, key, array.shape)
 
 
 def _value(run: BackwardPass, tensor: Any) -> Any:
-    return tensor._array if run.raw and tensor is not None else tensor
+    plain = run.raw and tensor is not None and not tensor._key.intercepts
+    return tensor._array if plain else tensor
 
 
 def _key(edge: Any) -> DispatchKey:

@@ -433,11 +433,13 @@ class BackwardPass:
     def _finish_leaf(self, leaf: Any, gradient: Any, fresh: bool) -> None:
         extra = leaf._extra
         key: DispatchKey = leaf._key
-        if self.raw:
-            array = normal(gradient, key)
-            tensor = new_tensor(array, key, array.shape)
-        else:
+        if type(gradient) is key.array_type:
+            tensor = new_tensor(gradient, key, gradient.shape)
+        elif isinstance(gradient, TensorBase):  # with create_graph, or of a layout without an array
             tensor = gradient
+        else:
+            array = key.as_array(gradient)
+            tensor = new_tensor(array, key, array.shape)
         if extra is not None and extra.backward_hooks:
             fresh = False  # a hook may keep what it sees, and that must not become the leaf's own
             for hook in list(extra.backward_hooks.values()):
@@ -469,7 +471,10 @@ class BackwardPass:
                 extra.grad = known + tensor
             # In place: whoever holds ``grad`` sees the sum, as in torch.
             elif not self.raw or not _added(known, tensor):
-                known.add_(tensor)
+                if known._key.intercepts and known._key is not tensor._key:
+                    extra.grad = tensor + known  # dense from now on
+                else:
+                    known.add_(tensor)
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
                 hook(leaf)
@@ -482,6 +487,8 @@ def _own(gradient: Any, leaf: Any, fresh: bool) -> Any:
     """Return a gradient for a leaf to keep: in the order of its memory if that is dense, else in rows."""
     key: DispatchKey = leaf._key
     runtime = key.runtime
+    if gradient._key is not key:
+        return gradient if fresh else gradient.clone()
     if not runtime.is_contiguous(leaf._array):
         strides = runtime.strides(leaf._array)
         if is_dense(leaf._shape, strides):

@@ -1,3 +1,5 @@
+cimport cython
+
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
@@ -7,6 +9,7 @@ cpdef bint is_scalar(object value)
 
 cpdef object plain(object value)
 
+@cython.locals(tensor=TensorBase)
 cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 
 cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor.base import TensorBase
+from .interception import intercepted
 from .op import Op
 
 _PLAIN = frozenset({int, float, bool, complex, str, type(None)})
@@ -52,10 +53,23 @@ def plain_arguments(
     ------
     TypeError
         If an argument that has to be an int is none.
+    Intercepted
+        If a tensor among them computes its ops itself.
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, TensorBase) or type(value) in _PLAIN:
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor._key.intercepts:
+                raise intercepted(op, tensor)
             continue
+        if type(value) in _PLAIN:
+            continue
+        if type(value) is list or type(value) is tuple:
+            for item in value:
+                if isinstance(item, TensorBase):
+                    tensor = item
+                    if tensor._key.intercepts:
+                        raise intercepted(op, tensor)
         if plain(value) is not value:
             args = tuple([plain(arg) for arg in args])
             kwargs = {name: plain(value) for name, value in kwargs.items()}

@@ -13,6 +13,7 @@ from .composite_calls import call_of_list, call_overridden, call_ruled, run_over
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
 from .fast_path import binary, factor_of, unary
+from .interception import Intercepted, intercept
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .state import dispatch_state
@@ -238,6 +239,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return call_ruled(op, cache, args, kwargs)
             except Foreign:
                 return general(op, args, kwargs)
+            except Intercepted:
+                return intercept(op, args, kwargs)
 
         return call_composite
 
@@ -260,6 +263,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return call_primitive(op, cache, args, kwargs)
         except Foreign:
             return general(op, args, kwargs)
+        except Intercepted:
+            return intercept(op, args, kwargs)
 
     return call
 

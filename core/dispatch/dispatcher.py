@@ -15,6 +15,7 @@ from typing import Any
 from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
 from .execution import execute
+from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
 from .state import dispatch_state
@@ -28,6 +29,8 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = plain_arguments(op, args, kwargs)
     except Foreign:
         return dispatch_state.through_layers(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     return run(op, args, kwargs)
 
 

@@ -13,6 +13,7 @@ from ..tensor.base import TensorBase, unset_tensor
 from . import dispatcher
 from .arguments import is_scalar
 from .execution import execute, note_kernel
+from .interception import Intercepted, intercept
 from .op import Op
 from .state import dispatch_state
 
@@ -171,6 +172,8 @@ class NeedsRule(Exception):
 
 def _retry(op: Op, args: tuple[Any, ...], error: Exception) -> Any:
     """Find out why a kernel failed: the rule raises for bad arguments, a strict warning is suppressed."""
+    if isinstance(error, Intercepted):
+        return intercept(op, args, {})
     spec = op.function(*args)
     if isinstance(error, NeedsRule):
         return execute(op, spec)

@@ -1,6 +1,6 @@
 cdef class DispatchKey:
     cdef public object array_type, as_array, device, dtype, runtime
-    cdef public bint is_differentiable, is_meta
+    cdef public bint intercepts, is_differentiable, is_meta
     cdef public list kernels, results, writers
     cdef public dict scalars
 

@@ -41,11 +41,13 @@ class DispatchKey:
         By op index, of pointwise ops: the dispatch key of the result; None before the first use.
     writers : list
         By op index, of pointwise ops: the kernel if it takes ``out=``, else None.
+    intercepts : bool
+        Whether tensors compute ops themselves, see :mod:`.interception`.
     """
 
     __slots__ = (
-        "array_type", "as_array", "device", "dtype", "is_differentiable", "is_meta", "kernels",
-        "results", "runtime", "scalars", "writers",
+        "array_type", "as_array", "device", "dtype", "intercepts", "is_differentiable", "is_meta",
+        "kernels", "results", "runtime", "scalars", "writers",
     )  # fmt: skip
 
     def __init__(self, device: Device, dtype: DType, runtime: DeviceRuntime) -> None:
@@ -56,6 +58,7 @@ class DispatchKey:
         self.as_array = runtime.as_array
         self.is_differentiable = dtype.category >= FLOATING
         self.is_meta = device.type == "meta"
+        self.intercepts = False
         self.kernels: list[Callable[..., Any]] = []
         self.results: list[DispatchKey | None] = []
         self.writers: list[Callable[..., Any] | None] = []

@@ -15,6 +15,7 @@ from ..contexts import Context, thread
 from . import dispatcher
 from .arguments import plain_arguments
 from .counts import count_grad_disabled, count_layers, settle
+from .interception import Intercepted, intercept
 from .op_registry import Op
 from .overrides import taken_over
 from .state import dispatch_state
@@ -95,7 +96,10 @@ def _through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     made = taken_over(op, args, kwargs)
     if made is not None:
         return made[0]
-    args, kwargs = plain_arguments(op, args, kwargs)
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:

@@ -14,6 +14,7 @@ from .arguments import Foreign, plain_arguments
 from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
+from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
 from .state import dispatch_state
@@ -189,10 +190,13 @@ CAST = op_registry.handle("cast")
 
 def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the in-place variant of an op: compute it and write the result into `target`."""
-    if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
-        args, kwargs = plain_arguments(op, (target, *args), kwargs)
-        return dispatch_state.through_layers(_inplace_op(op, name), args, kwargs)
-    return run_inplace(op, name, target, args, kwargs)
+    try:
+        if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
+            given, options = plain_arguments(op, (target, *args), kwargs)
+            return dispatch_state.through_layers(_inplace_op(op, name), given, options)
+        return run_inplace(op, name, target, args, kwargs)
+    except Intercepted:
+        return intercept(_inplace_op(op, name), (target, *args), kwargs)
 
 
 def run_inplace(

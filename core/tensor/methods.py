@@ -96,16 +96,16 @@ class TensorMethods(Operators):
     cfloat = _converter("cfloat", dtypes.complex64)
     cdouble = _converter("cdouble", dtypes.complex128)
 
-    # Tensors are dense, and never quantized; programs ask all the same.
+    # Tensors are dense where their class says nothing else, and never quantized; programs ask all the same.
 
     @property
-    def is_sparse(self) -> Literal[False]:
-        """Whether only some elements are stored: never."""
+    def is_sparse(self) -> Literal[True, False]:
+        """Whether each element is stored with its coordinates."""
         return False
 
     @property
-    def is_sparse_csr(self) -> Literal[False]:
-        """Whether only some elements are stored, row by row: never."""
+    def is_sparse_csr(self) -> Literal[True, False]:
+        """Whether only some elements are stored, row by row."""
         return False
 
     @property

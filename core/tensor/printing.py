@@ -258,16 +258,35 @@ def tensor_repr(tensor: Tensor, *, contents: str | None = None) -> str:
     name = "tensor" if cls.__name__ in ("Tensor", "Parameter") else cls.__name__
     prefix = f"{name}("
     notes, text = _describe(tensor, len(prefix), contents)
-    lines = [prefix + text]
-    used = len(lines[0]) - lines[0].rfind("\n") + 1
+    return with_notes(prefix + text, notes, len(prefix))
+
+
+def with_notes(text: str, notes: list[str], indent: int, new_line: bool = False) -> str:
+    """Return a tensor's numbers with notes after them, the first on a new line if `new_line`."""
+    lines = [text]
+    used = len(text) - text.rfind("\n") + 1
     for note in notes:
-        if used + len(note) + 2 > _options.linewidth:
-            lines.append(",\n" + " " * len(prefix) + note)
-            used = len(prefix) + len(note)
+        if new_line or used + len(note) + 2 > _options.linewidth:
+            lines.append(",\n" + " " * indent + note)
+            used = indent + len(note)
+            new_line = False
         else:
             lines.append(f", {note}")
             used += len(note) + 2
     return "".join(lines) + ")"
+
+
+def numbers_of(tensor: Tensor, indent: int) -> str:
+    """Return the elements as they are printed, without anything around them."""
+    return _numbers(host_array(tensor), indent) if tensor.numel() else "[]"
+
+
+def gradient_note(tensor: Tensor) -> list[str]:
+    """Return what is printed of a tensor's place in the graph, if anything."""
+    node = tensor.grad_fn
+    if node is not None:
+        return [f"grad_fn=<{node.name()}>"]
+    return ["requires_grad=True"] if tensor.requires_grad else []
 
 
 def tensor_html(tensor: Tensor) -> str:
@@ -303,9 +322,4 @@ def _describe(tensor: Tensor, indent: int, contents: str | None) -> tuple[list[s
         if dtype not in (default, default_complex(), int64, bool_):
             notes.append(f"dtype={dtype}")
         text = contents or _numbers(host_array(tensor), indent)
-    node = tensor.grad_fn
-    if node is not None:
-        notes.append(f"grad_fn=<{node.name()}>")
-    elif tensor.requires_grad:
-        notes.append("requires_grad=True")
-    return notes, text
+    return notes + gradient_note(tensor), text

@@ -138,7 +138,7 @@ class Tensor(TensorMethods):
 
     @property
     def layout(self) -> layout:
-        """How elements are stored: always ``tp.strided``."""
+        """How elements are stored: ``tp.strided``, but of sparse tensors."""
         return strided
 
     @property
@@ -433,7 +433,7 @@ class Tensor(TensorMethods):
                 raise RuntimeError(
                     f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
                 )
-            if value._key is not self._key:
+            if value._key is not self._key and not _same_kind(value, self):
                 raise RuntimeError(
                     f"assigned grad is {value.dtype} on {value.device}, the tensor "
                     f"{self._key.dtype} on {self._key.device}"
@@ -789,6 +789,11 @@ class Tensor(TensorMethods):
         if not self._shape and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
+
+
+def _same_kind(value: Any, tensor: Any) -> bool:
+    """Return whether tensors of two layouts have one dtype and device."""
+    return value.dtype is tensor.dtype and value.device == tensor.device
 
 
 def of_class(tensor: Any, cls: Any) -> Any:

@@ -27,7 +27,11 @@ CONSTANTS = {
     "ops": "All ops by their registered names, those of extensions too: ``tp.ops.package.name``.",
     "default_generator": "The generator of the CPU's random numbers.",
     "cpu": 'The functions of the device type "cpu"; each device type has a module like it.',
-    "strided": "The layout of all tensors here.",
+    "strided": "The layout of dense tensors.",
+    "sparse_coo": "The layout of tensors with the coordinates of each element.",
+    "sparse_csr": "The layout of matrices that are stored row by row.",
+    "sparse.sparse_coo": "See :data:`tensorplug.sparse_coo`.",
+    "sparse.sparse_csr": "See :data:`tensorplug.sparse_csr`.",
     "contiguous_format": "Rows first.",
     "channels_last": "Of images ``(N, C, H, W)``: the channels of a pixel lie together.",
     "channels_last_3d": "The same of volumes ``(N, C, D, H, W)``.",
@@ -54,7 +58,8 @@ CONSTANTS = {
 
 #: Of the top level: the page for each module that defines ops or functions.
 TOP_LEVEL = {
-    "Creation": """core.ops.creation core.tensor.creation core.tensor.host""",
+    "Creation": """core.ops.creation core.tensor.creation core.tensor.host
+        sparse.creation""",
     "Random numbers": "core.ops.random core.device.generator",
     "Arithmetic and elementary functions": """core.ops.arithmetic core.ops.bitwise core.ops.clamp
         core.ops.complex core.ops.elementary core.ops.numeric core.ops.special""",
@@ -64,7 +69,7 @@ TOP_LEVEL = {
     "Shapes, joining and copying": """core.ops.copying core.ops.joining core.ops.rearranging
         core.ops.shape core.ops.shorthands core.ops.strided""",
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
-    "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft",
+    "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
     "Neural-network functions": "nn",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces
@@ -90,6 +95,7 @@ NAMESPACES = {
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
     "masked": "Masked reductions",
+    "sparse": "Sparse tensors",
     "special": "Special functions",
     "nn.functional": "Functions of networks",
     "nn.init": "Initial weights",
@@ -108,6 +114,7 @@ NAMESPACES = {
     "autograd.graph": "The graph",
     "func": "Transforms of functions",
     "overrides": "Classes that take calls over",
+    "library": "Ops of one's own",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",

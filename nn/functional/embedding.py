@@ -35,6 +35,14 @@ def _canonical_bag(
     if max_norm is not None:
         _check_offsets(offsets, input)
         limit_norms(weight, input.reshape(-1).to(int64), max_norm, norm_type)
+    if sparse:
+        return Delegated(
+            _bags(
+                weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights,
+                include_last_offset, padding, True,
+            )
+        )  # fmt: skip
+    if max_norm is not None:
         return Delegated(
             embedding_bag(
                 input, weight, offsets, None, norm_type, scale_grad_by_freq, mode, sparse,
@@ -100,6 +108,23 @@ def embedding_bag(
     tensor([[3.],
             [4.]])
     """
+    return _bags(
+        weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset,
+        padding_idx, False,
+    )  # fmt: skip
+
+
+def _bags(
+    weight: Any,
+    input: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool,
+    mode: str,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int | None,
+    sparse: bool,
+) -> Any:
     inside = None  # what comes after the end of the last bag is in none
     if input.ndim == 2:
         bags, length = input.shape
@@ -116,7 +141,9 @@ def embedding_bag(
         membership = searchsorted(starts, positions, right=True) - 1
         if include_last_offset:
             inside = positions < offsets[-1]
-    members = embedding(flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    members = embedding(
+        flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
+    )
     counted = flat != (-1 if padding_idx is None else padding_idx)
     if inside is not None:
         counted = counted & inside

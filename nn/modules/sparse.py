@@ -64,7 +64,7 @@ class Embedding(_Table):
     scale_grad_by_freq : bool
         Divide a row's gradient by how often it is looked up in the batch.
     sparse : bool
-        Accepted; gradients are always dense.
+        Whether the gradient of the weight is a sparse tensor, of the rows that were looked up.
     device, dtype
         Where and of which dtype the table is made.
 

@@ -30,16 +30,21 @@ def _canonical_embedding(
         )
     if weight.ndim != 2:
         raise RuntimeError(f"embedding(): 'weight' must be 2-D, got shape {list(weight.shape)}")
-    rows = weight._shape[0]
+    count = weight._shape[0]
     if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
+        if not -count <= padding_idx < count:
             raise AssertionError(
-                f"embedding(): padding_idx must be within the {rows} rows, got {padding_idx}"
+                f"embedding(): padding_idx must be within the {count} rows, got {padding_idx}"
             )
-        padding_idx %= rows
+        padding_idx %= count
     indices = input if input.dtype is int64 else input.to(int64)
     if max_norm is not None:
         limit_norms(weight, input, max_norm, norm_type)
+    if sparse:
+        from tensorplug.sparse.gradients import rows  # on first use: few do
+
+        return Delegated(rows(weight, indices, padding_idx, bool(scale_grad_by_freq)))
+    if max_norm is not None:
         return Delegated(
             embedding(indices, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
         )
@@ -75,7 +80,7 @@ def embedding(
     scale_grad_by_freq : bool
         Divide a row's gradient by how often it is named.
     sparse : bool
-        Accepted; gradients are always dense here.
+        Whether the gradient of `weight`, a leaf, is a sparse tensor of the rows that were taken.
 
     Raises
     ------

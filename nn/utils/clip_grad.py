@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.ops import stack
+from tensorplug.core.ops import stack, zeros
 from tensorplug.core.tensor.creation import tensor
+from tensorplug.core.tensor.layout import strided
 
 
 def _as_list(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -67,7 +69,11 @@ def get_total_norm(
     return total
 
 
-def _norm(values: Tensor, order: float) -> Tensor:
+def _norm(values: Any, order: float) -> Tensor:
+    if values.layout is not strided:
+        values = values.coalesce().values()
+        if not values.numel():
+            return zeros((), dtype=values.dtype, device=values.device)
     size = values.abs()
     if order == math.inf:
         return size.amax()

@@ -123,6 +123,7 @@ from tensorplug.core.tensor.shapes import (
 )
 
 from . import _einops, _namespaces, autograd as autograd
+from ._ops import OpNamespace as _OpNamespace
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compiled as compiled,
@@ -164,7 +165,7 @@ IntTensor = _namespaces.tensor_types["IntTensor"]
 LongTensor = _namespaces.tensor_types["LongTensor"]
 BoolTensor = _namespaces.tensor_types["BoolTensor"]
 
-ops = _namespaces.OpNamespace("")
+ops = _OpNamespace("")
 
 if _TYPE_CHECKING:  # at run time these are imported when they are first used
     from . import (
@@ -177,6 +178,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         fft as fft,
         futures as futures,
         hub as hub,
+        library as library,
         linalg as linalg,
         multiprocessing as multiprocessing,
         nn as nn,
@@ -189,6 +191,7 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
         safetensors as safetensors,
         serialization as serialization,
         signal as signal,
+        sparse as sparse,
         special as special,
         storage as storage,
         testing as testing,
@@ -199,6 +202,16 @@ if _TYPE_CHECKING:  # at run time these are imported when they are first used
     )
     from .__config__ import show_config as show_config
     from .serialization import load as load, save as save
+    from .sparse import (
+        hspmm as hspmm,
+        smm as smm,
+        sparse_compressed_tensor as sparse_compressed_tensor,
+        sparse_coo as sparse_coo,
+        sparse_coo_tensor as sparse_coo_tensor,
+        sparse_csr as sparse_csr,
+        sparse_csr_tensor as sparse_csr_tensor,
+        spmm as spmm,
+    )
     from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 
 _einops.install()

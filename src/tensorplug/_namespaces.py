@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
@@ -29,6 +30,7 @@ LAZY = frozenset(
         "func",
         "futures",
         "hub",
+        "library",
         "linalg",
         "masked",
         "multiprocessing",
@@ -42,6 +44,7 @@ LAZY = frozenset(
         "safetensors",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "storage",
         "testing",
@@ -130,8 +133,58 @@ LAZY_FUNCTIONS = {
         ),
         "nn.functional",
     ),
+    **dict.fromkeys(
+        (
+            "hspmm",
+            "smm",
+            "sparse_compressed_tensor",
+            "sparse_coo",
+            "sparse_coo_tensor",
+            "sparse_csr",
+            "sparse_csr_tensor",
+            "spmm",
+        ),
+        "sparse",
+    ),
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "nn.ops.rnn"),
 }
+
+#: Methods of tensors that are imported when they are first called, from ``sparse.methods``, and what they do.
+LAZY_METHODS = {
+    "_indices": "Return the coordinates of a sparse tensor as they are stored.",
+    "_nnz": "Return how many elements a sparse tensor stores.",
+    "_values": "Return the values of a sparse tensor as they are stored.",
+    "coalesce": "Return a sparse tensor with its coordinates in order, each of them once.",
+    "col_indices": "Return the column of each element of a matrix that is stored row by row.",
+    "crow_indices": "Return where each row begins, of a matrix that is stored row by row.",
+    "dense_dim": "Return how many dimensions are stored whole: of a dense tensor all.",
+    "indices": "Return the coordinates of a coalesced sparse tensor.",
+    "is_coalesced": "Return whether the coordinates of a sparse tensor are in order, each of them once.",
+    "smm": "Return the product of a sparse matrix and a dense one, as a sparse one.",
+    "sparse_dim": "Return how many dimensions are addressed by coordinates: of a dense tensor none.",
+    "sparse_mask": "Return the elements at the places of a sparse tensor, in its layout.",
+    "to_sparse": "Return the tensor in a sparse layout, by default with coordinates.",
+    "to_sparse_coo": "Return the tensor with the coordinates of its elements.",
+    "to_sparse_csr": "Return the matrix stored row by row.",
+    "values": "Return the stored elements of a sparse tensor.",
+}
+
+
+def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
+    """Return a method that puts the one of its name in its place, and calls that."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(importlib.import_module("tensorplug.sparse.methods"), name)
+        setattr(Tensor, name, found)
+        return found(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    return method
+
+
+for _name, _doc in LAZY_METHODS.items():
+    dispatch_state.add_method(_name, _lazy_method(_name, _doc))
 
 tensor_types = creation.legacy_types("cpu")
 
@@ -142,53 +195,6 @@ def find_array_namespace(api_version: str | None) -> Any:
 
 
 dispatch_state.array_namespace = find_array_namespace
-
-
-class OpNamespace:
-    """Ops by their registered name: ``tp.ops.add``, ``tp.ops.package.name`` for an extension's.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.ops.add(tp.tensor([1]), 2)
-    tensor([3])
-    """
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        full = self._prefix + name
-        if op_registry.has_op(full):
-            return op_registry.get_op(full).call
-        if not self._prefix:
-            plugins.load_device("extension")
-        if any(op.name.startswith(f"{full}.") for op in op_registry.all_ops()):
-            return OpNamespace(f"{full}.")
-        try:
-            return op_registry.get_op(full).call
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
-
-    def load_library(self, path: Any) -> None:
-        """Answer for a library of compiled ops, if a plugin brings its ops: torchvision's.
-
-        Raises
-        ------
-        OSError
-            If none does, as torch raises where a library does not fit it.
-        """
-        torchvision = importlib.import_module("tensorplug.compat.torchvision")
-        torchvision.load(path)
-
-    def __dir__(self) -> list[str]:
-        start = len(self._prefix)
-        names = [
-            op.name[start:] for op in op_registry.all_ops() if op.name.startswith(self._prefix)
-        ]
-        return sorted({name.partition(".")[0] for name in names})
 
 
 def find_attribute(name: str) -> Any:

@@ -1,3 +1,4 @@
 """The records of the declared ops, a module or folder per family."""
 
-import tensorplug.nn  # noqa: F401  registers its ops
+import tensorplug.nn
+import tensorplug.sparse  # noqa: F401  they register their ops

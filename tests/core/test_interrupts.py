@@ -167,6 +167,7 @@ OTHERS = {
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
     "hub._bar": "a bar of progress",
     "hub._hubconf": "imports a file",
+    "library.registration._scoped_library": "takes back what was declared in the block",
     "serialization.archive.Writer": "a file",
     "serialization.archive.opened_for_reading": "a file",
     "serialization.archive.opened_for_writing": "a file",

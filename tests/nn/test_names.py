@@ -36,7 +36,6 @@ QUANTIZED = "there are no quantized tensors"
 COMPILED = "for torch's compiler, or its code generators"
 PROTOTYPE = "a prototype of torch that may still change"
 MANY_DEVICES = "needs several devices or processes"
-SPARSE = "there are no sparse tensors"
 DEPRECATED = "deprecated in torch since 0.4: the name with an underscore"
 
 DEPRECATED_INITIALISERS = (
@@ -79,7 +78,6 @@ MISSING = {
     "nn.modules.LinearCrossEntropyOptions": PROTOTYPE,
     "nn.modules.SyncBatchNorm": MANY_DEVICES,
     "nn.parameter.UninitializedTensorMixin": "a helper of torch's own files",
-    "optim.SparseAdam": SPARSE,
 }
 
 
@@ -137,7 +135,6 @@ def test_the_table_names_what_is_missing():
     [
         ("nn.SyncBatchNorm", "needs several processes; in one, BatchNorm1d"),
         ("nn.LinearCrossEntropyLoss", "Linear and CrossEntropyLoss do the same"),
-        ("optim.SparseAdam", "no sparse tensors; Adam takes"),
         ("nn.Nonsense", "no attribute 'Nonsense'$"),
         ("optim.Nonsense", "no attribute 'Nonsense'$"),
     ],

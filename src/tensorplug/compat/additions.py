@@ -248,9 +248,6 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.fx": {"wrap": compiling.as_it_is},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
-    "torch.library": dict.fromkeys(
-        ("custom_op", "register_fake", "register_autograd"), compiling.no_op_decorator
-    ),
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"MAP_LOCATION": Any},
     "torch.nn.init": {

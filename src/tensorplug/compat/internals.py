@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug import overrides
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.autograd import set_grad_enabled
 from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, get_default_dtype
+from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.ops import cat, view_as_real
 from tensorplug.core.tensor.layout import memory_format
@@ -228,8 +228,10 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("_are_functorch_transforms_active", "_cuda_isInBadFork"), no),
         **dict.fromkeys(("_log_api_usage_once", "_cuda_clearCublasWorkspaces"), nothing),
         **dict.fromkeys(("_get_tracing_state", "_get_accelerator"), _no_result),
-        "DisableTorchFunction": overrides.DisableTorchFunctionSubclass,
+        "DisableTorchFunction": overrides.DisableTorchFunction,
         "DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
+        "_disabled_torch_function_impl": overrides.disabled_torch_function_impl,
+        "_has_torch_function": lambda args: overrides.modes_active() or bool(overrides.relevant(args)),
         "DispatchKey": DispatchKey,
         "DispatchKeySet": _Guard,
         "Size": Size,

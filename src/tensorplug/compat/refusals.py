@@ -320,18 +320,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.fx.node": (PENDING, "Argument Node Target map_arg"),
     "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.library": (
-        PENDING, "Library custom_op impl register_autograd register_fake register_kernel",
-    ),
     "torch.nn.utils.prune": (
         PENDING,
         (
             "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
             "global_unstructured l1_unstructured ln_structured random_structured random_unstructured"
         ),
-    ),
-    "torch.overrides": (
-        PENDING, "TorchFunctionMode handle_torch_function has_torch_function is_tensor_method_or_property",
     ),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),

@@ -13,6 +13,7 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
 from tensorplug.core.device.generator import Generator
 from tensorplug.core.tensor import host_memory
+from tensorplug.core.tensor.layout import layout, strided
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
 from tensorplug.core.tensor.tensor import Tensor
@@ -23,10 +24,12 @@ from .names import (
     BYTES,
     DEVICE,
     GENERATOR,
+    LAYOUT,
     REBUILD_BYTES,
     REBUILD_META,
     REBUILD_PARAMETER,
     REBUILD_PARAMETER_WITH_STATE,
+    REBUILD_SPARSE,
     REBUILD_TENSOR,
     REBUILD_WITH_ATTRIBUTES,
     SIZE,
@@ -136,6 +139,8 @@ class _Pickler(pickle._Pickler):
             return "a name"
         if isinstance(obj, Device):
             return DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if isinstance(obj, layout):
+            return LAYOUT, (f"torch.{obj.name}",)
         if isinstance(obj, Size):
             return SIZE, (tuple(obj),)
         if type(obj) is bytes and not obj:  # protocol 2 would name the type, which torch refuses
@@ -174,15 +179,17 @@ class _Pickler(pickle._Pickler):
 
     def _rebuilding(self, tensor: Any, hooks: Any) -> Any:
         """Return the function, by name, that makes a tensor again, and its arguments."""
+        if tensor.layout is not strided:
+            return REBUILD_SPARSE, (tensor.layout, tensor.detach()._saved())
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
         owner, memory, offset, strides = host_memory.memory_of(tensor)
         storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
-        layout = (storage, offset, shape, strides, tensor.requires_grad, hooks)
+        shown = (storage, offset, shape, strides, tensor.requires_grad, hooks)
         if tensor.dtype in STORAGE_OF:
-            return REBUILD_TENSOR, layout
-        return REBUILD_BYTES, (*layout, tensor.dtype, {})
+            return REBUILD_TENSOR, shown
+        return REBUILD_BYTES, (*shown, tensor.dtype, {})
 
     def _storage(self, owner: Any, memory: Any, dtype: DType | None, location: str) -> _Storage:
         identity = (id(owner), location)

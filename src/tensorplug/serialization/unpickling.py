@@ -216,10 +216,20 @@ def _array_of_bytes(data: Any = b"", encoding: Any = "latin1") -> bytearray:
     return bytearray(_text_to_bytes(data, encoding))  # not of a size, which could be any
 
 
-def _strided(name: Any) -> Any:
-    if name != "torch.strided":
-        raise pickle.UnpicklingError("a tensor that is not dense")
-    return strided
+def _layout_named(name: Any) -> Any:
+    if name == "torch.strided":
+        return strided
+    from tensorplug.sparse.layouts import layout_named  # on first use: saves import time
+
+    return layout_named(str(name).removeprefix("torch."))
+
+
+def _rebuild_sparse(layout: Any, parts: Any) -> Any:
+    from tensorplug.sparse.creation import of_parts  # on first use: saves import time
+
+    if not isinstance(parts, tuple):
+        raise ValueError("a sparse tensor without parts")
+    return of_parts(layout, parts)
 
 
 #: A tensor's class, as a file may name it: to be compared only.
@@ -238,13 +248,14 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _Known(_rebuild),
     ("torch._utils", "_rebuild_tensor_v3"): _Known(_rebuild_bytes),
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _Known(_rebuild_meta),
+    ("torch._utils", "_rebuild_sparse_tensor"): _Known(_rebuild_sparse),
     ("torch._utils", "_rebuild_parameter"): _Known(_rebuild_parameter),
     ("torch._utils", "_rebuild_parameter_with_state"): _Known(_rebuild_parameter),
     ("torch._tensor", "_rebuild_from_type_v2"): _Known(_rebuild_with_attributes),
     ("torch", "Tensor"): _TENSOR,
     ("torch", "Size"): _container(Size),
     ("torch", "device"): _of(Device, str, int),
-    ("torch.serialization", "_get_layout"): _Known(_strided),
+    ("torch.serialization", "_get_layout"): _Known(_layout_named),
     ("torch.storage", "UntypedStorage"): None,
     ("collections", "OrderedDict"): _Known(_ordered),
     ("collections", "Counter"): _container(Counter),

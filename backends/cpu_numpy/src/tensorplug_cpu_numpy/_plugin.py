@@ -52,6 +52,14 @@ def _of_optimizers() -> Iterable[Kernel]:
     return table
 
 
+def _of_sparse() -> Iterable[Kernel]:
+    from .kernels import sparse
+
+    table = KernelTable("cpu")
+    sparse.build(table)
+    return table
+
+
 class NumpyPlugin:
     """Registers the runtime and the kernels."""
 
@@ -84,6 +92,7 @@ class NumpyPlugin:
             *attributed(table.settled()),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
+            DeferredKernels("sparse", _of_sparse),
         ]
 
 

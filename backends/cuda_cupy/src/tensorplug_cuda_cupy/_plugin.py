@@ -34,6 +34,14 @@ def _of_amp() -> KernelTable:
     return table
 
 
+def _of_sparse() -> KernelTable:
+    from .kernels import sparse
+
+    table = KernelTable("cuda")
+    sparse.build(table)
+    return table
+
+
 class CudaPlugin:
     """Registers the runtime and the kernels; those of core's ops where a device can be used."""
 
@@ -56,6 +64,7 @@ class CudaPlugin:
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
             DeferredKernels("amp", _of_amp),
+            DeferredKernels("sparse", _of_sparse),
         ]
         if self.runtime.unavailable_reason() is not None:
             return deferred

@@ -1,0 +1,345 @@
+"""Pointwise ops of sparse tensors, conversions and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.device.dtypes import int64, promote_types
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.ops import cat, empty, searchsorted, zeros
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.predicates import result_type
+
+from .layouts import sparse_csr
+from .structure import coo_of_csr, csr_of_coo, flat_places
+from .tensors import CooTensor, CsrTensor, SparseTensor
+
+#: Pointwise ops of one tensor that are zero at zero, so that what is not stored stays so.
+ZERO_AT_ZERO = (
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
+    "erfinv", "expm1", "floor", "frac", "isinf", "isnan", "isneginf", "isposinf",
+    "log1p", "nan_to_num", "rad2deg", "relu", "round", "sgn", "sign", "signbit",
+    "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+)  # fmt: skip
+#: Those that are linear, too, so that elements at one place need not be added up before.
+LINEAR = ("neg", "positive", "conj", "conj_physical", "real", "imag")
+
+
+def as_coo(tensor: Any) -> CooTensor:
+    """Return a sparse tensor by coordinates."""
+    return coo_of_csr(tensor) if isinstance(tensor, CsrTensor) else tensor
+
+
+def unique(tensor: Any) -> Any:
+    """Return a sparse tensor with each place once."""
+    return tensor.coalesce() if isinstance(tensor, CooTensor) else tensor
+
+
+def like(tensor: CooTensor, shown: Any) -> Any:
+    """Return a tensor by coordinates in a layout."""
+    return csr_of_coo(tensor) if shown is sparse_csr else tensor
+
+
+def _pointwise(name: str, linear: bool) -> Callable[..., Any]:
+    op = op_registry.handle(name)
+
+    def compute(input: Any, *args: Any, **kwargs: Any) -> Any:
+        stored = input if linear else unique(input)
+        return stored._with_values(op.call(stored._stored, *args, **kwargs))
+
+    return compute
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number or a dense tensor without dimensions."""
+    if isinstance(value, TensorBase):
+        return not isinstance(value, SparseTensor) and not value._shape
+    return not isinstance(value, (list, tuple))
+
+
+def _mul(input: Any, other: Any) -> Any:
+    if not isinstance(input, SparseTensor):
+        input, other = other, input
+    if is_number(other):
+        return input._with_values(input._stored * other)
+    if isinstance(other, SparseTensor):
+        return _intersection(input, other)
+    return input._with_values(input._stored * _gathered(other, as_coo(input), "mul"))
+
+
+def _gathered(dense: Any, places: CooTensor, name: str) -> Any:
+    """Return the elements of a dense tensor at the places of a sparse one."""
+    if dense.dim() > len(places._shape) or any(
+        [a not in (1, b) for a, b in zip(dense.shape[::-1], places._shape[::-1], strict=False)]
+    ):
+        raise RuntimeError(
+            f"{name}(): the dense tensor, {list(dense.shape)}, has to have the shape of the sparse one, "
+            f"{list(places._shape)}, or be broadcast to it"
+        )
+    count = places.sparse_dim()
+    flat = flat_places(places._where, places._shape[:count])
+    rows = dense.expand(places._shape).reshape((-1, *places._shape[count:]))
+    return rows.index_select(0, flat)
+
+
+def _intersection(input: Any, other: Any) -> Any:
+    a, b = unique(as_coo(input)), unique(as_coo(other))
+    _check_alike(a, b, "mul")
+    where, found = _looked_up(a, b)
+    chosen = found.nonzero().squeeze(1)
+    values = a._stored.index_select(0, chosen) * b._stored.index_select(
+        0, where.index_select(0, chosen)
+    )
+    result = CooTensor.of(a._where.index_select(1, chosen), values, a._shape, True)
+    return like(result, input.layout)
+
+
+def _looked_up(a: CooTensor, b: CooTensor) -> tuple[Any, Any]:
+    """Return where in `b`, whose places are in order, those of `a` are, and which are there at all."""
+    shape = a._shape[: a.sparse_dim()]
+    own, theirs = flat_places(a._where, shape), flat_places(b._where, shape)
+    if not theirs._shape[0]:
+        return zeros(own._shape[0], dtype=int64, device=own.device), own < 0
+    where = searchsorted(theirs, own).clamp(max=theirs._shape[0] - 1)
+    return where, theirs.index_select(0, where) == own
+
+
+def _check_alike(a: CooTensor, b: CooTensor, name: str) -> None:
+    if a._shape != b._shape:
+        raise RuntimeError(
+            f"{name}(): expected sparse tensors of one shape, got {list(a.shape)} and {list(b.shape)}"
+        )
+    if a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError(
+            f"{name}(): expected tensors of equal sparse dimensions, got {a.sparse_dim()} and "
+            f"{b.sparse_dim()}"
+        )
+
+
+def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    if not isinstance(input, SparseTensor) or not is_number(other):
+        shape = list(getattr(other, "shape", ()))
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{shape} for divisor)"
+        )
+    stored = input if rounding_mode is None else unique(input)
+    return stored._with_values(stored._stored.div(other, rounding_mode=rounding_mode))
+
+
+def _floor_divide(input: Any, other: Any) -> Any:
+    return _div(input, other, rounding_mode="floor")
+
+
+def _pow(input: Any, exponent: Any) -> Any:
+    if isinstance(exponent, TensorBase) or not isinstance(input, SparseTensor) or exponent <= 0:
+        raise RuntimeError(
+            f"pow(): of a sparse tensor to a positive number, got {exponent!r}: else what is not "
+            "stored would not stay zero"
+        )
+    stored = unique(input)
+    return stored._with_values(stored._stored.pow(exponent))
+
+
+def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
+    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
+        a, b = as_coo(input), as_coo(other)
+        _check_alike(a, b, "add")
+        dtype = promote_types(a.dtype, b.dtype)
+        added = b._stored if alpha == 1 else b._stored * alpha
+        values = cat([a._stored.to(dtype), added.to(dtype)])
+        total = CooTensor.of(cat([a._where, b._where], 1), values, a._shape)
+        return like(total.coalesce() if a._coalesced and b._coalesced else total, input.layout)
+    if not isinstance(input, SparseTensor) and isinstance(input, TensorBase):
+        return _added_to_dense(input, other, alpha)
+    if isinstance(other, TensorBase) and not is_number(other):
+        scaled = other if alpha == 1 else other * alpha
+        return _added_to_dense(scaled, input, 1)
+    raise RuntimeError(
+        "add(): of a sparse tensor and a number: what is not stored would not stay zero; convert with "
+        ".to_dense() first"
+    )
+
+
+def _added_to_dense(dense: Any, sparse: Any, alpha: Any) -> Any:
+    """Return the sum of a dense tensor and a sparse one, which is dense."""
+    if tuple(dense.shape) != sparse._shape:
+        return dense.add(sparse.to_dense(), alpha=alpha)  # broadcasts, or says why not
+    dtype = promote_types(dense.dtype, sparse.dtype)
+    places = as_coo(sparse)
+    values = places._stored.to(dtype)
+    shape = places._shape[: places.sparse_dim()]
+    rows = dense.to(dtype).reshape((-1, *places._shape[len(shape) :]))
+    flat = flat_places(places._where, shape)
+    return rows.index_add(0, flat, values, alpha=alpha).reshape(dense.shape)
+
+
+def _sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return _add(input, other, alpha=-alpha)
+
+
+def _add_in_place(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """Add in place: to a dense tensor only where the sparse one has elements."""
+    if isinstance(input, SparseTensor):
+        if not isinstance(other, SparseTensor):
+            raise RuntimeError(
+                "add_(): a dense tensor cannot be added to a sparse one in place; add the sparse one to "
+                "the dense one"
+            )
+        return _add(input, other, alpha=alpha)
+    places = as_coo(other)
+    if tuple(input.shape) != places._shape:
+        return input.add_(other.to_dense(), alpha=alpha)
+    dtype = result_type(input, places._stored)
+    if dtype is not input.dtype:
+        return input.add_(other.to_dense(), alpha=alpha)
+    values = places._stored.to(input.dtype)
+    values = values if alpha == 1 else values * alpha
+    if places.sparse_dim() == 1:
+        return input.index_add_(0, places._where[0], values)
+    if not places.sparse_dim():
+        return input.add_(values.sum(0))
+    return input.index_put_(tuple(places._where.unbind(0)), values, accumulate=True)
+
+
+def _sub_in_place(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return _add_in_place(input, other, alpha=-alpha)
+
+
+def _scale_in_place(method: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(input: Any, other: Any, **options: Any) -> Any:
+        if isinstance(input, SparseTensor) and is_number(other) and not options:
+            getattr(input._stored, method)(other)
+            return input
+        if not isinstance(input, SparseTensor):
+            return input.copy_(function(input, other, **options).to_dense())
+        return function(input, other, **options)
+
+    return compute
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input._with_values(input._stored.to(dtype))
+
+
+def _clone(input: Any, *, memory_format: Any = None) -> Any:
+    return input._with(tuple([part.clone() for part in input._parts()]))
+
+
+def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
+    if not isinstance(input, SparseTensor):
+        return input.copy_(src.to_dense(), non_blocking)
+    if isinstance(src, (int, float)) and not src:  # zero_()
+        return nothing_stored(input)
+    if not isinstance(src, SparseTensor) or src.layout is not input.layout:
+        raise RuntimeError(
+            f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
+            f"{getattr(src, 'layout', src)}"
+        )
+    if src._shape != input._shape:
+        raise RuntimeError(
+            f"copy_(): expected the shape {list(input.shape)}, got {list(src.shape)}"
+        )
+    return _clone(src.to(device=input.device, dtype=input.dtype))
+
+
+def nothing_stored(
+    input: Any, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
+) -> Any:
+    """Return a sparse tensor of the shape and layout of another, in which nothing is stored."""
+    if layout is not None and layout is not input.layout:
+        return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    device = input.device if device is None else device
+    dense = input._shape[input.sparse_dim() :]
+    values = empty((0, *dense), dtype=dtype or input.dtype, device=device)
+    if isinstance(input, CsrTensor):
+        starts, columns = input._starts, input._columns
+        return CsrTensor.of(
+            zeros(tuple(starts.shape), dtype=starts.dtype, device=device),
+            empty(0, dtype=columns.dtype, device=device),
+            values,
+            input._shape,
+        )
+    where = empty((input.sparse_dim(), 0), dtype=int64, device=device)
+    return CooTensor.of(where, values, input._shape, True)
+
+
+def _zeros_like(
+    input: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **_: Any,
+) -> Any:
+    made = nothing_stored(input, dtype, layout, device)
+    return made.requires_grad_() if requires_grad else made
+
+
+def sparse_mask(input: Any, mask: Any) -> Any:
+    """Return the elements of a tensor at the places of a sparse one, in its layout.
+
+    Parameters
+    ----------
+    input : Tensor
+        Dense or sparse, of the shape of `mask`.
+    mask : Tensor
+        A sparse tensor; its values do not matter.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> mask = tp.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 1.0], (2, 2))
+    >>> tp.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).to_dense()
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError(f"sparse_mask(): expected a sparse tensor as mask, got {mask.layout}")
+    if tuple(input.shape) != mask._shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} but "
+            f"mask has size {list(mask.shape)}"
+        )
+    places = as_coo(mask)
+    if not isinstance(input, SparseTensor):
+        return mask._with_values(_gathered(input, places, "sparse_mask"))
+    source = unique(as_coo(input))
+    _check_alike(source, places, "sparse_mask")
+    where, found = _looked_up(places, source)
+    values = zeros(
+        (places._nnz(), *source._stored._shape[1:]), dtype=source.dtype, device=source.device
+    )
+    chosen = found.nonzero().squeeze(1)
+    stored = source._stored.index_select(0, where.index_select(0, chosen))
+    return mask._with_values(values.index_add(0, chosen, stored))
+
+
+TABLE: dict[str, Callable[..., Any]] = {
+    **{name: _pointwise(name, False) for name in ZERO_AT_ZERO},
+    **{name: _pointwise(name, True) for name in LINEAR},
+    "add": _add,
+    "add_scaled": _add,
+    "cast": _cast,
+    "clone": _clone,
+    "copy": _copy_in_place,
+    "div": _div,
+    "empty_like": _zeros_like,
+    "floor_divide": _floor_divide,
+    "mul": _mul,
+    "pow": _pow,
+    "sub": _sub,
+    "zero": nothing_stored,
+    "zeros_like": _zeros_like,
+}
+
+#: In-place variants that are more than their results stored: by the variant's name.
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "add_": _add_in_place,
+    "div_": _scale_in_place("div_", _div),
+    "mul_": _scale_in_place("mul_", _mul),
+    "sub_": _sub_in_place,
+    "copy_": _copy_in_place,
+}

@@ -1,0 +1,363 @@
+"""How sparse tensors are made: of their parts, of dense tensors, of other layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64
+from tensorplug.core.ops import empty
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.creation import as_tensor
+from tensorplug.core.tensor.layout import layout, strided
+from tensorplug.core.tensor.shapes import Shape
+
+from .layouts import sparse_coo, sparse_csr
+from .structure import coo_of_csr, coo_of_dense, csr_of_coo
+from .tensors import CooTensor, CsrTensor, SparseTensor
+
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """Return a sparse tensor of coordinates and values.
+
+    Parameters
+    ----------
+    indices : array_like
+        (sparse dims, nnz): the coordinates of each value. Values at one place add up.
+    values : array_like
+        (nnz, dense dims): elements, or dense tensors of the last dimensions.
+    size : tuple of int, optional
+        The shape; by default the smallest that holds all.
+    dtype, device : optional
+        By default those of `values`.
+    pin_memory : bool
+        Accepted for torch's sake.
+    requires_grad : bool
+        Whether the tensor is a leaf that gradients are computed of.
+    check_invariants : bool, optional
+        Look at all coordinates, whether they lie within the shape; by default as
+        ``tp.sparse.check_sparse_tensor_invariants`` says.
+    is_coalesced : bool, optional
+        Say that the coordinates are in order, each of them once.
+
+    Raises
+    ------
+    RuntimeError
+        If the parts do not fit each other.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    tensor(indices=tensor([[0, 1, 1],
+                           [2, 0, 2]]),
+           values=tensor([3., 4., 5.]),
+           size=(2, 3), nnz=3, layout=tensorplug.sparse_coo)
+    """
+    if values is None:
+        shape = tuple(size if size is not None else indices if indices is not None else ())
+        values = empty((0,), dtype=dtype, device=device)
+        where = empty((len(shape), 0), dtype=int64, device=device)
+        made = CooTensor.of(where, values, shape, True)
+        return made.requires_grad_() if requires_grad else made
+    stored = _values(values, dtype, device, requires_grad)
+    where = _integers(indices, stored.device, "sparse_coo_tensor").to(int64)
+    if where.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
+    if not stored.dim() or where._shape[1] != stored._shape[0]:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{where._shape[1]}, nnz from values: {stored._shape[0] if stored.dim() else 'a scalar'}"
+        )
+    sparse, dense = where._shape[0], stored._shape[1:]
+    if size is None:
+        largest = where.amax(1).tolist() if where._shape[1] else [-1] * sparse
+        shape = (*[index + 1 for index in largest], *dense)
+    else:
+        shape = tuple([int(n) for n in size])
+    if len(shape) != sparse + len(dense):
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: "
+            f"len(size) = {len(shape)}, sparse_dim = {sparse}, dense_dim = {len(dense)}"
+        )
+    if shape[sparse:] != dense:
+        raise RuntimeError(
+            f"values has incorrect size, expected {[where._shape[1], *shape[sparse:]]}, got "
+            f"{list(stored.shape)}"
+        )
+    # Looked at wherever that takes no wait for a device: a place outside is no place.
+    if _checks(check_invariants, stored):
+        _check_within(where, shape[:sparse], "sparse_coo_tensor")
+    return CooTensor.of(where, stored, shape, bool(is_coalesced))
+
+
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a sparse matrix that is stored row by row.
+
+    Parameters
+    ----------
+    crow_indices : array_like
+        (rows + 1,): where in the other two each row begins, and the last one ends.
+    col_indices : array_like
+        (nnz,): the column of each value.
+    values : array_like
+        (nnz,).
+    size : tuple of int, optional
+        The shape; by default the smallest that holds all.
+    dtype, device, pin_memory, requires_grad, check_invariants
+        As of :func:`sparse_coo_tensor`.
+
+    Raises
+    ------
+    RuntimeError
+        If the parts do not fit each other.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3.0, 4.0, 5.0]).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 5.]])
+    """
+    name = "sparse_csr_tensor"
+    stored = _values(values, dtype, device, requires_grad)
+    starts = _integers(crow_indices, stored.device, name)
+    columns = _integers(col_indices, stored.device, name)
+    if starts.dim() > 1 or columns.dim() > 1 or stored.dim() > 1:
+        raise NotImplementedError(
+            f"{name}(): one matrix of single elements; batches of them and dense dimensions are not "
+            f"there, got crow_indices {list(starts.shape)}, col_indices {list(columns.shape)}, values "
+            f"{list(stored.shape)}"
+        )
+    if starts.dtype is not columns.dtype:
+        raise RuntimeError(
+            "crow_indices and col_indices must have the same dtype, but got "
+            f"{starts.dtype} and {columns.dtype}"
+        )
+    if columns._shape != stored._shape or not starts.numel():
+        raise RuntimeError(
+            f"{name}(): col_indices and values must have one element for each stored one, and "
+            f"crow_indices one more than rows, got {list(columns.shape)}, {list(stored.shape)} and "
+            f"{list(starts.shape)}"
+        )
+    if size is None:
+        width = int(columns.max()) + 1 if columns.numel() else 0
+        shape: Shape = (starts._shape[0] - 1, width)
+    else:
+        shape = tuple([int(n) for n in size])
+    if len(shape) != 2 or shape[0] != starts._shape[0] - 1:
+        raise RuntimeError(
+            f"crow_indices.shape[-1] must be equal to nrows + 1 (that is {shape[0] + 1 if shape else 1}), "
+            f"but got {starts._shape[0]}"
+        )
+    if _checks(check_invariants, stored):
+        _check_within(columns.unsqueeze(0), shape[1:], name)
+        if int(starts[0]) or int(starts[-1]) != columns._shape[0]:
+            raise RuntimeError(
+                f"crow_indices must begin with 0 and end with nnz, {columns._shape[0]}, but got "
+                f"{int(starts[0])} and {int(starts[-1])}"
+            )
+        if bool((starts[1:] < starts[:-1]).any()):
+            raise RuntimeError(f"crow_indices must not decrease, got {starts.tolist()}")
+    return CsrTensor.of(starts, columns, stored, shape)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | str | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a sparse matrix whose rows are stored one after another; of `layout` ``tp.sparse_csr``.
+
+    The other arguments are those of :func:`sparse_csr_tensor`.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.sparse_compressed_tensor([0, 1], [1], [2.0], layout=tp.sparse_csr)
+    >>> x.to_dense()
+    tensor([[0., 2.]])
+    """
+    if layout is None:
+        raise TypeError("sparse_compressed_tensor(): Missing argument layout")
+    if layout is not sparse_csr:
+        raise NotImplementedError(
+            f"sparse_compressed_tensor(): of layout {layout} there are no tensors, of "
+            "tensorplug.sparse_csr there are"
+        )
+    return sparse_csr_tensor(
+        compressed_indices, plain_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def _values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    """Return values as a tensor: a new leaf, or a view that leads back to the one that was given."""
+    given = isinstance(values, TensorBase)
+    stored = as_tensor(values, dtype=dtype, device=device)
+    if requires_grad:
+        return stored.detach().requires_grad_()
+    return stored.view_as(stored) if given and stored.requires_grad else stored
+
+
+def _integers(indices: Any, device: Device, name: str) -> Any:
+    found = as_tensor(indices, device=device)
+    if found.dtype in (int32, int64):
+        return found.detach()
+    if found.dtype.category > INTEGER and bool((found != found.floor()).any()):
+        raise TypeError(f"{name}(): indices must be integers, got {found.dtype}")
+    return found.detach().to(int64)
+
+
+class check_sparse_tensor_invariants:
+    """Whether new sparse tensors are looked at in full, also where that waits for a device.
+
+    On "cpu" indices are always looked at: an element outside of the shape has no place.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> with tp.sparse.check_sparse_tensor_invariants():
+    ...     tp.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self._wanted = enable
+        self._before: list[bool] = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Return whether they are."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Look at them from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Look only at what is at hand from now on."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self) -> None:
+        self._before.append(self.is_enabled())
+        check_sparse_tensor_invariants._enabled = self._wanted
+
+    def __exit__(self, *_: object) -> None:
+        check_sparse_tensor_invariants._enabled = self._before.pop()
+
+
+def _checks(asked: bool | None, stored: Any) -> bool:
+    if stored.is_meta:
+        return False
+    enabled = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
+    return enabled or stored.device.type == "cpu"
+
+
+def _check_within(indices: Any, shape: Shape, name: str) -> None:
+    if not indices.numel():
+        return
+    low, high = indices.amin(1).tolist(), indices.amax(1).tolist()
+    for dim, (least, most) in enumerate(zip(low, high, strict=True)):
+        if least < 0:
+            raise RuntimeError(f"{name}(): found negative index {least} for dim {dim}")
+        if most >= shape[dim]:
+            raise RuntimeError(
+                f"{name}(): size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but "
+                f"found index {most}"
+            )
+
+
+# --- conversions ------------------------------------------------------------------------------
+
+
+def to_layout(tensor: Any, wanted: Any, name: str, sparse_dim: int | None = None) -> Any:
+    """Return a tensor in a layout."""
+    if wanted is strided:
+        return tensor.to_dense()
+    if wanted not in (sparse_coo, sparse_csr):
+        raise NotImplementedError(
+            f"{name}(): there are no tensors of layout {wanted}; there are those of sparse_coo and "
+            "sparse_csr"
+        )
+    if not isinstance(tensor, SparseTensor):
+        if wanted is sparse_csr and tensor.dim() != 2:
+            raise RuntimeError(f"{name}(): expected a matrix, got shape {list(tensor.shape)}")
+        chosen = tensor.dim() if sparse_dim is None else sparse_dim
+        if not (0 < chosen <= tensor.dim() or chosen == tensor.dim()):
+            raise RuntimeError(
+                f"{name}(): sparse_dim argument must be in >0 range and not larger than the "
+                f"{tensor.dim()} dimensions, got {chosen}"
+            )
+        tensor = coo_of_dense(tensor, chosen)
+    if tensor.layout is wanted:
+        return tensor
+    return csr_of_coo(tensor) if wanted is sparse_csr else coo_of_csr(tensor)
+
+
+def rebuilt(
+    shown: layout, saved: tuple[Any, ...], requires_grad: bool, attributes: dict[str, Any]
+) -> Any:
+    """Return the sparse tensor that a pickle holds the parts of."""
+    made: Any = of_parts(shown, saved)
+    made.__dict__.update(attributes)
+    return made.requires_grad_() if requires_grad else made
+
+
+def of_parts(shown: Any, parts: Any) -> Any:
+    """Return the sparse tensor of a layout and what torch's files hold after it.
+
+    Raises
+    ------
+    ValueError
+        If the parts are of other kinds.
+    """
+    if shown is sparse_coo and len(parts) in (3, 4) and _are_tensors(parts[:2]):
+        indices, values, size, *known = parts
+        made: Any = sparse_coo_tensor(indices, values, tuple(size))
+        return made._coalesced_(made._coalesced or known == [True])
+    if shown is sparse_csr and len(parts) == 4 and _are_tensors(parts[:3]):
+        starts, columns, values = parts[:3]
+        if not bool(starts.any()):  # also the first reading of torch's old format, over zeros
+            columns, values = columns[:0], values[:0]
+        return sparse_csr_tensor(starts, columns, values, tuple(parts[3]))
+    raise ValueError(f"a tensor of layout {shown!r} of {len(parts)} parts")
+
+
+def _are_tensors(parts: Any) -> bool:
+    return all([isinstance(part, TensorBase) for part in parts])

@@ -1,0 +1,40 @@
+"""The layouts of sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.tensor.layout import layout, strided
+
+
+class _SparseLayout(layout):
+    """A layout that is pickled as a name of this module."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return layout_named, (self.name,)
+
+
+#: Coordinates of each element, and the elements.
+sparse_coo: layout = _SparseLayout("sparse_coo")
+#: The elements row by row, the column of each, and where each row begins.
+sparse_csr: layout = _SparseLayout("sparse_csr")
+
+_LAYOUTS = {known.name: known for known in (strided, sparse_coo, sparse_csr)}
+
+
+def layout_named(name: str) -> layout:
+    """Return the layout of a name, such as ``"sparse_coo"``.
+
+    Raises
+    ------
+    NotImplementedError
+        If there is none of that name here.
+    """
+    found = _LAYOUTS.get(name)
+    if found is None:
+        raise NotImplementedError(
+            f"there are no tensors of layout {name}; there are those of {', '.join(_LAYOUTS)}"
+        )
+    return found

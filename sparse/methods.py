@@ -1,0 +1,100 @@
+"""Methods of every tensor that are about sparse ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arithmetic import sparse_mask as sparse_mask  # noqa: PLC0414  also a method
+from .creation import to_layout
+from .layouts import sparse_coo, sparse_csr
+
+
+def to_sparse(
+    self: Any,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> Any:
+    """Return the tensor in a sparse layout.
+
+    Parameters
+    ----------
+    sparse_dim : int, optional
+        Of how many of the first dimensions coordinates are stored; by default of all.
+    layout : layout, optional
+        ``tp.sparse_coo``, the default, or ``tp.sparse_csr``.
+    blocksize, dense_dim
+        Only None and 0: of layouts that are not there.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(2).to_sparse()
+    tensor(indices=tensor([[0, 1],
+                           [0, 1]]),
+           values=tensor([1., 1.]),
+           size=(2, 2), nnz=2, layout=tensorplug.sparse_coo)
+    """
+    if blocksize is not None or dense_dim:
+        raise NotImplementedError("to_sparse(): there are no blocks, and no dense_dim of rows")
+    return to_layout(self, sparse_coo if layout is None else layout, "to_sparse", sparse_dim)
+
+
+def to_sparse_coo(self: Any) -> Any:
+    """Return the tensor with the coordinates of its elements."""
+    return to_layout(self, sparse_coo, "to_sparse_coo")
+
+
+def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+    """Return the matrix stored row by row."""
+    if dense_dim:
+        raise NotImplementedError(
+            "to_sparse_csr(): rows of single elements; dense_dim is not there"
+        )
+    return to_layout(self, sparse_csr, "to_sparse_csr")
+
+
+def smm(self: Any, mat: Any) -> Any:
+    """Return the product of a sparse matrix and a dense one, as a sparse one."""
+    from . import smm as product  # it needs the whole package
+
+    return product(self, mat)
+
+
+def sparse_dim(self: Any) -> int:
+    """Return how many dimensions are addressed by coordinates: of a dense tensor none."""
+    return 0
+
+
+def dense_dim(self: Any) -> int:
+    """Return how many dimensions are stored whole: of a dense tensor all."""
+    return len(self._shape)
+
+
+def _of(kind: str) -> Any:
+    """Return a function that makes a method that only some layouts have."""
+
+    def make(name: str) -> Any:
+        def refuse(self: Any) -> Any:
+            raise RuntimeError(
+                f"{name} expected {kind} tensor layout but got {self.layout.name.title().replace('_', '')}"
+            )
+
+        refuse.__name__ = refuse.__qualname__ = name
+        refuse.__doc__ = f"Raise: only a tensor of {kind} layout has ``{name}``."
+        return refuse
+
+    return make
+
+
+coalesce = _of("sparse coordinate")("coalesce")
+is_coalesced = _of("sparse coordinate")("is_coalesced")
+indices = _of("sparse coordinate")("indices")
+values = _of("sparse")("values")
+crow_indices = _of("sparse row compressed")("crow_indices")
+col_indices = _of("sparse row compressed")("col_indices")
+_nnz = _of("sparse")("_nnz")
+_indices = _of("sparse coordinate")("_indices")
+_values = _of("sparse coordinate")("_values")

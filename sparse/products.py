@@ -1,0 +1,157 @@
+"""Products of sparse matrices with dense and sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorplug.core.device.dtypes import int64
+from tensorplug.core.ops import arange, searchsorted, stack
+
+from .arithmetic import as_coo, like, unique
+from .indexing import transpose
+from .ops.sparse import coo_matmul, csr_matmul
+from .structure import spread
+from .tensors import CooTensor, CsrTensor, SparseTensor
+
+
+def _check_matrix(tensor: Any, name: str) -> None:
+    if isinstance(tensor, SparseTensor) and (tensor.sparse_dim() != 2 or tensor.dense_dim()):
+        raise RuntimeError(
+            f"{name}(): expected a sparse matrix, of two sparse dimensions and no dense one, got "
+            f"sparse_dim={tensor.sparse_dim()}, dense_dim={tensor.dense_dim()}"
+        )
+
+
+def _check_sizes(a: Any, b: Any, name: str) -> None:
+    inner = b.shape[0]
+    if a.shape[-1] != inner:
+        raise RuntimeError(
+            f"{name}(): mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})"
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}(): expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}"
+        )
+
+
+def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
+    """Return the product of two matrices, or a matrix and a vector, of which one at least is sparse."""
+    _check_matrix(input, name)
+    _check_matrix(other, name)
+    if input.dim() == 1 and not isinstance(input, SparseTensor):
+        _check_sizes(input, other, name)
+        return matmul(transpose(other, 0, 1), input, name)
+    if other.dim() == 1 and not isinstance(other, SparseTensor):
+        return matmul(input, other.unsqueeze(1), name).squeeze(1)
+    if input.dim() != 2 or other.dim() != 2:
+        raise NotImplementedError(
+            f"{name}(): a sparse matrix is multiplied by a matrix or a vector, got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
+    _check_sizes(input, other, name)
+    if not isinstance(input, SparseTensor):
+        places = as_coo(other)
+        columns, rows = places._where
+        return coo_matmul(rows, columns, places._stored, input.t(), other._shape[1]).t()
+    if isinstance(other, SparseTensor):
+        return _sparse_product(input, other)
+    if isinstance(input, CsrTensor):
+        return csr_matmul(input._starts, input._columns, input._stored, other)
+    rows, columns = as_coo(input)._where
+    return coo_matmul(rows, columns, input._stored, other, input._shape[0])
+
+
+def _sparse_product(input: Any, other: Any) -> Any:
+    """Return the product of two sparse matrices, in the layout of the first.
+
+    Each element of the first meets a row of the second; rows are found by where they begin and end.
+    """
+    a, b = as_coo(input), unique(as_coo(other))
+    starts = searchsorted(b._where[0].contiguous(), a._where[1].contiguous())
+    ends = searchsorted(b._where[0].contiguous(), a._where[1].contiguous(), right=True)
+    chosen, offsets = spread(starts, ends)
+    values = a._stored.index_select(0, chosen) * b._stored.index_select(0, offsets)
+    where = stack([a._where[0].index_select(0, chosen), b._where[1].index_select(0, offsets)])
+    total = CooTensor.of(where, values, (a._shape[0], b._shape[1])).coalesce()
+    return like(total, input.layout)
+
+
+def _mv(input: Any, vec: Any) -> Any:
+    return matmul(input, vec, "mv")
+
+
+def _mm(input: Any, mat2: Any) -> Any:
+    return matmul(input, mat2, "mm")
+
+
+def _added(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    product = product if alpha == 1 else product * alpha
+    if isinstance(beta, (int, float)) and beta == 0:
+        if isinstance(product, SparseTensor) and not isinstance(input, SparseTensor):
+            return product.to_dense()
+        return product
+    input = input if beta == 1 else input * beta
+    return input + product
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """Return ``beta * input + alpha * (mat1 @ mat2)``."""
+    return _added(input, matmul(mat1, mat2, "addmm"), beta, alpha)
+
+
+def _addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _added(input, matmul(mat, vec, "addmv"), beta, alpha)
+
+
+def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    if not isinstance(input, SparseTensor) and input.dim() != 2:
+        flat = input.reshape(-1, input.shape[-1])
+        product = matmul(flat, transpose(weight, 0, 1), "linear")
+        product = product.reshape(*input.shape[:-1], weight.shape[0])
+    elif isinstance(weight, SparseTensor):
+        product = matmul(input, transpose(weight, 0, 1), "linear")
+    else:
+        product = matmul(input, weight.t(), "linear")
+    return product if bias is None else product + bias
+
+
+def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` at the places of the sparse `input` only.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> places = tp.sparse_csr_tensor([0, 1, 1], [1], [10.0], (2, 2))
+    >>> x = tp.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> tp.sparse.sampled_addmm(places, x, x).to_dense()
+    tensor([[ 0., 20.],
+            [ 0.,  0.]])
+    """
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError(
+            f"sampled_addmm(): expected a sparse tensor to say where, got {input.layout}"
+        )
+    _check_matrix(input, "sampled_addmm")
+    _check_sizes(mat1, mat2, "sampled_addmm")
+    places = as_coo(input)
+    rows = mat1.index_select(0, places._where[0])
+    columns = mat2.t().index_select(0, places._where[1])
+    product = (rows * columns).sum(1) * alpha
+    return input._with_values(input._stored * beta + product)
+
+
+def as_hybrid(product: Any) -> CooTensor:
+    """Return a dense matrix as a sparse one that has all of its rows."""
+    rows = arange(product.shape[0], dtype=int64, device=product.device).unsqueeze(0)
+    return CooTensor.of(rows, product, product._shape, True)
+
+
+TABLE: dict[str, Callable[..., Any]] = {
+    "addmm": addmm,
+    "addmv": _addmv,
+    "linear": _linear,
+    "matmul": matmul,
+    "mm": _mm,
+    "mv": _mv,
+}
