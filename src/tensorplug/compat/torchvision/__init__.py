@@ -7,6 +7,7 @@ program loads that library, which torchvision does when it is imported.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,3 +74,4 @@ def load(path: str | Path) -> None:
         )
     if plugins.record_of(plugin.name) is None:
         plugins.register(plugin)
+        importlib.import_module("tensorplug.library.registration").COMPLETE.update({"torchvision", "image"})
