@@ -315,7 +315,7 @@ def random_split(
         sizes = cast("list[int]", list(lengths))
     if sum(sizes) != total:
         raise ValueError(
-            "Sum of input lengths does not equal the length of the input dataset: "
+            "Sum of input lengths does not equal the length of the input dataset! "
             f"{list(lengths)} for {total} samples"
         )
     order = randperm(total, generator=generator).tolist()

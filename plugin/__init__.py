@@ -16,6 +16,7 @@ from tensorplug.autograd.vmap.vmap_rules import VmapInfo, first_dim_is_batch, vm
 from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
+    FLOAT8,
     FLOATS,
     INTEGRAL,
     DType,
@@ -76,6 +77,7 @@ __all__ = [
     "API_VERSION",
     "CAPABILITIES",
     "COMPLEXES",
+    "FLOAT8",
     "FLOATS",
     "GROUP",
     "INTEGRAL",

@@ -300,9 +300,9 @@ class Recorder(GradientLayer):
                 )
             if not view.recorded and requires_grad(base):
                 raise RuntimeError(
-                    f"{op.name}_(): a view was created in no_grad mode, or by a function that returns "
-                    "multiple views, and is being modified inplace with grad mode enabled; make the view "
-                    "alone and while recording, or write under no_grad"
+                    f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
+                    "output of a function that returns multiple views, or it was created in no_grad mode; "
+                    "make the view alone and while recording, or write under no_grad"
                 )
         if not tracked:
             return None
@@ -370,7 +370,7 @@ class Recorder(GradientLayer):
         if value:
             if not tensor._key.is_differentiable:
                 raise RuntimeError(
-                    "only Tensors of floating point or complex dtype can require gradients, got "
+                    "only Tensors of floating point dtype can require gradients, or complex ones, got "
                     f"{tensor.dtype}"
                 )
             if tensor._extra is not None and tensor._extra.inference and not recording.inference:

@@ -92,6 +92,16 @@ INTEGRAL: Final = tuple(d for d in ALL_DTYPES if d.category == INTEGER)
 FLOATS: Final = tuple(d for d in ALL_DTYPES if d.is_floating_point)
 COMPLEXES: Final = (complex64, complex128)
 
+# Floats of eight bits: memory is kept in them, and almost nothing is computed. They stand apart from
+# ALL_DTYPES, which ops take: a kernel serves them only if it names them.
+float8_e4m3fn = DType("float8_e4m3fn", 1, FLOATING)
+float8_e5m2 = DType("float8_e5m2", 1, FLOATING)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", 1, FLOATING)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", 1, FLOATING)
+float8_e8m0fnu = DType("float8_e8m0fnu", 1, FLOATING, signed=False)
+
+FLOAT8: Final = tuple(_BY_NAME.values())[len(ALL_DTYPES) :]
+
 
 def dtype_named(name: str) -> DType:
     """Return the dtype called `name`.
@@ -159,7 +169,7 @@ def set_default_dtype(dtype: DType) -> None:
         If `dtype` is not a floating-point dtype.
     """
     given: object = dtype
-    if not isinstance(given, DType) or not given.is_floating_point:
+    if not isinstance(given, DType) or not given.is_floating_point or given in FLOAT8:
         raise TypeError(
             f"set_default_dtype(): only floating-point dtypes are supported, got {dtype!r}"
         )
@@ -195,6 +205,11 @@ def _promote_integers(a: DType, b: DType) -> DType:
 def _promote(a: DType, b: DType) -> DType:
     if a is b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {a.name} and {b.name}; "
+            "convert with .to() first"
+        )
     if a.category < b.category:
         a, b = b, a
     if a.category == b.category:
@@ -295,6 +310,18 @@ _FORMATS: dict[str, tuple[int, int, int]] = {
     "bfloat16": (16, 127, 7),
     "float32": (32, 127, 23),
     "float64": (64, 1023, 52),
+    "float8_e4m3fn": (8, 8, 3),
+    "float8_e5m2": (8, 15, 2),
+    "float8_e4m3fnuz": (8, 7, 3),
+    "float8_e5m2fnuz": (8, 15, 2),
+    "float8_e8m0fnu": (8, 127, 0),
+}
+# What the formulas below do not give: one code more is a NaN, or none is infinite.
+_LIMITS: dict[str, dict[str, float]] = {
+    "float8_e4m3fn": {"max": 448.0, "tiny": 2.0**-6},
+    "float8_e4m3fnuz": {"max": 240.0, "tiny": 2.0**-7},
+    "float8_e5m2fnuz": {"eps": 0.125, "tiny": 2.0**-15},
+    "float8_e8m0fnu": {"max": 2.0**127, "min": 2.0**-127, "tiny": 2.0**-127},
 }
 
 
@@ -315,10 +342,11 @@ class finfo:
         bits, exponent, fraction = _FORMATS[real.name]
         self.dtype = real.name
         self.bits = bits
-        self.eps = math.ldexp(1.0, -fraction)
-        self.max = math.ldexp(2.0 - math.ldexp(1.0, -fraction), exponent)
-        self.min = -self.max
-        self.tiny = self.smallest_normal = math.ldexp(1.0, 1 - exponent)
+        known = _LIMITS.get(real.name, {})
+        self.eps = known.get("eps", math.ldexp(1.0, -fraction))
+        self.max = known.get("max", math.ldexp(2.0 - math.ldexp(1.0, -fraction), exponent))
+        self.min = known.get("min", -self.max)
+        self.tiny = self.smallest_normal = known.get("tiny", math.ldexp(1.0, 1 - exponent))
         self.resolution = 10.0 ** -math.floor(fraction * math.log10(2))
 
     def __repr__(self) -> str:
@@ -349,3 +377,28 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+#: What torch's messages, and names of types, call the dtypes.
+SCALAR_TYPES: Final = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+}
+
+
+def scalar_type(dtype: DType) -> str:
+    """Return what torch's messages call a dtype: people search for their words."""
+    return SCALAR_TYPES.get(dtype.name, dtype.name)

@@ -16,7 +16,7 @@ from ..tensor.base import new_tensor
 from ..tensor.layout import strides_in_order
 from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides, view_strides
 from .device import META
-from .dtypes import DType, Number
+from .dtypes import ALL_DTYPES, FLOAT8, DType, Number
 from .runtime import DeviceRuntime
 
 
@@ -47,6 +47,7 @@ class MetaRuntime(DeviceRuntime):
 
     type = "meta"
     array_type = MetaArray
+    dtypes = (*ALL_DTYPES, *FLOAT8)
     capabilities = frozenset({"float64", "float16", "bfloat16", "complex", "views", "in_place"})
 
     def dtype(self, array: MetaArray) -> DType:

@@ -29,7 +29,7 @@ class DeviceRuntime:
         number nor a sequence. A kernel may return something else (NumPy turns 0-d results into
         scalars), also an instance of a subclass; it then goes through :meth:`as_array`.
     dtypes : collection of DType, optional
-        The dtypes that arrays can have; None for all.
+        The dtypes that arrays can have; None for all but those of eight bits, ``FLOAT8``.
     capabilities : frozenset of str
         What the conformance suite may ask of the device, see :data:`CAPABILITIES`.
     expected_failures : mapping of str to str

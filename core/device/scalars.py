@@ -16,6 +16,7 @@ from .dtypes import (
     finfo,
     float32,
     iinfo,
+    scalar_type,
     wrap_integer,
 )
 
@@ -108,7 +109,14 @@ def _largest(dtype: DType) -> Any:
     return (iinfo(dtype) if dtype.category == INTEGER else finfo(dtype)).max
 
 
+def _c_name(dtype: DType) -> str:
+    """Return what a dtype is called in torch's message, by which people search."""
+    if dtype.category == INTEGER:
+        return f"{dtype.name}_t"
+    return {"float32": "float", "float64": "double"}.get(dtype.name, scalar_type(dtype))
+
+
 def _overflow(value: Number, dtype: DType) -> RuntimeError:
     return RuntimeError(
-        f"value cannot be converted to type {dtype.name} without overflow, got {value!r}"
+        f"value cannot be converted to type {_c_name(dtype)} without overflow, got {value!r}"
     )

@@ -241,7 +241,7 @@ def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
                 devices[str(item._key.device)] = None
     found = " and ".join(devices)
     return RuntimeError(
-        f"{op.name}: expected all tensors to be on the same device, but found {found}; move one of "
+        f"{op.name}: Expected all tensors to be on the same device, but found {found}; move one of "
         "them with .to(device)"
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..device.dtypes import ALL_DTYPES, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..errors import RegistrationError
 from . import keys, op_registry
 from .keys import lock
@@ -59,7 +59,7 @@ class Kernel:
         """Return whether the kernel takes this dtype."""
         if self.dtypes is not None:
             return dtype in self.dtypes
-        return self.accepts is None or self.accepts(dtype)
+        return dtype not in FLOAT8 and (self.accepts is None or self.accepts(dtype))
 
     def source(self) -> str:
         """Return ``file:line`` of the function, or what is known of a built-in one."""

@@ -154,8 +154,9 @@ def dispatch_key(device: Device, dtype: DType) -> DispatchKey:
         key = _KEYS.get((device, dtype))
         if key is None:
             runtime = dispatch_state.find_runtime(device.type)
-            if runtime.dtypes is not None and dtype not in runtime.dtypes:
-                known = ", ".join([known.name for known in ALL_DTYPES if known in runtime.dtypes])
+            has = ALL_DTYPES if runtime.dtypes is None else runtime.dtypes
+            if dtype not in has:
+                known = ", ".join([known.name for known in ALL_DTYPES if known in has])
                 raise DTypeNotAvailableError(
                     f"device {device} has no dtype {dtype.name}; it has {known}"
                 )

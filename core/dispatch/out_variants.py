@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..device.dtypes import INTEGER, DType, as_dtype, can_cast
+from ..device.dtypes import INTEGER, DType, as_dtype, can_cast, scalar_type
 from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
@@ -121,8 +121,8 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
         )
     if not can_cast(dtype, target._key.dtype):
         raise RuntimeError(
-            f"{name}(): result type {dtype.name} can't be cast to the desired output type "
-            f"{target._key.dtype.name}"
+            f"{name}(): result type {scalar_type(dtype)} can't be cast to the desired output type "
+            f"{scalar_type(target._key.dtype)}"
         )
     if target._storage is not None and overlaps(target):
         raise RuntimeError(

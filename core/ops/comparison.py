@@ -308,7 +308,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     check_tensor(other, "equal", "other")
     if input._key.device is not other._key.device:
         raise RuntimeError(
-            f"equal(): expected all tensors to be on the same device, but found {input.device} and "
+            f"equal(): Expected all tensors to be on the same device, but found {input.device} and "
             f"{other.device}"
         )
     return input._shape == other._shape and bool(_ALL.call(eq(input, other)))

@@ -23,6 +23,7 @@ _BROADCAST = op_registry.handle("broadcast_tensors")
 def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) -> None:
     for value, label in zip((first, second), labels, strict=True):
         check_tensor(value, name, label)
+    for value in (first, second):
         if value._key.dtype not in (float32, float64):
             raise RuntimeError(
                 f"{name}(): Expected both inputs to be Float or Double tensors but got "

@@ -117,7 +117,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     check_tensor(mask, "masked_fill", "mask")
     if mask.dtype.category != BOOL:
         raise RuntimeError(
-            f"masked_fill(): only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
         )
     return where(mask, _filling("masked_fill", input, value), input)
 

@@ -15,7 +15,7 @@ from ..device.dtypes import (
     result_dtype,
 )
 from ..device.scalars import wrapped
-from ..dispatch import op_registry
+from ..dispatch import op_registry, registered_ops
 from ..dispatch.op_registry import Spec
 from ..errors import warn
 from ..tensor.base import TensorBase
@@ -29,11 +29,19 @@ _CAST = op_registry.handle("cast")
 _TO_DEVICE = op_registry.handle("to_device")
 
 
+def _position(name: str, argument: str) -> str:
+    """Return where an argument of an op stands, as torch says it."""
+    op = registered_ops.OPS.get(name)
+    names = [] if op is None else list(op.parameters)
+    return f" (position {names.index(argument) + 1})" if argument in names else ""
+
+
 def check_tensor(value: Any, name: str, argument: str = "input") -> None:
     """Raise TypeError unless `value` is a tensor."""
     if not isinstance(value, TensorBase):
         raise TypeError(
-            f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+            f"{name}(): argument '{argument}'{_position(name, argument)} must be Tensor, not "
+            f"{type(value).__name__}"
         )
 
 

@@ -147,6 +147,11 @@ def empty_permuted(
     >>> tp.empty_permuted((2, 3, 5), (1, 0, 2)).stride()
     (5, 10, 1)
     """
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
     order = [normalize_dim(dim, len(size), "empty_permuted") for dim in physical_layout]
     if sorted(order) != list(range(len(size))):
         raise RuntimeError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from ..device.device import CPU, Device
-from ..device.dtypes import DType, as_dtype, dtype_named, get_default_dtype
+from ..device.dtypes import SCALAR_TYPES, DType, as_dtype, dtype_named, get_default_dtype
 from ..device.meta import view_of
 from ..dispatch import execution, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
@@ -372,23 +372,7 @@ class TensorType:
         return f"<class '{_qualified(self.__name__, self.device)}'>"
 
 
-_TYPE_NAMES = {
-    "float32": "FloatTensor",
-    "float64": "DoubleTensor",
-    "float16": "HalfTensor",
-    "bfloat16": "BFloat16Tensor",
-    "uint8": "ByteTensor",
-    "int8": "CharTensor",
-    "int16": "ShortTensor",
-    "int32": "IntTensor",
-    "int64": "LongTensor",
-    "bool": "BoolTensor",
-    "complex64": "ComplexFloatTensor",
-    "complex128": "ComplexDoubleTensor",
-    "uint16": "UInt16Tensor",
-    "uint32": "UInt32Tensor",
-    "uint64": "UInt64Tensor",
-}
+_TYPE_NAMES = {name: f"{scalar_type}Tensor" for name, scalar_type in SCALAR_TYPES.items()}
 
 
 def legacy_types(device: str) -> dict[str, TensorType]:
@@ -404,7 +388,8 @@ def _qualified(name: str, device: str) -> str:
 
 def type_name(tensor: Tensor) -> str:
     """Return the name of a tensor's type, such as ``"tensorplug.FloatTensor"``."""
-    return _qualified(_TYPE_NAMES[tensor.dtype.name], tensor.device.type)
+    name = tensor.dtype.name
+    return _qualified(_TYPE_NAMES.get(name, f"{name.capitalize()}Tensor"), tensor.device.type)
 
 
 def type_named(value: Any) -> tuple[DType, Device | None]:

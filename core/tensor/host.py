@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contexts import thread
 from ..device.device import CPU, Device
-from ..device.dtypes import ALL_DTYPES, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..dispatch.keys import dispatch_key
 from ..plugins import runtimes
 from ..plugins.discovery import find_runtime
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 NATIVE: dict[DType, np.dtype[Any]] = {
-    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
-    for dtype in ALL_DTYPES
+    dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
 DTYPES: dict[np.dtype[Any], DType] = {native: dtype for dtype, native in NATIVE.items()}
 
@@ -44,7 +43,7 @@ def dtype_of(array: Any) -> DType:
         dtype = DTYPES.get(native.newbyteorder("="))
     if dtype is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {native}: tensors have the dtypes "
+            f"can't convert np.ndarray of type numpy.{native.type.__name__}: tensors have the dtypes "
             f"{', '.join(d.name for d in ALL_DTYPES)}"
         )
     return dtype

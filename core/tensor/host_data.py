@@ -120,7 +120,7 @@ def _overflow(name: str, dtype: DType) -> str:
     return f"{name}(): a value cannot be converted to type {dtype.name} without overflow"
 
 
-def _convert(data: Any, name: str) -> tuple[Array, DType]:
+def _convert(data: Any, name: str, nested: bool = False) -> tuple[Array, DType]:
     """Return `data` of any accepted sort as an array, perhaps over its memory, and its dtype."""
     if type(data) in _LEAVES:
         dtype = _number_dtype({type(data)})
@@ -128,7 +128,10 @@ def _convert(data: Any, name: str) -> tuple[Array, DType]:
     if isinstance(data, TensorBase):
         return host_array(data), data._key.dtype
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"{name}(): invalid data type '{type(data).__name__}'")
+        what = type(data).__name__
+        if nested:
+            raise ValueError(f"{name}(): too many dimensions {what!r}")
+        raise TypeError(f"{name}(): new(): invalid data type {what!r}")
     if isinstance(data, (np.ndarray, np.generic)):
         return np.asarray(data), dtype_of(data)
     if isinstance(data, (bool, int, float, complex)):  # a subclass, such as an enum's member
@@ -179,7 +182,7 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
 
 def _item(item: Any, name: str) -> tuple[Array, DType]:
     """Return an item of a sequence as an array; a tensor of one element is a number, as in torch."""
-    array, dtype = _convert(item, name)
+    array, dtype = _convert(item, name, nested=True)
     if array.size == 1 and isinstance(item, TensorBase):
         array = array.reshape(())
     return array, dtype

@@ -66,7 +66,7 @@ def from_bytes(memory: bytearray | memoryview, dtype: DType, swapped: bool) -> A
         array = array.copy()
     if dtype.category == BOOL and array.view(np.uint8).max(initial=0) > 1:
         array = array.view(np.uint8) != 0  # NumPy indexes by masks as if there were only 0 and 1
-    if swapped:
+    if swapped and dtype.itemsize > 1:
         parts = array.view(NATIVE[dtype.to_real()])
         if dtype.itemsize == 2:
             parts = parts.view(np.uint16)  # NumPy swaps no bytes of a bfloat16

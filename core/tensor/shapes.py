@@ -67,7 +67,9 @@ def check_sizes(shape: Shape, name: str) -> Shape:
     """Return `shape`, or raise RuntimeError if a size in it is negative."""
     for size in shape:
         if size < 0:
-            raise RuntimeError(f"{name}(): a size cannot be negative, got {list(shape)}")
+            raise RuntimeError(
+                f"{name}(): Trying to create tensor with negative dimension {size}: {list(shape)}"
+            )
     return shape
 
 

@@ -431,7 +431,8 @@ class Tensor(TensorMethods):
                 raise RuntimeError("can't assign a Variable as its own grad")
             if value._shape != self._shape:
                 raise RuntimeError(
-                    f"assigned grad has shape {list(value._shape)}, the tensor {list(self._shape)}"
+                    f"attempting to assign a gradient of size '{list(value._shape)}' to a tensor of size "
+                    f"'{list(self._shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
             if value._key is not self._key and not _same_kind(value, self):
                 raise RuntimeError(

@@ -40,6 +40,7 @@ CONSTANTS = {
     "plugin.GROUP": "The group of entry points in which plugins are found.",
     "plugin.CAPABILITIES": "What a device can declare that it has, with what each means.",
     "plugin.ALL_DTYPES": "Every dtype.",
+    "plugin.FLOAT8": "The dtypes of eight bits, which kernels serve only by name.",
     "plugin.FLOATS": "The dtypes of real floating-point numbers.",
     "plugin.COMPLEXES": "The dtypes of complex numbers.",
     "plugin.INTEGRAL": "The dtypes of integers, and bool.",

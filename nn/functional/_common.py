@@ -18,6 +18,15 @@ def tensor(value: Any, name: str, argument: str = "input") -> Any:
     return value
 
 
+# What torch says, in convolutions and in pooling.
+_TOO_SMALL = {
+    "stride": "non-positive stride is not supported: stride must be greater than zero, but got {}",
+    "padding": "negative padding is not supported: pad must be non-negative, but got pad: {}",
+    "dilation": "dilation should be greater than zero, but got {}",
+    "kernel_size": "kernel size should be greater than zero, but got {}",
+}
+
+
 def per_dimension(
     value: int | Sequence[int], count: int, name: str, argument: str, least: int = 0
 ) -> Shape:
@@ -47,7 +56,8 @@ def per_dimension(
         if isinstance(item, bool) or not hasattr(item, "__index__"):
             raise TypeError(f"{name}(): {argument} must be made of ints, got {item!r}")
         if item < least:
-            raise RuntimeError(f"{name}(): {argument} must be at least {least}, got {list(values)}")
+            words = _TOO_SMALL.get(argument, f"{argument} must be at least {least}, but got {{}}")
+            raise RuntimeError(f"{name}(): {words.format(item)} in {list(values)}")
     return tuple([int(item) for item in values])
 
 
@@ -60,7 +70,7 @@ def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
     if ndim == count + 1:
         return input.unsqueeze(0), True
     raise RuntimeError(
-        f"{name}(): expected {count + 1}D (unbatched) or {count + 2}D (batched) input, but got input of "
+        f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of "
         f"size: {list(input._shape)}"
     )
 

@@ -84,9 +84,12 @@ def _rule(count: int) -> Callable[..., Any]:
         before, after = _padding(weight, padding, steps, spread, count, name)
         for size, k, p, q, d in zip(x._shape[2:], kernel, before, after, spread, strict=True):
             if size + p + q < d * (k - 1) + 1:
+                padded = [n + p + q for n, p, q in zip(x._shape[2:], before, after, strict=True)]
+                spans = [d * (k - 1) + 1 for d, k in zip(spread, kernel, strict=True)]
                 raise RuntimeError(
-                    f"Calculated padded input size per channel: {size + p + q}. Kernel size: "
-                    f"{d * (k - 1) + 1}. Kernel size can't be greater than actual input size"
+                    f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel "
+                    f"size: ({' x '.join(map(str, spans))}). Kernel size can't be greater than actual input "
+                    "size"
                 )
         if before != after:
             x, before = pad_zeros(x, before, after), (0,) * count

@@ -268,7 +268,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             num_classes = largest + 1
         elif largest >= num_classes:
             raise RuntimeError(
-                f"Class values must be smaller than num_classes: {largest} is not below {num_classes}"
+                f"Class values must be smaller than num_classes. {largest} is not below {num_classes}"
             )
     result = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
     return result.scatter(-1, tensor.unsqueeze(-1), 1)

@@ -75,11 +75,16 @@ class RNNCellBase(Module):
                         f"{name}: Expected hidden to be 1D or 2D, got {state.ndim}D instead"
                     )
             states = tuple([s if batched else s.unsqueeze(0) for s in states])
-            for state in states:
-                if tuple(state.shape) != (x.shape[0], self.hidden_size):
+            for number, state in enumerate(states):
+                if state.shape[0] != x.shape[0]:
                     raise RuntimeError(
-                        f"hidden has inconsistent shape: got {list(state.shape)}, expected "
-                        f"[{x.shape[0]}, {self.hidden_size}]"
+                        f"Input batch size {x.shape[0]} doesn't match hidden{number} batch size "
+                        f"{state.shape[0]}"
+                    )
+                if state.shape[1] != self.hidden_size:
+                    raise RuntimeError(
+                        f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected "
+                        f"{self.hidden_size}"
                     )
         gates = F.linear(x, self.weight_ih, self.bias_ih)
         new = step(gates, self.weight_hh, states, self.bias_hh)

@@ -37,7 +37,7 @@ class _Table(Module):
         if padding_idx is None:
             return None
         if not -rows <= padding_idx < rows:
-            raise AssertionError("padding_idx must be within num_embeddings")
+            raise AssertionError("Padding_idx must be within num_embeddings")
         return padding_idx % rows
 
     def reset_parameters(self) -> None:

@@ -23,9 +23,11 @@ def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
     check_tensor(weight, "linear", "weight")
     shape, other = input._shape, weight._shape
     if not shape or len(other) not in (1, 2) or shape[-1] != other[-1]:
+        rows, columns = math.prod(shape[:-1]), "x".join(map(str, other[::-1]))
         raise RuntimeError(
-            f"linear(): input of shape {list(shape)} and weight of shape {list(other)} cannot be "
-            "multiplied: the last sizes must be equal, and the weight have one or two dimensions"
+            f"linear(): mat1 and mat2 shapes cannot be multiplied ({rows}x{shape[-1] if shape else 1} and "
+            f"{columns}): the last sizes of input {list(shape)} and weight {list(other)} must be equal, "
+            "and the weight have one or two dimensions"
         )
     if bias is not None and bias._shape not in ((), (1,), other[:-1]):
         raise RuntimeError(

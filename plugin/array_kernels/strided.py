@@ -36,7 +36,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         last = storage_offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
         if 0 not in size and (last >= memory.size or storage_offset < 0):
             raise RuntimeError(
-                f"as_strided(): sizes {list(size)}, strides {list(stride)}, storage offset "
+                f"as_strided(): setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
                 f"{storage_offset}, and itemsize {input.itemsize} requiring a storage size of "
                 f"{(last + 1) * input.itemsize} are out of bounds for storage of size {memory.nbytes}"
             )

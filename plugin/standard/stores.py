@@ -76,7 +76,7 @@ def relaid(array: StoredArray, layout: Layout) -> StoredArray:
     held = store.size * store.dtype.itemsize
     if 0 not in layout.shape and needed > held:
         raise RuntimeError(
-            f"sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset "
+            f"setStorage: sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset "
             f"{layout.offset}, and itemsize {layout.dtype.itemsize} requiring a storage size of "
             f"{needed} are out of bounds for storage of size {held}"
         )

@@ -412,7 +412,9 @@ ARGUMENTS = {
     "UpsamplingNearest2d": (None, 2),
 }  # fmt: skip
 #: Modules that hold what is to be pickled by itself, or have no shape yet.
-APART = {"TransformerEncoder", "TransformerDecoder", "DataParallel", "Container", "SyncBatchNorm", "RNNCellBase"}
+APART = {
+    "TransformerEncoder", "TransformerDecoder", "DataParallel", "Container", "SyncBatchNorm", "RNNCellBase",
+}  # fmt: skip
 
 
 def module_names():

@@ -57,6 +57,12 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     return elementwise("add", input, _scaled("add", input, other, alpha), numbers=True)
 
 
+def _is_bool(operand: Any) -> bool:
+    if isinstance(operand, TensorBase):
+        return operand._key.dtype.category == BOOL
+    return isinstance(operand, bool)
+
+
 @primitive("input, other", pointwise=True, inplace=True, aliases=("subtract",))
 @with_former_order(_factor_first)
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Spec:
@@ -74,14 +80,12 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     for operand in (input, other):
-        if (
-            operand._key.dtype.category == BOOL
-            if isinstance(operand, TensorBase)
-            else isinstance(operand, bool)
-        ):
+        if _is_bool(operand):
+            bools = [value for value in (input, other) if _is_bool(value)]
+            which = "two bool tensors" if len(bools) == 2 else "a bool tensor"
             raise RuntimeError(
-                "sub(): Subtraction, the `-` operator, with a bool tensor is not supported; use "
-                "the `^` or `logical_xor()` operator instead"
+                f"sub(): Subtraction, the `-` operator, with {which} is not supported. If you are "
+                "trying to invert a mask, use the `~` or `logical_not()` operator instead; else use `^`"
             )
     return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
 

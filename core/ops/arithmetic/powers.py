@@ -62,7 +62,7 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Spec:
         and input._key.dtype.category < FLOATING
     ):
         raise RuntimeError(
-            f"pow(): Integers to negative integer powers are not allowed, got a tensor of "
+            f"pow(): Integers to negative integer powers are not allowed. Got a tensor of "
             f"{input.dtype.name} and exponent {exponent}; convert it to a floating-point dtype"
         )
     compute = result_dtype((input, exponent))

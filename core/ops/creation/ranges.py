@@ -20,6 +20,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...tensor.base import TensorBase
 from ..rules import number
 from .creation import fill_new, made, options
 
@@ -210,10 +211,19 @@ def linspace(
     >>> tp.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    first, last = number(start, "linspace", "start"), number(end, "linspace", "end")
+    first, last = _zero_dim(start, "linspace", "start"), _zero_dim(end, "linspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
+
+
+def _zero_dim(value: Any, name: str, argument: str) -> Number:
+    if isinstance(value, TensorBase) and value._shape:
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got {argument} with "
+            f"{len(value._shape)} dimension(s)"
+        )
+    return number(value, name, argument)
 
 
 def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
@@ -258,7 +268,7 @@ def logspace(
     >>> tp.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    first, last = number(start, "logspace", "start"), number(end, "logspace", "end")
+    first, last = _zero_dim(start, "logspace", "start"), _zero_dim(end, "logspace", "end")
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     if chosen.category == BOOL:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, float32, float64, get_default_dtype
 from ...dispatch.op_registry import composite, composite_like
+from ...tensor.layout import strided
 from .windows import Shape, cosines, kaiser, triangle, window
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def _signal(
     device: Any,
     requires_grad: bool,
 ) -> Any:
+    if layout not in (None, strided):
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if (dtype or get_default_dtype()) not in (float32, float64):

@@ -171,7 +171,7 @@ def c2r_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str |
     if given:
         # How much of the input that takes is settled below.
         given = [*given[:-1], -1 if last == -1 else 1]
-    if not ndim:
+    if not ndim and not dim:
         _check_some(name, ())
     dims, sizes = _many_dims(name, input, given, dim)
     _check_some(name, dims)

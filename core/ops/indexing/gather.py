@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import Number, int32, int64
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import new_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..arithmetic.division import remainder
@@ -43,7 +44,7 @@ def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
     dim = normalize_dim(dim, len(shape), name)
     if max(len(index._shape), 1) != max(len(shape), 1) and math.prod(index._shape):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as self tensor, got "
+            f"{name}(): Index tensor must have the same number of dimensions as input tensor, got "
             f"{list(index._shape)} for {list(shape)}"
         )
     return dim, index
@@ -299,3 +300,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         dim,
         expand(indices, (*common[:dim], wanted[dim], *common[dim + 1 :])),
     )
+
+
+exact_out(gather)

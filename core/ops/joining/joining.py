@@ -45,7 +45,8 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
     if not found:
         # torch's own choice of types
         error = ValueError if name == "cat" else RuntimeError
-        raise error(f"{name}(): expected a non-empty list of Tensors")
+        joined = "cat(): expected a non-empty list of Tensors"
+        raise error(joined if name == "cat" else f"{name} expects a non-empty TensorList")
     for position, tensor in enumerate(found):
         if not isinstance(tensor, TensorBase):
             raise TypeError(

@@ -224,9 +224,8 @@ def _check_sizes(tensors: list[Any], labels: list[Labels]) -> dict[Label, int]:
                 raise RuntimeError(
                     "einsum(): operands do not broadcast with remapped shapes: subscript "
                     f"{_show(label)} "
-                    f"has size {size} for operand {number}, which does not broadcast with the "
-                    "previously "
-                    f"seen size {known}"
+                    f"has size {size} for operand {number} which does not broadcast with "
+                    f"previously seen size {known}"
                 )
     return sizes
 

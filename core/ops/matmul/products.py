@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, Number, result_dtype
@@ -86,10 +87,19 @@ def matmul(input: Tensor, other: Tensor) -> Spec:
 
 
 def _no_fit(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
+    if len(a) == 2 and len(b) == 1:
+        what = f"size mismatch, got input ({a[0]}), mat ({_by(a)}), vec ({b[0]})"
+    elif len(b) > 2:
+        count = math.prod(b[:-2])
+        what = (
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{count}, {a[-1]}] but got: [{count}, {b[-2]}]."
+        )
+    else:
+        rows = math.prod(a[:-1])
+        what = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {_by(b)})"
     return RuntimeError(
-        f"matmul(): mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)}): the inner "
-        "sizes "
-        "must be equal"
+        f"matmul(): {what}: the inner sizes of {list(a)} and {list(b)} must be equal"
     )
 
 
@@ -127,7 +137,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> tp.mm(tp.tensor([[1, 2]]), tp.tensor([[3], [4]]))
     tensor([[11]])
     """
-    _check_ndim("mm", input, "input", 2)
+    _check_ndim("mm", input, "self", 2)
     _check_ndim("mm", mat2, "mat2", 2)
     return matmul(input, mat2)
 
@@ -142,7 +152,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> tp.bmm(tp.ones(2, 3, 4), tp.ones(2, 4, 5)).shape
     Size([2, 3, 5])
     """
-    _check_batches("bmm", input, mat2, "input", "mat2")
+    _check_batches("bmm", input, mat2, "batch1", "batch2")
     return matmul(input, mat2)
 
 
@@ -198,8 +208,9 @@ def _check_dot(name: str, input: Any, other: Any, argument: str) -> None:
     _check_same_dtype(name, input, other)
     if input._shape != other._shape:
         raise RuntimeError(
-            f"{name}(): inconsistent tensor size, expected both vectors to have the same number of "
-            f"elements, but got {input._shape[0]} and {other._shape[0]} elements respectively"
+            f"{name}(): inconsistent tensor size, expected tensor {list(input._shape)} and src "
+            f"{list(other._shape)} to have the same number of elements, but got {input._shape[0]} and "
+            f"{other._shape[0]} elements respectively"
         )
 
 
@@ -446,7 +457,7 @@ def _broadcast_to(name: str, input: Any, shape: tuple[int, ...]) -> Any:
         return input
     if len(input._shape) > len(shape) or broadcast_shapes(input._shape, shape) != shape:
         raise RuntimeError(
-            f"{name}(): the expanded size of the tensor {list(shape)} must match the existing size "
+            f"{name}(): The expanded size of the tensor {list(shape)} must match the existing size "
             f"{list(input._shape)}"
         )
     return input.expand(shape)

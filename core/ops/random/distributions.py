@@ -15,12 +15,12 @@ from ...dispatch.op_registry import composite
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
 from .random import (
-    _BITS,
     _fresh,
     check_deviation,
     check_range,
     integer_numbers,
     normal_numbers,
+    significand_bits,
     uniform_numbers,
 )
 
@@ -127,7 +127,7 @@ def random_fill(
     low = 0 if from_ is None else int(from_)
     if to is None:
         if dtype.category == FLOATING:
-            high = (1 << (53 if dtype is float64 else _BITS[dtype])) + 1
+            high = (1 << (53 if dtype is float64 else significand_bits(dtype))) + 1
         else:
             high = 2 if dtype.category == BOOL else iinfo(dtype).max + 1
     else:

@@ -43,6 +43,19 @@ __all__ = ["normal", "philox_bits", "rand", "randint", "randn", "randperm"]
 _BITS = {float32: 24, float16: 11, bfloat16: 8}
 
 
+def significand_bits(dtype: DType) -> int:
+    """Return how many bits of a uniform number an element holds.
+
+    Raises
+    ------
+    NotImplementedError
+        For floats of eight bits.
+    """
+    if dtype not in _BITS:
+        raise NotImplementedError(f"no random numbers are made in {dtype.name}; convert with .to()")
+    return _BITS[dtype]
+
+
 @primitive("shape, seed, offset", random=True, method=False)
 def philox_bits(shape: Shape, seed: int, offset: int, device: Device) -> Spec:
     """Return random 32-bit words as int64, from 0 to 2³² - 1, by counter.
@@ -93,7 +106,7 @@ def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Gener
         high = bits(shape, device, generator) * (1 << 21)
         low = bits(shape, device, generator) >> 11
         return (high + low).to(float64) * 2.0**-53
-    kept = _BITS[dtype]
+    kept = significand_bits(dtype)
     words = bits(shape, device, generator) >> (32 - kept)
     return (words.to(float32) * 2.0**-kept).to(dtype)
 
@@ -430,4 +443,4 @@ def check_deviation(std: Any, name: str) -> None:
             return
     elif std >= 0:
         return
-    raise RuntimeError(f"{name}(): expects std >= 0.0, but found std {std}")
+    raise RuntimeError(f"{name}(): normal expects std >= 0.0, but found std {std:g}")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType, as_dtype, bool_, int64, uint8
+from ...device.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    DType,
+    as_dtype,
+    bool_,
+    int64,
+    scalar_type,
+    uint8,
+)
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
@@ -155,8 +166,8 @@ def mean(
     if chosen.category < FLOATING:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
-            f"dtype must be either a floating point or complex dtype. Got: {chosen}; pass "
-            "dtype=tp.float32"
+            f"dtype must be either a floating point or complex dtype. Got: "
+            f"{scalar_type(chosen)}; pass dtype=tp.float32"
         )
     dims = normalize_dims(dim, len(input._shape), "mean")
     input = cast(input, chosen)
@@ -175,7 +186,7 @@ def _canonical_nanmean(
     if dtype is not None and as_dtype(dtype).category < FLOATING:
         raise RuntimeError(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point "
-            f"or complex dtype. Got: {dtype}; pass dtype=tp.float32"
+            f"or complex dtype. Got: {scalar_type(as_dtype(dtype))}; pass dtype=tp.float32"
         )
     if input.dtype.category == FLOATING and dtype is None:
         check_flag(keepdim, "nanmean")
@@ -438,3 +449,4 @@ exact_out(any, uint8, bool_)
 exact_out(all, uint8, bool_)
 exact_out(argmax)
 exact_out(argmin)
+exact_out(aminmax)

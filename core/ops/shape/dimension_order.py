@@ -53,11 +53,12 @@ def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Sp
     given = as_shape(order if dims is None else (dims,), "permute")
     if len(given) != ndim:
         raise RuntimeError(
-            f"permute(): the tensor has {ndim} dimensions, but dims names {len(given)}: {list(given)}"
+            "permute(): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(given)}"
         )
     found = tuple([normalize_dim(dim, ndim, "permute") for dim in given])
     if len(set(found)) != ndim:
-        raise RuntimeError(f"permute(): duplicate dims are not allowed, got {list(given)}")
+        raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(given)}")
     return Spec((input, found), tuple([input._shape[dim] for dim in found]), input.dtype)
 
 

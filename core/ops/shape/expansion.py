@@ -47,7 +47,7 @@ def expand(
             target[position] = own
         elif wanted < 0 or (own != 1 and own != wanted):
             raise RuntimeError(
-                f"expand(): the expanded size of the tensor ({wanted}) must match the existing size "
+                f"expand(): The expanded size of the tensor ({wanted}) must match the existing size "
                 f"({own}) at non-singleton dimension {position}. Target sizes: {list(sizes)}. Tensor "
                 f"sizes: {list(input._shape)}"
             )

@@ -108,9 +108,9 @@ def view(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> Spec
     )
     if not viewable(input, target):
         raise RuntimeError(
-            f"view size {list(target)} is not compatible with input tensor's size "
-            f"{list(input._shape)} and stride {list(input.stride())} (at least one dimension spans "
-            "across two contiguous subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one dimension "
+            f"spans across two contiguous subspaces). Use .reshape(...) instead. Got view size "
+            f"{list(target)}, size {list(input._shape)} and stride {list(input.stride())}"
         )
     return Spec((input, target), target, input.dtype)
 
@@ -263,7 +263,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         parts = infer_size(parts, shape[dim], "unflatten")
     except RuntimeError:
         raise RuntimeError(
-            f"unflatten(): provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
+            f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
             f"({shape[dim]}) in the input tensor"
         ) from None
     return view(input, (*shape[:dim], *parts, *shape[dim + 1 :]))

@@ -74,8 +74,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     size = input._shape[dim]
     if sum(sizes) != size or min(sizes, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to be non-negative and to sum exactly to {size} "
-            f"(input tensor's size at dimension {dim}), but got split_sizes={sizes}"
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at "
+            f"dimension {dim}), and none to be negative, but got input tensor's split_sizes={sizes}"
         )
     return _parts(input, sizes, dim)
 

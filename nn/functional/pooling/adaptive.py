@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
+from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -49,6 +50,10 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
 
 
 def _prepare(count: int, input: Any, output_size: Any, name: str) -> tuple[Any, bool, Shape]:
+    if isinstance(input, TensorBase) and len(input._shape) <= count:
+        raise ValueError(
+            f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
+        )
     x, added = batched(input, count, name)
     if 0 in x.shape[1:]:
         raise RuntimeError(

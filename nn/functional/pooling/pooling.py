@@ -56,8 +56,8 @@ def _check(name: str, input: Any, kernel: Shape, padding: Shape, where: Shape) -
             )
     if min(where) < 1 or 0 in input.shape[1:]:
         raise RuntimeError(
-            f"{name}(): Given input size {list(input.shape)}, the calculated output size "
-            f"{list(where)} is too small"
+            f"{name}(): Given input size: ({'x'.join(map(str, input.shape[1:]))}). Calculated output size: "
+            f"({'x'.join(map(str, (input.shape[1], *where)))}). Output size is too small"
         )
 
 

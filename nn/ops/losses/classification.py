@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.device.dtypes import FLOATING, int64, uint8
+from tensorplug.core.device.dtypes import FLOATING, int64, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
 from ..linear import linear
-from .declaration import check_tensors, legacy_reduction, loss, reduced
+from .declaration import check_reduction, check_tensors, legacy_reduction, loss, reduced
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -24,7 +24,9 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     shape, wanted = input._shape, target._shape
     dtype = target._key.dtype
     if dtype is not int64 and dtype is not uint8:
-        raise RuntimeError(f"{name}(): expected target of dtype int64, but got {dtype}")
+        raise RuntimeError(
+            f"{name}(): expected target dtype to be Long, but got {scalar_type(dtype)}"
+        )
     if len(shape) == 1:
         if len(wanted) > 1 or (len(wanted) == 1 and wanted[0] != 1):
             raise ValueError(
@@ -54,8 +56,7 @@ def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) ->
     if not input._shape:
         raise ValueError(f"{name}(): expected 1 or more dimensions (got 0)")
     _check_classes(input, target, weight, name)
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     return target if target._key.dtype is int64 else target.to(int64)
 
 

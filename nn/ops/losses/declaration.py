@@ -81,6 +81,12 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
     return "sum" if size_average is False else "mean"
 
 
+def check_reduction(reduction: str) -> None:
+    """Raise ValueError for what is no reduction."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction: none, mean, sum")
+
+
 def reduced(losses: Any, reduction: str, name: str) -> Any:
     """Return the mean of losses, their sum, or the losses as they are."""
     if reduction == "mean":
@@ -89,7 +95,7 @@ def reduced(losses: Any, reduction: str, name: str) -> Any:
         return losses.sum()
     if reduction == "none":
         return losses
-    raise ValueError(f"{name}(): {reduction!r} is not a valid value for reduction: none, mean, sum")
+    raise ValueError(f"{name}(): {reduction} is not a valid value for reduction: none, mean, sum")
 
 
 def check_tensors(name: str, **values: Any) -> None:

@@ -13,7 +13,7 @@ from tensorplug.core.ops import arange, minimum, where, zeros
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from ..activation import logsigmoid
-from .declaration import check_tensors, loss, reduced
+from .declaration import check_reduction, check_tensors, loss, reduced
 
 
 def _canonical_cosine_similarity(
@@ -149,6 +149,7 @@ def _check_multi_margin(
     input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str
 ) -> None:
     check_tensors("multi_margin_loss", input=input)
+    check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
@@ -214,8 +215,9 @@ def multi_margin_loss(
     return reduced(losses, reduction, "multi_margin_loss")
 
 
-def _check_multilabel_margin(input: Any, target: Any, *_: Any) -> None:
+def _check_multilabel_margin(input: Any, target: Any, reduction: str) -> None:
     check_tensors("multilabel_margin_loss", input=input)
+    check_reduction(reduction)
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
@@ -410,8 +412,7 @@ def _check_triplet_with_distance(
     swap: bool,
     reduction: str,
 ) -> None:
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
 

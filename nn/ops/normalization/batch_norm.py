@@ -45,6 +45,8 @@ def _canonical_batch_norm(
             raise ValueError(
                 "Expected running_mean and running_var to be defined when training=False"
             )
+    elif eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif not math.prod(sizes):
         return Delegated(of_nothing(input, weight, bias))
     elif math.prod(sizes) == channels:

@@ -236,8 +236,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         (
             "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
             "sparse_coo_tensor sparse_csr_tensor Event Stream "
-            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc float8_e4m3fn float8_e5m2 float8_e8m0fnu "
-            "float8_e4m3fnuz float8_e5m2fnuz PyTorchFileReader"
+            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),

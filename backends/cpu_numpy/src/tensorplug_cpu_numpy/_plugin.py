@@ -12,6 +12,7 @@ from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 from .kernels import (
     arithmetic,
     cumulative,
+    float8,
     indexing,
     linalg,
     masking,
@@ -88,8 +89,10 @@ class NumpyPlugin:
         ):
             family.build(table)
         special.build(namespace, table)
+        settled = attributed(table.settled())
         return [
-            *attributed(table.settled()),
+            *settled,
+            *float8.kernels(settled),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
             DeferredKernels("sparse", _of_sparse),

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorplug.plugin import (
     ALL_DTYPES,
+    FLOAT8,
     BitsOfBfloat16,
     DeviceRuntime,
     DType,
@@ -25,8 +26,7 @@ from tensorplug.plugin import (
 from .numpy_warnings import silenced
 
 NATIVES: dict[DType, np.dtype[Any]] = {
-    dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
-    for dtype in ALL_DTYPES
+    dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _DTYPES = {native: dtype for dtype, native in NATIVES.items()}
@@ -58,6 +58,7 @@ class NumpyRuntime(DeviceRuntime):
 
     type = "cpu"
     array_type = np.ndarray
+    dtypes = tuple(NATIVES)
     capabilities = frozenset(
         {
             "float64",

@@ -38,4 +38,4 @@ def _taken(weight: Any, indices: Any) -> Any:
 
 def _missing(_: Any, indices: Any, rows: int, *__: Any) -> Any:
     wrong = indices[(indices < 0) | (indices >= rows)].reshape(-1)[0]
-    raise IndexError(f"index {wrong} is out of bounds: there are {rows} rows")
+    raise IndexError(f"index out of range in self: {wrong}, of {rows} rows")

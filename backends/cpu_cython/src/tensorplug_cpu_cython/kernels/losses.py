@@ -45,7 +45,7 @@ def _reduced(input: Any, target: Any, _: Any, ignore_index: int, reduction: str)
     wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
     if wrong.any():
         raise IndexError(
-            f"Target {target[wrong].reshape(-1)[0]} is out of bounds: there are {classes} classes"
+            f"Target {target[wrong].reshape(-1)[0]} is out of bounds. There are {classes} classes"
         )
     if reduction == "none":
         return np.zeros(target.shape, input.dtype)

@@ -18,6 +18,9 @@ def build(table: KernelTable) -> None:
 
 def embedding(weight: Array, indices: Array, *_: Any) -> Array:
     """Return the rows of `weight` that `indices` names."""
-    if indices.size and indices.min() < 0:
-        raise IndexError(f"index {indices.min()} is out of bounds: there are {len(weight)} rows")
+    if indices.size:
+        lowest, highest = indices.min(), indices.max()
+        if lowest < 0 or highest >= len(weight):
+            wrong = lowest if lowest < 0 else highest
+            raise IndexError(f"index out of range in self: {wrong}, of {len(weight)} rows")
     return weight.take(indices, 0)

@@ -42,7 +42,7 @@ def nll_loss(
     classes = input.shape[1]
     if chosen.size and (chosen.min() < 0 or chosen.max() >= classes):
         wrong = chosen[(chosen < 0) | (chosen >= classes)].reshape(-1)[0]
-        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes")
+        raise IndexError(f"Target {wrong} is out of bounds. There are {classes} classes")
     if input.ndim == 2:
         picked = input[np.arange(len(chosen)), chosen]
     else:

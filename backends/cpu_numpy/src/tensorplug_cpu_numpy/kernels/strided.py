@@ -47,7 +47,7 @@ def as_strided(
     last = storage_offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
     if storage_offset < 0 or (last + 1) * itemsize > owner.nbytes:
         raise RuntimeError(
-            f"as_strided(): sizes {list(size)}, strides {list(stride)}, storage offset "
+            f"as_strided(): setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
             f"{storage_offset}, and itemsize {itemsize} requiring a storage size of "
             f"{(last + 1) * itemsize} are out of bounds for storage of size {owner.nbytes}"
         )
