@@ -8,7 +8,7 @@ from tensorplug.core import plugins
 from tensorplug.core.dispatch.autocast_policies import AutocastPolicy
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import Op
-from tensorplug.core.plugins import discovery, hookimpl
+from tensorplug.core.plugins import discovery, entry_points, hookimpl
 
 from .layer import layer
 from .ops.amp import OPS
@@ -41,4 +41,4 @@ plugin = AmpPlugin()
 if plugins.record_of(plugin.name) is None:
     plugins.register(plugin)
     # Other extensions may bring policies for their ops.
-    discovery.load_device(discovery.EXTENSION)
+    discovery.load_device(entry_points.EXTENSION)

@@ -11,7 +11,7 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
 from tensorplug.core.dispatch.keys import canonical_device, default_device
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.plugins.discovery import EXTENSION
+from tensorplug.core.plugins.entry_points import EXTENSION
 
 from .data_types import KINDS, Placement
 

@@ -227,7 +227,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
         """Return the gradients of the arguments."""
         raise NotImplementedError(
             "a Function has to define backward() to be differentiated in reverse mode"

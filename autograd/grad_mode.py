@@ -6,13 +6,14 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from tensorplug.core.contexts import Context
 from tensorplug.core.dispatch.counts import count_grad_disabled
 from tensorplug.core.dispatch.layers import recording
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Mode(Context):
@@ -32,7 +33,7 @@ class _Mode(Context):
         """Return a fresh instance, for one call of a decorated function."""
         return type(self)()
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         given: object = function
         if not callable(given):
             raise TypeError(f"{type(self).__name__} decorates functions, got {function!r}")
@@ -44,14 +45,15 @@ class _Mode(Context):
                 stacklevel=2,
             )
         if inspect.isgeneratorfunction(function):
-            return cast(F, self._wrap_generator(function))
+            wrapped: Callable[P, R] = self._wrap_generator(function)
+            return wrapped
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             with self._again():
                 return function(*args, **kwargs)
 
-        return cast(F, call)
+        return call
 
     def _wrap_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Any:
         """Return the generator function with the mode on while it runs, not while its consumer does."""
@@ -96,10 +98,14 @@ class no_grad(_Mode):
 
     enabled = False
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, function: Any = None) -> Self:
         """Decorate at once where used without parentheses."""
         mode = object.__new__(cls)
-        return mode if function is None else mode(function)
+        return mode if function is None else cast(Self, mode(function))
+
+    if TYPE_CHECKING:
+
+        def __init__(self, function: Any = None) -> None: ...
 
 
 class enable_grad(_Mode):
@@ -115,10 +121,14 @@ class enable_grad(_Mode):
     True
     """
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, function: Any = None) -> Self:
         """Decorate at once where used without parentheses."""
         mode = object.__new__(cls)
-        return mode if function is None else mode(function)
+        return mode if function is None else cast(Self, mode(function))
+
+    if TYPE_CHECKING:
+
+        def __init__(self, function: Any = None) -> None: ...
 
 
 class set_grad_enabled(_Mode):
@@ -145,7 +155,7 @@ class set_grad_enabled(_Mode):
     def _again(self) -> _Mode:
         return _Fixed(self.enabled)
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Return `function` with the mode on during each call."""
         # Used as a decorator, the construction itself must not have changed the mode.
         recording.enabled = self.previous
@@ -180,12 +190,12 @@ class inference_mode(_Mode):
     True
     """
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: Any = True) -> Self:
         """Decorate at once where used without parentheses."""
         made = object.__new__(cls)
         if callable(mode):
             made.enabled, made.inference = False, True
-            return made(mode)
+            return cast(Self, made(mode))
         return made
 
     def __init__(self, mode: bool = True) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from . import annotation_names as _annotation_names, ops, plugins
 from .device import meta
 from .device.device import Device
@@ -22,3 +24,5 @@ __all__ = [
 ]
 
 _annotation_names.provide(__name__, DType=DType, Device=Device, Number=Number, Tensor=Tensor)
+# Their module is loaded on first use.
+_annotation_names.provide(__name__, TypedStorage=_Any, UntypedStorage=_Any)

@@ -50,6 +50,20 @@ class DerivativeContractError(TensorplugError, RuntimeError):
     """A plugin's formula returned a gradient or tangent of a wrong shape or kind of dtype."""
 
 
+class OutOfMemoryError(TensorplugError, RuntimeError, MemoryError):
+    """There is no memory for an allocation: ``tp.OutOfMemoryError``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> try:
+    ...     tp.zeros(1 << 60)
+    ... except tp.OutOfMemoryError:
+    ...     print("smaller batches need less")
+    smaller batches need less
+    """
+
+
 class FallbackWarning(UserWarning):
     """An op ran on the CPU because its device has no kernel for it."""
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from tensorplug.core.device.generator import Generator
 
 from .collate import default_collate, default_convert
-from .datasets import IterableDataset
+from .datasets import Dataset, IterableDataset
 from .fetching import EndOfStream, make_fetcher
 from .parallel import ParallelIterator
 from .pinning import pin
@@ -120,7 +120,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,

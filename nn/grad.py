@@ -24,8 +24,15 @@ def _each(value: Ints, count: int) -> tuple[int, ...]:
     return (value,) * count if isinstance(value, int) else tuple(value)
 
 
-def _of_input(count: int) -> Callable[..., Tensor]:
-    def gradient(
+def _gradients(count: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """Return the gradients of a convolution over `count` dimensions, with respect to input and weight."""
+
+    def options(
+        stride: Ints, padding: Ints, dilation: Ints, groups: int
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]:
+        return _each(stride, count), _each(padding, count), _each(dilation, count), groups
+
+    def of_input(
         input_size: Sequence[int],
         weight: Tensor,
         grad_output: Tensor,
@@ -34,29 +41,10 @@ def _of_input(count: int) -> Callable[..., Tensor]:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> Tensor:
-        size = tuple(input_size)[2:]
-        steps, around, apart = (_each(value, count) for value in (stride, padding, dilation))
-        return convolution_input(grad_output, weight, size, steps, around, apart, groups)
+        given = options(stride, padding, dilation, groups)
+        return convolution_input(grad_output, weight, tuple(input_size)[2:], *given)
 
-    gradient.__name__ = gradient.__qualname__ = f"conv{count}d_input"
-    gradient.__doc__ = f"""Return the gradient of :func:`conv{count}d` with respect to its input.
-
-    Parameters
-    ----------
-    input_size : sequence of int
-        The input's shape, (N, C, *).
-    weight : Tensor
-        (O, C/groups, *).
-    grad_output : Tensor
-        The gradient of the output.
-    stride, padding, dilation, groups
-        As in the convolution.
-    """
-    return gradient
-
-
-def _of_weight(count: int) -> Callable[..., Tensor]:
-    def gradient(
+    def of_weight(
         input: Tensor,
         weight_size: Sequence[int],
         grad_output: Tensor,
@@ -65,26 +53,31 @@ def _of_weight(count: int) -> Callable[..., Tensor]:
         dilation: Ints = 1,
         groups: int = 1,
     ) -> Tensor:
-        size = tuple(weight_size)[2:]
-        steps, around, apart = (_each(value, count) for value in (stride, padding, dilation))
-        return convolution_weight(input, grad_output, size, steps, around, apart, groups)
+        given = options(stride, padding, dilation, groups)
+        return convolution_weight(input, grad_output, tuple(weight_size)[2:], *given)
 
-    gradient.__name__ = gradient.__qualname__ = f"conv{count}d_weight"
-    gradient.__doc__ = f"""Return the gradient of :func:`conv{count}d` with respect to its weight.
+    sizes = "sequence of int"
+    for function, what, first, second in (
+        (of_input, "input", f"input_size : {sizes}", "weight : Tensor"),
+        (of_weight, "weight", "input : Tensor", f"weight_size : {sizes}"),
+    ):
+        function.__name__ = function.__qualname__ = f"conv{count}d_{what}"
+        function.__doc__ = f"""Return the gradient of :func:`conv{count}d` with respect to its {what}.
 
     Parameters
     ----------
-    input : Tensor
-        (N, C, *).
-    weight_size : sequence of int
-        The weight's shape, (O, C/groups, *).
+    {first}
+        The input or its shape, (N, C, *).
+    {second}
+        The weight or its shape, (O, C/groups, *).
     grad_output : Tensor
         The gradient of the output.
     stride, padding, dilation, groups
         As in the convolution.
     """
-    return gradient
+    return of_input, of_weight
 
 
-conv1d_input, conv2d_input, conv3d_input = (_of_input(count) for count in (1, 2, 3))
-conv1d_weight, conv2d_weight, conv3d_weight = (_of_weight(count) for count in (1, 2, 3))
+conv1d_input, conv1d_weight = _gradients(1)
+conv2d_input, conv2d_weight = _gradients(2)
+conv3d_input, conv3d_weight = _gradients(3)

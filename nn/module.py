@@ -373,8 +373,9 @@ def _add_mover(device_type: str) -> None:
     """Give Module the method that moves it to a device type, such as ``module.<type>()``."""
 
     def move(self: Module, device: int | str | Device | None = None) -> Module:
-        by_index = device is None or isinstance(device, int)
-        return self.to(Device(device_type, device) if by_index else Device(device))
+        if device is None or isinstance(device, int):
+            return self.to(Device(device_type, device))
+        return self.to(Device(device))
 
     move.__doc__ = f"Move the module to a {device_type!r} device, by default the current one."
     move.__name__, move.__qualname__ = device_type, f"Module.{device_type}"

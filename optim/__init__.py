@@ -51,10 +51,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":  # it takes nn, which loads this package's ops
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers are to report what is missing
+
+    def __getattr__(name: str) -> Any:
+        if name == "swa_utils":  # it takes nn, which loads this package's ops
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -47,6 +47,7 @@ from tensorplug.core.errors import (
     KernelContractError,
     KernelNotFoundError,
     LinAlgError,
+    OutOfMemoryError,
     PluginError,
     RegistrationError,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "LinAlgError",
     "Number",
     "Op",
+    "OutOfMemoryError",
     "PluginError",
     "RegistrationError",
     "RuntimeExtension",
@@ -148,13 +150,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the adapter of array libraries when it is asked for: few plugins do."""
-    if name not in ("ArrayApiBackend", "array_api_backend"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import standard
+if not TYPE_CHECKING:  # type checkers are to report what is missing
 
-    return getattr(standard, name)
+    def __getattr__(name: str) -> Any:
+        """Import the adapter of array libraries when it is asked for: few plugins do."""
+        if name not in ("ArrayApiBackend", "array_api_backend"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import standard
+
+        return getattr(standard, name)
 
 
 def __dir__() -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64
 from tensorplug.core.ops import empty
@@ -240,7 +242,7 @@ def _integers(indices: Any, device: Device, name: str) -> Any:
     return found.detach().to(int64)
 
 
-class check_sparse_tensor_invariants:
+class check_sparse_tensor_invariants(OwnContext):
     """Whether new sparse tensors are looked at in full, also where that waits for a device.
 
     On "cpu" indices are always looked at: an element outside of the shape has no place.
@@ -257,7 +259,6 @@ class check_sparse_tensor_invariants:
 
     def __init__(self, enable: bool = True) -> None:
         self._wanted = enable
-        self._before: list[bool] = []
 
     @staticmethod
     def is_enabled() -> bool:
@@ -274,12 +275,9 @@ class check_sparse_tensor_invariants:
         """Look only at what is at hand from now on."""
         check_sparse_tensor_invariants._enabled = False
 
-    def __enter__(self) -> None:
-        self._before.append(self.is_enabled())
-        check_sparse_tensor_invariants._enabled = self._wanted
-
-    def __exit__(self, *_: object) -> None:
-        check_sparse_tensor_invariants._enabled = self._before.pop()
+    def _steps(self) -> tuple[Steps, Steps]:
+        setting = partial(setattr, check_sparse_tensor_invariants, "_enabled")
+        return (partial(setting, self._wanted),), (partial(setting, self.is_enabled()),)
 
 
 def _checks(asked: bool | None, stored: Any) -> bool:

@@ -15,9 +15,9 @@ import numpy as np
 from tensorplug.autograd import gradcheck, gradgradcheck
 from tensorplug.core.device.device import META, Device
 from tensorplug.core.device.dtypes import DType, can_cast, complex128, float64
+from tensorplug.core.dispatch.choice import describe_kernel
 from tensorplug.core.dispatch.keys import canonical_device, dispatch_key
 from tensorplug.core.dispatch.op_registry import Op, get_op
-from tensorplug.core.dispatch.resolution import describe_kernel
 from tensorplug.core.errors import DTypeNotAvailableError
 from tensorplug.core.ops.creation.creation_like import ones_like, zeros_like
 from tensorplug.core.tensor.tensor import Tensor

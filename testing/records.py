@@ -93,11 +93,11 @@ def all_records() -> Iterator[OpRecord]:
     import importlib
     import pkgutil
 
-    from tensorplug.core.plugins import discovery, manager
+    from tensorplug.core.plugins import discovery, entry_points, manager
 
     from . import samples
 
     for module in pkgutil.walk_packages(samples.__path__, f"{samples.__name__}."):
         yield from getattr(importlib.import_module(module.name), "RECORDS", ())
-    discovery.load_device(discovery.EXTENSION)
+    discovery.load_device(entry_points.EXTENSION)
     yield from manager.op_records()

@@ -508,6 +508,7 @@ def _added(known: Any, tensor: Any) -> bool:
     if (
         writer is None
         or known._extra is not None
+        or known._view is not None
         or tensor._key is not key
         or known._shape != tensor._shape
         or not key.runtime.is_contiguous(known._array)

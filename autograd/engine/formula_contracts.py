@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.errors import DerivativeContractError
-from tensorplug.core.plugins import manager
+from tensorplug.core.labels import plugin_label
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape
 
@@ -29,7 +29,7 @@ def sums_to(own: Shape, shape: Shape) -> bool:
 def violation(owner: str, op: Op, what: str, got: str, expected: str) -> DerivativeContractError:
     """Return the error for a formula whose result is not like its argument."""
     return DerivativeContractError(
-        f"{op.name}: {what}, from plugin {manager.plugin_label(owner)}, returned {got}, expected "
+        f"{op.name}: {what}, from plugin {plugin_label(owner)}, returned {got}, expected "
         f"{expected}; please report this to the author of the plugin"
     )
 

@@ -60,12 +60,12 @@ def tangent_at(tensor: Any, level: ForwardLevel) -> Any:
     if mine is not None and level in mine:
         known = mine[level]  # None for a view that was cut off from its base's tangent
     else:
-        extra = tensor._extra
-        if extra is not None and extra.view is not None:
-            base = views.base_of(extra.view)
+        view = tensor._view
+        if view is not None:
+            base = views.base_of(view)
             whole = None if base._tangents is None else base._tangents.get(level)
             if whole is not None:
-                known = extra.view.replay(whole)
+                known = view.replay(whole)
                 set_tangent(tensor, level, known)
     return known
 
@@ -395,8 +395,7 @@ def _copy(target: Any, source: Any) -> Any:
         if not target._key.is_differentiable:
             return target
         if own is None:
-            view = None if target._extra is None else target._extra.view
-            base = target if view is None else views.base_of(view)
+            base = target if target._view is None else views.base_of(target._view)
             set_tangent(base, level, zeros_like(base.detach()))
             own = tangent_at(target, level)
         if pushed is None:

@@ -33,7 +33,7 @@ cdef class OpNode(Node):
     cdef public tuple saved, versions, sizes
 
     cpdef tuple output_kind(self, int number)
-    cpdef keep(self, Plan plan, tuple saved, tuple versions)
+    cpdef fill(self, TensorBase output, tuple edges, Plan plan, tuple saved, tuple versions, tuple sizes)
     @cython.locals(formulas=tuple, sizes=tuple, results=list, formula=Formula, index=Py_ssize_t)
     cpdef list apply(self, object gradient, bint raw)
 

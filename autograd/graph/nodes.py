@@ -192,12 +192,25 @@ class OpNode(Node):
     # The shapes of the inputs, where broadcasting has to be undone.
     sizes: tuple[Shape, ...] | None
 
-    def keep(self, plan: Plan, saved: tuple[Any, ...], versions: tuple[Any, ...]) -> None:
-        """Set the plan and what it saves."""
+    def fill(
+        self,
+        output: Any,
+        edges: tuple[Any, ...],
+        plan: Plan,
+        saved: tuple[Any, ...],
+        versions: tuple[Any, ...],
+        sizes: tuple[Shape, ...] | None,
+    ) -> None:
+        """Set all slots of a new node, of whose outputs `output` is the first."""
+        self.edges = edges
+        self.key = output._key
+        self.shape = output._shape
+        self.pending = 0
+        self.extra = None
         self.plan = plan
         self.saved = saved
         self.versions = versions
-        self.sizes = None
+        self.sizes = sizes
 
     def name(self) -> str:
         """Return the op's name in the form of a class, such as ``"MulBackward0"``."""

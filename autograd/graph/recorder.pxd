@@ -3,14 +3,14 @@ cimport cython
 from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.dispatch.gradient_layer cimport GradientLayer
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan, ViewPlans
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, extra_of, new_tensor
 
 from ..engine.derivatives cimport Plan, CompiledDerivative
 from .nodes cimport MultiNode, Node, OpNode, OutputNode, new_node
 from .recording cimport (
-    Recording, any_requires, attach, build, build_listed, build_view, fill_node, inference_saved,
+    Recording, any_requires, attach, attach_several, build, build_listed, build_view, build_views, fill_node, inference_saved,
     mark_inference, save_all, shared
 )
 from .views cimport View, edge_of, note_view, refresh, requires_grad
@@ -25,7 +25,7 @@ cdef class Recorder(GradientLayer):
     cpdef record_unary(self, Op op, TensorBase output, TensorBase input)
 
     @cython.locals(
-        mask=int, edges=tuple, extra=Extra, rule=CompiledDerivative, plan=Plan, only=int, tensor=TensorBase,
+        mask=int, edges=tuple, sizes=tuple, rule=CompiledDerivative, plan=Plan, only=int, tensor=TensorBase,
         storage=Storage, node=OpNode, first=TensorBase, second=TensorBase, version=Py_ssize_t,
     )
     cpdef record_binary(
@@ -41,10 +41,12 @@ cdef class Recorder(GradientLayer):
     cpdef record_listed(self, Op op, CachedCall cached, object tensors, TensorBase output)
 
     @cython.locals(
-        mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording, several=MultiNode, made=list,
-        front=OutputNode, output=TensorBase,
+        mask=int, number=Py_ssize_t, index=int, position=Py_ssize_t, tensor=TensorBase, how=Recording, several=MultiNode,
     )
     cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
 
     @cython.locals(node=OpNode, enabled=bint)
     cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)
+
+    @cython.locals(number=Py_ssize_t, plan=ViewPlan)
+    cpdef record_views(self, TensorBase source, list outputs, ViewPlans plans)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan, ViewPlans
 from tensorplug.core.dispatch.counts import recording_on, settle
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
 from tensorplug.core.dispatch.layers import recording
@@ -24,9 +24,11 @@ from .recording import (
     Recording,
     any_requires,
     attach,
+    attach_several,
     build,
     build_listed,
     build_view,
+    build_views,
     fill_node,
     inference_saved,
     mark_inference,
@@ -76,18 +78,10 @@ class Recorder(GradientLayer):
             versions = (output._storage.version,)
         else:
             saved, versions = save_all(plan, (input,), (output,))
-        if extra is not None and extra.view is not None:
+        if input._view is not None:
             refresh(input)
         node = new_node()
-        node.sizes = None
-        node.edges = (input._node or input,)
-        node.key = output._key
-        node.shape = output._shape
-        node.pending = 0
-        node.extra = None
-        node.plan = plan
-        node.saved = saved
-        node.versions = versions
+        node.fill(output, (input._node or input,), plan, saved, versions, None)
         output._node = node
         output._state = TRACKED
         if self.watched:
@@ -101,15 +95,13 @@ class Recorder(GradientLayer):
         edges: Any = ()
         if left and (left == TRACKED or requires_grad(input)):
             first = input
-            extra = first._extra
-            if extra is not None and extra.view is not None:
+            if first._view is not None:
                 refresh(first)
             mask = 1
             edges = (first._node or first,)
         if right and (right == TRACKED or requires_grad(other)):
             second = other
-            extra = second._extra
-            if extra is not None and extra.view is not None:
+            if second._view is not None:
                 refresh(second)
             edge = second._node or second
             edges = (edges[0], edge) if mask else (edge,)
@@ -155,19 +147,12 @@ class Recorder(GradientLayer):
                 versions = (version, None)
         else:
             saved, versions = save_all(plan, (input, other), (output,))
-        node = new_node()
-        node.sizes = None
+        sizes: Any = None
         if broadcast:
             # The gradient of a tensor that was broadcast has to be summed.
-            node.sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
-        node.edges = edges
-        node.key = output._key
-        node.shape = output._shape
-        node.pending = 0
-        node.extra = None
-        node.plan = plan
-        node.saved = saved
-        node.versions = versions
+            sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
+        node = new_node()
+        node.fill(output, edges, plan, saved, versions, sizes)
         output._node = node
         output._state = TRACKED
         if self.watched:
@@ -222,25 +207,8 @@ class Recorder(GradientLayer):
         if not how.edges:
             return
         several = MultiNode()
-        made: list[Any] = []
         fill_node(how, several, args, outputs[0], outputs)
-        for index, output in enumerate(outputs):
-            made.append((output._key, output._shape))
-            if not output._key.is_differentiable:
-                continue
-            front: OutputNode = OutputNode.__new__(OutputNode)
-            front.edges = (several,)
-            front.key = output._key
-            front.shape = output._shape
-            front.pending = 0
-            front.extra = None
-            front.parent = several
-            front.number = index
-            output._node = front
-            output._state = TRACKED
-            if index:
-                extra_of(output).output_nr = index
-        several.outputs = tuple(made)
+        attach_several(several, outputs)
 
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode."""
@@ -270,6 +238,12 @@ class Recorder(GradientLayer):
                 return
         output._state = VIEW
 
+    def record_views(self, source: Any, outputs: Any, plans: ViewPlans) -> None:
+        """Make several views of a source that requires grad, and record them as one node."""
+        for number, plan in enumerate(plans.views):
+            note_view(plan.op, source, plan.values, outputs[number], False, plan)
+        build_views(source, outputs, plans)
+
     # --- writing in place ---
 
     def before_inplace(
@@ -284,7 +258,7 @@ class Recorder(GradientLayer):
         if dispatch_state.grad_disabled and not recording_on():
             return None
         own = requires_grad(target)
-        view = None if target._extra is None else target._extra.view
+        view = target._view
         if own and target._node is None:
             raise RuntimeError(
                 f"{op.name}_(): a leaf Variable that requires grad is being used in an in-place "
@@ -326,10 +300,9 @@ class Recorder(GradientLayer):
         if node is None:
             # The new value depends on nothing that requires grad.
             node = OpNode()
-            node.begin((), target._key, target._shape)
-            node.keep(rule.plan(0), (), ())
+            node.fill(target, (), rule.plan(0), (), (), None)
         extra = target._extra
-        if extra is not None and extra.view is not None:
+        if target._view is not None:
             views.rebase(target, node)
         else:
             before_write = target._node

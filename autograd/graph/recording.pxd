@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan
+from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan, ViewPlans
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 
@@ -11,6 +11,7 @@ from .views cimport edge_of, requires_grad
 
 cdef DispatchState dispatch_state
 cdef int TRACKED, ARGUMENT, OUTPUT, SHAPE, RESULT, PLAIN, NOWHERE
+cdef tuple _NO_VERSIONS
 
 
 cdef class Recording:
@@ -51,14 +52,20 @@ cdef class PlainRecording:
 @cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode)
 cpdef OpNode build_view(Op op, TensorBase source, tuple values, TensorBase output, ViewPlan planned)
 
+@cython.locals(op=Op, rule=CompiledDerivative, how=PlainRecording, node=MultiNode)
+cpdef build_views(TensorBase source, list outputs, ViewPlans plans)
+
 @cython.locals(rule=CompiledDerivative, how=PlainRecording, node=OpNode, edges=list, tensor=TensorBase)
 cpdef build_listed(Op op, CachedCall cached, object tensors, TensorBase output)
 
-@cython.locals(plan=Plan, saved=list, versions=list, origin=int, position=Py_ssize_t, how=PlainRecording)
-cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, TensorBase output)
+@cython.locals(plan=Plan, saved=list, versions=tuple, kept=tuple, origin=int, position=Py_ssize_t, how=PlainRecording)
+cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tuple values, object outputs)
 
-@cython.locals(output=TensorBase, number=Py_ssize_t)
+@cython.locals(output=TensorBase)
 cpdef attach(OpNode node, tuple outputs)
+
+@cython.locals(made=list, index=Py_ssize_t, output=TensorBase, front=OutputNode)
+cpdef attach_several(MultiNode node, object outputs)
 
 cpdef inference_saved()
 cpdef mark_inference(TensorBase tensor)

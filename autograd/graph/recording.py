@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan
+from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan, ViewPlans
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.errors import DerivativeNotFoundError
@@ -119,11 +119,11 @@ def fill_node(
             edges.append(None)
             continue
         tensor = args[edge]
-        if tensor._extra is not None:
+        if tensor._view is not None:
             edges.append(edge_of(tensor))
         else:
             edges.append(tensor if tensor._node is None else tensor._node)
-    node.edges = tuple(edges)
+    node.edges = tuple(edges)  # as OpNode.fill does: as Python, most calls come here
     node.key = first._key
     node.shape = first._shape
     node.pending = 0
@@ -283,10 +283,9 @@ def build(
         node = several
     else:
         node = OpNode()
-    node.begin(tuple(edges), first._key, first._shape)
-    node.keep(plan, kept_all, versions_all)
-    if sizes is not None:
-        node.sizes = tuple(sizes)
+    node.fill(
+        first, tuple(edges), plan, kept_all, versions_all, None if sizes is None else tuple(sizes)
+    )
     if dispatch_state.gradient.watched:
         saved_tensors.watch(node)
     return node
@@ -299,7 +298,7 @@ class PlainRecording:
 
     rule: CompiledDerivative
     plan: Plan
-    saved: tuple[Any, ...] | None
+    saved: tuple[Any, ...]
     versions: tuple[Any, ...]
 
 
@@ -308,27 +307,35 @@ def build_view(
 ) -> OpNode | None:
     """Return the node of a view, whose only tensor is its source; None if it has no derivative."""
     rule: CompiledDerivative = op.derivative or missing(op)
-    how = None if planned is None else planned.recording
+    how: PlainRecording | None = None if planned is None else planned.recording
     if how is None or how.rule is not rule:
         how = _record_view(rule, source, values, output)
-        if planned is not None and not any([version is not None for version in how.versions]):
+        if planned is not None and how.versions == _NO_VERSIONS[len(how.versions)]:
             planned.recording = how
     if not how.plan.formulas:
         return None
+    edge = source._node if source._view is None else edge_of(source)
     node = new_node()
-    node.sizes = None
-    edge = source._node if source._extra is None else edge_of(source)
-    node.edges = (source if edge is None else edge,)
-    node.key = output._key
-    node.shape = output._shape
-    node.pending = 0
-    node.extra = None
-    node.plan = how.plan
-    node.saved = how.saved
-    node.versions = how.versions
+    node.fill(output, (source if edge is None else edge,), how.plan, how.saved, how.versions, None)
     if dispatch_state.gradient.watched:
         saved_tensors.watch(node)
     return node
+
+
+def build_views(source: Any, outputs: Any, plans: ViewPlans) -> None:
+    """Make one node the maker of several views."""
+    op: Any = plans.op
+    rule: CompiledDerivative = op.derivative
+    how: PlainRecording | None = plans.recording
+    if how is None or how.rule is not rule:
+        how = _record_view(rule, source, plans.values, tuple(outputs))
+        if how.versions == _NO_VERSIONS[len(how.versions)]:
+            plans.recording = how
+    node = MultiNode()
+    node.fill(outputs[0], (edge_of(source),), how.plan, how.saved, how.versions, None)
+    attach_several(node, outputs)
+    if dispatch_state.gradient.watched:
+        saved_tensors.watch(node)
 
 
 def build_listed(op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
@@ -343,69 +350,87 @@ def build_listed(op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
             if plain and len(node.edges) == len(tensors):
                 how = cached.recordings[1] = PlainRecording.__new__(PlainRecording)
                 how.rule, how.plan = rule, node.plan
-                how.saved, how.versions = node.saved, node.versions
+                how.saved, how.versions = node.saved or (), node.versions
         return
     edges: list[Any] = []
     for item in tensors:
         tensor = item
         if not tensor._state or not (tensor._state == TRACKED or requires_grad(tensor)):
             edges.append(None)
-        elif tensor._extra is not None:
+        elif tensor._view is not None:
             edges.append(edge_of(tensor))
         else:
             edges.append(tensor if tensor._node is None else tensor._node)
     node = new_node()
-    node.sizes = None
-    node.edges = tuple(edges)
-    node.key = output._key
-    node.shape = output._shape
-    node.pending = 0
-    node.extra = None
-    node.plan = how.plan
-    node.saved = how.saved
-    node.versions = how.versions
+    node.fill(output, tuple(edges), how.plan, how.saved, how.versions, None)
     output._node = node
     output._state = TRACKED
     if dispatch_state.gradient.watched:
         saved_tensors.watch(node)
 
 
+#: The versions of so many values that are no tensors.
+_NO_VERSIONS: tuple[tuple[None, ...], ...] = tuple([(None,) * count for count in range(16)])
+
+
 def _record_view(
-    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], output: Any
+    rule: CompiledDerivative, source: Any, values: tuple[Any, ...], outputs: Any
 ) -> PlainRecording:
-    plan = rule.plans.get(1) or rule.plan(1)
+    plan = rule.plans.get(1)
+    if plan is None:
+        plan = rule.plan(1)
     saved = []
-    versions = []
+    versions: Any = _NO_VERSIONS[len(plan.saves)]
     for _, origin, position in plan.saves:
-        version = None
         if origin == SHAPE and not position:
-            value = source._shape
+            saved.append(source._shape)
         elif origin == ARGUMENT and position:
-            value = values[position - 1]
+            saved.append(values[position - 1])
         else:
-            value, version = save(origin, position, (source, *values), (output,))
-        saved.append(value)
-        versions.append(version)
+            kept, versions = save_all(
+                plan, (source, *values), outputs if type(outputs) is tuple else (outputs,)
+            )
+            saved = list(kept)
+            break
     how: PlainRecording = PlainRecording.__new__(PlainRecording)  # views are many: no __init__
     how.rule = rule
     how.plan = plan
     how.saved = tuple(saved)
-    how.versions = tuple(versions)
+    how.versions = versions
     return how
 
 
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
     """Make `node` the maker of its differentiable outputs."""
-    for number, output in enumerate(outputs):
+    if isinstance(node, MultiNode):
+        attach_several(node, outputs)
+        return
+    for output in outputs:
+        if output._key.is_differentiable:
+            output._node = node
+            output._state = TRACKED
+
+
+def attach_several(node: MultiNode, outputs: Any) -> None:
+    """Make `node` the maker of several outputs, each by a node of its own."""
+    made: list[Any] = []
+    for index, output in enumerate(outputs):
+        made.append((output._key, output._shape))
         if not output._key.is_differentiable:
             continue
-        if isinstance(node, MultiNode):
-            output._node = OutputNode(node, number)
-            if number:
-                extra_of(output).output_nr = number
-        else:
-            output._node = node
+        front: OutputNode = OutputNode.__new__(OutputNode)
+        front.edges = (node,)
+        front.key = output._key
+        front.shape = output._shape
+        front.pending = 0
+        front.extra = None
+        front.parent = node
+        front.number = index
+        output._node = front
         output._state = TRACKED
+        if index:
+            extra_of(output).output_nr = index
+    node.outputs = tuple(made)
 
 
 def inference_saved() -> RuntimeError:

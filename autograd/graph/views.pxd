@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.call_cache cimport ViewPlan
-from tensorplug.core.tensor.base cimport Extra, TensorBase, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.base cimport TensorBase, bump_version, extra_of, new_tensor
 
 from .nodes cimport Node
 
@@ -12,10 +12,10 @@ cdef class View:
     cdef public bint recorded
 
 
-@cython.locals(extra=Extra, outer=View, view=View, base=TensorBase)
+@cython.locals(outer=View, view=View, base=TensorBase)
 cpdef View note_view(object op, TensorBase source, tuple values, TensorBase output, bint recorded, ViewPlan plan)
 
-@cython.locals(tensor=TensorBase, extra=Extra)
+@cython.locals(base=TensorBase, outer=View)
 cpdef base_of(View view)
 
 @cython.locals(view=View, base=TensorBase)
@@ -23,7 +23,6 @@ cpdef refresh(TensorBase tensor)
 
 cpdef bint requires_grad(TensorBase tensor)
 
-@cython.locals(extra=Extra)
 cpdef edge_of(TensorBase tensor)
 
 

@@ -18,7 +18,7 @@ from tensorplug.core.dispatch.layers import gradient_off
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import TRACKED, VIEW, Extra, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, extra_of, new_tensor
 
 from ..grad_mode import enable_grad
 from ..transforms.levels import run_spec
@@ -107,9 +107,7 @@ def note_view(
     plan: ViewPlan | None,
 ) -> View:
     """Attach a :class:`View` to the output of a view op."""
-    extra = source._extra
-    outer = None if extra is None else extra.view
-    inference = extra is not None and extra.inference
+    outer = source._view
     view = View.__new__(View)
     if outer is None:
         base = source
@@ -121,28 +119,23 @@ def note_view(
         view.recorded = recorded and outer.recorded
     view.base = base
     view.seen = base._node
-    extra = output._extra = Extra.__new__(Extra)  # views are many: no call of extra_of
-    extra.grad = extra.name = None
-    extra.view = view
-    extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
-    extra.retains_grad = False
-    extra.inference = inference
-    extra.output_nr = 0
+    output._view = view
+    if source._extra is not None and source._extra.inference:
+        extra_of(output).inference = True
     return view
 
 
 def base_of(view: View) -> Any:
     """Return the view's base, found anew if :func:`relayout` has made a view of what was the base."""
     base = view.base
-    extra = base._extra
-    if extra is not None and extra.view is not None:
-        base = view.base = extra.view.base
+    if base._view is not None:
+        base = view.base = base._view.base
     return base
 
 
 def refresh(tensor: Any) -> None:
     """Give a view the node that fits its base's present one."""
-    view = tensor._extra.view
+    view = tensor._view
     base = base_of(view)
     if view.seen is base._node:
         return
@@ -152,7 +145,7 @@ def refresh(tensor: Any) -> None:
     tensor._node = again._node
     tensor._state = TRACKED if again._node is not None else VIEW
     view.seen = base._node
-    if tensor._extra.retains_grad:
+    if tensor._extra is not None and tensor._extra.retains_grad:
         retain(tensor, before)
 
 
@@ -168,7 +161,7 @@ def retain(tensor: Any, before: Node | None) -> None:
 
 def rebase(tensor: Any, node: Node) -> None:
     """Make `node` the maker of a view's present value, and let the base and its views know."""
-    view = tensor._extra.view
+    view = tensor._view
     base = base_of(view)
     base_edge = edge_of(base) if requires_grad(base) else None
     before = base._node
@@ -187,7 +180,7 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
     extra = tensor._extra
     shared = tensor._storage
     source = tensor
-    if shared is not None and (extra is None or extra.view is None):
+    if shared is not None and tensor._view is None:
         source = new_tensor(tensor._array, tensor._key, tensor._shape)
         source._storage = shared
         source._node = tensor._node
@@ -203,7 +196,7 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
             tensor._node = result._node
             tensor._state = TRACKED
     else:
-        extra_of(tensor).view = result._extra.view
+        tensor._view = result._view
         tensor._node = result._node
         tensor._state = result._state
     if extra is not None and extra.retains_grad:
@@ -219,14 +212,13 @@ def requires_grad(tensor: Any) -> bool:
     state = tensor._state
     if state == VIEW:
         refresh(tensor)
-        return bool(tensor._state == TRACKED) or requires_grad(tensor._extra.view.base)
+        return bool(tensor._state == TRACKED) or requires_grad(tensor._view.base)
     return bool(state)
 
 
 def edge_of(tensor: Any) -> Any:
     """Return where the gradient of a tensor that requires grad goes: its node, or the leaf itself."""
-    extra = tensor._extra
-    if extra is not None and extra.view is not None:
+    if tensor._view is not None:
         refresh(tensor)
     node = tensor._node
     return tensor if node is None else node

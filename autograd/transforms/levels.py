@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from tensorplug.core.contexts import Context, declare, thread
-from tensorplug.core.dispatch import execution, layers
+from tensorplug.core.dispatch import dispatcher, execution, layers
 from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
@@ -124,10 +124,7 @@ def touched(values: Any) -> int:
             if value._batched:
                 found |= BATCHED
             elif value._tangents or (
-                value._extra is not None
-                and value._extra.view is not None
-                and state.tangents
-                and views.base_of(value._extra.view)._tangents
+                value._view is not None and state.tangents and views.base_of(value._view)._tangents
             ):
                 found |= DUAL
         elif isinstance(value, (list, tuple)) and value:
@@ -181,7 +178,7 @@ def _base(op: Op, spec: Spec) -> Any:
     stand_in.parameters = op.parameters
     stand_in.owner = op.owner
     stand_in.function = lambda *_: execution.execute(op, spec)
-    return layers._enter(below, len(below) - 1, stand_in, spec.values, {})
+    return dispatcher.enter_layers(below, len(below) - 1, stand_in, spec.values, {})
 
 
 def tensors_in(values: Any) -> Iterator[Any]:

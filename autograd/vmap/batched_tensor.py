@@ -200,6 +200,7 @@ def wrap(value: Any, bdim: int, level: BatchLevel) -> BatchedTensor:
     tensor._writes = 0
     tensor._storage = None
     tensor._extra = None
+    tensor._view = None
     tensor.value = value
     tensor.bdim = bdim
     tensor.level = level

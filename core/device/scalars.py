@@ -20,7 +20,10 @@ from .dtypes import (
     wrap_integer,
 )
 
-__all__ = ["coefficient", "fitting", "loosely", "wrapped"]
+__all__ = ["Real", "coefficient", "fitting", "loosely", "wrapped"]
+
+#: A real number that an op takes as it is given; what a parameter declared as ``float`` gets is a float.
+Real = float
 
 
 def fitting(value: Number, dtype: DType) -> Any:

@@ -12,6 +12,8 @@ cpdef object plain(object value)
 @cython.locals(tensor=TensorBase)
 cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 
+cdef tuple _replaced(tuple args, dict kwargs, Py_ssize_t position, str name, object value)
+
 cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
 
 cdef object _index(Op op, str name, object value)

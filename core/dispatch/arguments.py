@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 def plain_arguments(
     op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with such scalars as numbers, and what is said to be an int as one.
+    """Return the arguments of a call with such scalars as numbers, and ints and floats where declared.
 
     Raises
     ------
@@ -75,15 +75,23 @@ def plain_arguments(
             kwargs = {name: plain(value) for name, value in kwargs.items()}
             break
     for position, name in op.integers:
-        if position < len(args):
-            value = args[position]
-            if type(value) is not int and value is not None:
-                args = (*args[:position], _index(op, name, value), *args[position + 1 :])
-        elif name in kwargs:
-            value = kwargs[name]
-            if type(value) is not int and value is not None:
-                kwargs = {**kwargs, name: _index(op, name, value)}
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if type(value) is not int and value is not None:
+            args, kwargs = _replaced(args, kwargs, position, name, _index(op, name, value))
+    for position, name in op.floats:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if isinstance(value, int):
+            args, kwargs = _replaced(args, kwargs, position, name, float(value))
     return args, kwargs
+
+
+def _replaced(
+    args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str, value: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with another value for a parameter that was given."""
+    if position < len(args):
+        return (*args[:position], value, *args[position + 1 :]), kwargs
+    return args, {**kwargs, name: value}
 
 
 def reads_tensor(

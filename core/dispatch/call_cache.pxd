@@ -23,8 +23,16 @@ cdef class ViewPlan:
     cdef public bint single, anywhere
 
 
+cdef class ViewPlans:
+    cdef public tuple values, views
+    cdef public object recording
+    cdef public Op op
+    cdef public bint separate
+
+
 cdef class CallCache:
     cdef public dict calls
+    cdef public Py_ssize_t missed
 
 
 @cython.locals(parts=list, tensor=TensorBase)
@@ -39,6 +47,8 @@ cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object de
 cpdef bint zeros(tuple values)
 
 cpdef object exact_key(object value)
+
+cpdef object store_plan(CallCache cache, object key, object plan)
 
 cpdef object store_call(CallCache cache, object key, object cached)
 

@@ -121,6 +121,32 @@ class ViewPlan:
         self.recording: Any = None
 
 
+class ViewPlans:
+    """The views of its first argument, several, that a call of a view op comes to.
+
+    Attributes
+    ----------
+    views : tuple of ViewPlan
+        How each is made.
+    op, values : Op or None, tuple
+        The op that records all of them as one node, and its canonical arguments after the tensor; None as
+        long as no call was recorded.
+    separate : bool
+        Whether a call that is recorded does not end in such a node, but has to be made anew.
+    recording : object
+        The gradient layer's own: how such a call is recorded.
+    """
+
+    __slots__ = ("op", "recording", "separate", "values", "views")
+
+    def __init__(self, views: tuple[ViewPlan, ...]) -> None:
+        self.views = views
+        self.op: Op | None = None
+        self.values: tuple[Any, ...] = ()
+        self.separate = False
+        self.recording: Any = None
+
+
 def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
@@ -128,10 +154,11 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 class CallCache:
     """The cached calls of one op."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("calls", "missed")
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
+        self.missed = 0  # plans that were not kept, see store_plan
         _caches.append(self)
 
 
@@ -273,6 +300,21 @@ def exact_key(value: Any) -> Any:
     if isinstance(value, tuple):
         return item_types(value), repr(value) if zeros(value) else None
     return repr(value) if isinstance(value, (float, complex)) and zeros((value,)) else None
+
+
+def store_plan(cache: CallCache, key: Any, plan: Any) -> Any:
+    """Put the plan of a view into a cache, of which a loop over more positions than it keeps has little.
+
+    So while it is full, plans are not kept, and once that were many it is cleared.
+    """
+    if len(cache.calls) < _KEPT:
+        cache.calls[key] = plan
+    else:
+        cache.missed += 1
+        if cache.missed >= 8 * _KEPT:
+            cache.missed = 0
+            cache.calls.clear()
+    return plan
 
 
 def store_call(cache: CallCache, key: Any, cached: Any) -> Any:

@@ -12,6 +12,7 @@ from .call_cache import CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general
 from .execution import contract, execute, run_cached, verify
+from .failed_calls import explained
 from .fast_path import binary, factor_of, unary
 from .interception import Intercepted, intercept
 from .op import Delegated, Op, Spec, first_tensor
@@ -161,12 +162,12 @@ def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
 
-        def call_unary(input: Any = _missing, **options: Any) -> Any:
-            if options:
+        def call_unary(input: Any = _missing, *rest: Any, **options: Any) -> Any:
+            if rest or options or input is _missing:
                 if input is _missing:
                     named = _by_name(op, {}, options)
                     return general(op, (named.pop(op.parameters[0]),), named)
-                return general(op, (input,), options)
+                return general(op, (input, *rest), options)
             return unary(input, op)
 
         return call_unary
@@ -185,11 +186,11 @@ def _build_call(op: Op) -> Callable[..., Any]:
     if op.pointwise and op.arity == 2:
 
         def call_binary(
-            input: Any = _missing, other: Any = _missing, _third: Any = None, **options: Any
+            input: Any = _missing, other: Any = _missing, *rest: Any, **options: Any
         ) -> Any:
-            if _third is not None:  # a deprecated call
-                return general(op, (input, other, _third), options)
-            if options:
+            if rest:  # too many, or a deprecated call
+                return general(op, (input, other, *rest), options)
+            if options or other is _missing:
                 if input is _missing or other is _missing:
                     first, second = op.parameters[:2]
                     named = _by_name(op, {first: input, second: other}, options)
@@ -241,6 +242,11 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return general(op, args, kwargs)
             except Intercepted:
                 return intercept(op, args, kwargs)
+            except Exception as error:
+                told = explained(op, op.name, args, kwargs, error)
+                if told is None:
+                    raise
+                raise told from told.__cause__
 
         return call_composite
 
@@ -265,13 +271,24 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return general(op, args, kwargs)
         except Intercepted:
             return intercept(op, args, kwargs)
+        except Exception as error:
+            told = explained(op, op.name, args, kwargs, error)
+            if told is None:
+                raise
+            raise told from told.__cause__
 
     return call
 
 
 def _build_inplace(op: Op, name: str) -> Callable[..., Any]:
     def call_inplace(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return inplace(op, name, self, args, kwargs)
+        try:
+            return inplace(op, name, self, args, kwargs)
+        except Exception as error:
+            told = explained(op, name, (self, *args), kwargs, error)
+            if told is None:
+                raise
+            raise told from told.__cause__
 
     call_inplace.__name__ = call_inplace.__qualname__ = name
     call_inplace.__doc__ = f"In-place version of :func:`tensorplug.{op.name}`; returns the tensor."

@@ -1,4 +1,4 @@
-"""How an op is served, as text: the winner, the losers, what is near and what would help."""
+"""Which kernel serves an op, in the order of :mod:`.resolution`, and the same as text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..contexts import thread
+from ..device.device import CPU
 from ..device.dtypes import DType
-from ..plugins import discovery, manager, plugin_label
+from ..labels import plugin_label
+from ..plugins import discovery, manager
 from . import fallback, kernel_registry, op_registry
-from .kernel_registry import Kernel
+from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey
 from .op_registry import Op
 
@@ -51,6 +54,57 @@ class Choice:
         return render(self)
 
     __repr__ = __str__
+
+
+def choose(
+    op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = (), without: str = ""
+) -> Choice:
+    """Return how an op is served on a device type for a dtype; below the kernels of plugin `without`."""
+    choice = Choice(op.name, device, dtype, "none")
+    if device == "meta":
+        choice.way = "meta"
+        return choice
+    candidates: list[Kernel] = []
+    for kernel in kernels_for(op.name, device):
+        if kernel.serves(dtype):
+            candidates.append(kernel)
+        else:
+            choice.losers.append((kernel, f"does not take {dtype.name}"))
+
+    def rank(kernel: Kernel) -> tuple[int, bool, int]:
+        wanted = (
+            len(preferred) - preferred.index(kernel.plugin) if kernel.plugin in preferred else 0
+        )
+        return wanted, kernel.dtypes is not None, kernel.priority
+
+    candidates.sort(key=rank, reverse=True)
+    own = [n for n, kernel in enumerate(candidates) if kernel.plugin == without]
+    if without and own:  # those above may ask for theirs below, too, which must end
+        candidates = [kernel for kernel in candidates[own[0] :] if kernel.plugin != without]
+    if candidates:
+        winner = candidates[0]
+        choice.way, choice.kernel = "kernel", winner
+        for kernel in candidates[1:]:
+            if rank(kernel)[0] != rank(winner)[0]:
+                reason = f"{winner.plugin} is preferred here"
+            elif rank(kernel)[1] != rank(winner)[1]:
+                reason = f"takes any dtype, {winner.plugin} names {dtype.name}"
+            else:
+                reason = f"priority {kernel.priority} is below {winner.priority}"
+            choice.losers.append((kernel, reason))
+    elif op.kind == "composite":
+        choice.way = "decomposition"
+    elif fallback.fallback_policy() != "error" and device != CPU.type and not op.view:
+        choice.way = "fallback"
+    return choice
+
+
+def describe_kernel(op: Op, key: DispatchKey) -> str:
+    """Return a phrase that names the kernel in use and its plugin."""
+    choice = choose(op, key.device.type, key.dtype, thread.preferred)
+    if choice.kernel is None:
+        return f"the {choice.way} for {key.device.type}"
+    return f"the kernel of {plugin_label(choice.kernel.plugin)} ({choice.kernel.source()})"
 
 
 # --- text -------------------------------------------------------------------------------------
@@ -117,7 +171,7 @@ def nearest(op: Op, key: DispatchKey) -> str:
 def near(op: str, device: str, dtype: DType) -> str:
     """Return what is registered near (op, device, dtype), by whom, and what would help."""
     lines = []
-    here = kernel_registry.kernels_for(op, device)
+    here = kernels_for(op, device)
     lines += [f"  on {device!r} for {_dtypes(k)}: {plugin_label(k.plugin)}" for k in here]
     elsewhere = [k for k in kernel_registry.all_kernels() if k.op == op and k.device != device]
     lines += [f"  on {k.device!r}: {plugin_label(k.plugin)}" for k in elsewhere if k.serves(dtype)]
@@ -127,7 +181,7 @@ def near(op: str, device: str, dtype: DType) -> str:
 
 def _advice(op: str, device: str, dtype: DType) -> list[str]:
     """Return the ways out, the best first."""
-    here = kernel_registry.kernels_for(op, device)
+    here = kernels_for(op, device)
     ways = []
     if here:
         ways.append(f"convert to a dtype named above, if {dtype.name} is not needed")

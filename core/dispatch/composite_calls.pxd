@@ -2,26 +2,28 @@ cimport cython
 
 from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
-from .execution cimport call_kernel, execute, run_cached, kernel_of, overlaps, unwrap
+from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps, run_cached, unwrap
 from .keys cimport DispatchKey
 from .call_cache cimport CachedCall, CallCache, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
 from .op cimport Op, Spec, first_tensor
-from ..tensor.base cimport TensorBase, bump_version, new_tensor, unset_tensor, wrap
+from ..tensor.base cimport TensorBase, bump_version, unset_tensor, wrap
 
 cdef DispatchState dispatch_state
 cdef int TRACKED
 
 @cython.locals(
-    cached=CachedCall, filled=list, number=Py_ssize_t, slot=Py_ssize_t, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, tensor_key=DispatchKey, result=DispatchKey, output=TensorBase,
+    cached=CachedCall, filled=list, number=Py_ssize_t, slot=Py_ssize_t, tracked=bint, position=Py_ssize_t, tensor=TensorBase, state=int, output=TensorBase,
 )
 cpdef call_overridden(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(result=DispatchKey, key=DispatchKey, output=TensorBase)
+cdef TensorBase _finished(Op op, CachedCall cached, object array)
 
 @cython.locals(keys=tuple, found=list, number=Py_ssize_t, key=DispatchKey, output=TensorBase)
 cdef _outputs_of_cached(Op op, CachedCall cached, object arrays)
 
 @cython.locals(
-    cached=CachedCall, recorded=bint, tracked=bint, shaped=bint, tensor=TensorBase, parts=list, tensor_key=DispatchKey, result=DispatchKey,
-    output=TensorBase, key=tuple,
+    cached=CachedCall, recorded=bint, tracked=bint, shaped=bint, tensor=TensorBase, parts=list, output=TensorBase, key=tuple,
 )
 cpdef call_of_list(Op op, CallCache cache, tuple args, dict kwargs)
 
@@ -39,6 +41,8 @@ cpdef run_overridden(Op op, tuple args, dict kwargs)
 
 @cython.locals(key=DispatchKey, tracked=bint, served=bint, first=TensorBase)
 cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
+
+cdef _record(Op op, tuple values, tuple outputs)
 
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, DispatchKey key)

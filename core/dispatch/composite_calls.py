@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.dtypes import FLOATING
-from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor, unset_tensor, wrap
+from ..tensor.base import TRACKED, TensorBase, bump_version, unset_tensor, wrap
 from . import contracts
 from .arguments import plain_arguments, reads_tensor
 from .call_cache import (
@@ -18,7 +18,16 @@ from .call_cache import (
     store_call,
     zeros,
 )
-from .execution import call_kernel, contract, execute, kernel_of, overlaps, run_cached, unwrap
+from .execution import (
+    call_kernel,
+    contract,
+    execute,
+    kernel_of,
+    note_together,
+    overlaps,
+    run_cached,
+    unwrap,
+)
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
 from .state import dispatch_state
@@ -68,29 +77,47 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         with dispatch_state.gradient_off():
             results = _decomposed(op, values, args, kwargs)
         if isinstance(results, tuple):  # as many as the arguments ask for
-            dispatch_state.gradient.record(op, values, tuple(results))
+            _record(op, values, tuple(results))
         else:
             dispatch_state.gradient.record_cached(op, cached, args, results)
         return results
     array = run_cached(op, cached, args)
-    tensor_key = cached.key
     if len(op.outputs) != 1:
         outputs = _outputs_of_cached(op, cached, array)
         if tracked:
             dispatch_state.gradient.record_cached_outputs(op, cached, args, outputs)
         return outputs
-    result = cached.result
-    if result is None:  # the first call like this
-        if type(array) is not tensor_key.array_type:
-            array = tensor_key.as_array(array)
-        result = cached.result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
-    elif type(array) is not result.array_type:
-        array = result.as_array(array)
-    output = new_tensor(array, result, tuple(array.shape))
+    output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_cached(op, cached, args, output)
     if dispatch_state.grad_disabled:
         dispatch_state.gradient.mark_if_inference(output)
+    return output
+
+
+def _finished(op: Op, cached: CachedCall, array: Any) -> Any:
+    """Return the tensor of what a kernel with one output returned in a cached call."""
+    result = cached.result
+    if result is None:  # the first call like this
+        key = cached.key
+        if type(array) is not key.array_type:
+            array = key.as_array(array)
+        result = cached.result = key.with_dtype(key.runtime.dtype(array))
+    elif type(array) is not result.array_type:
+        array = result.as_array(array)
+    shape: Any = tuple(array.shape)
+    if cached.shape is not None and shape != cached.shape:
+        raise contract(op, cached.key, f"shape {list(shape)}", f"{list(cached.shape)}")
+    output = unset_tensor()  # set here: as Python, a call costs more than all of it
+    output._array = array
+    output._key = result
+    output._shape = shape
+    output._state = 0
+    output._node = None
+    output._writes = 0
+    output._storage = None
+    output._extra = None
+    output._view = None
     return output
 
 
@@ -115,6 +142,7 @@ def _outputs_of_cached(op: Op, cached: CachedCall, arrays: Any) -> Any:
         output._writes = 0
         output._storage = None
         output._extra = None
+        output._view = None
         if dispatch_state.grad_disabled:
             dispatch_state.gradient.mark_if_inference(output)
         found.append(output)
@@ -154,20 +182,9 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
     if not cached.native or dispatch_state.verify:
         return _run_list(op, args, kwargs)
     array = run_cached(op, cached, args)
-    tensor_key = cached.key
     if len(op.outputs) != 1:
-        return _run_list(op, args, kwargs) if tracked else _wrapped(op, tensor_key, array)
-    result = cached.result
-    if result is None:  # the first call like this
-        if type(array) is not tensor_key.array_type:
-            array = tensor_key.as_array(array)
-        result = cached.result = tensor_key.with_dtype(tensor_key.runtime.dtype(array))
-    elif type(array) is not result.array_type:
-        array = result.as_array(array)
-    shape: Any = tuple(array.shape)
-    if cached.shape is not None and shape != cached.shape:
-        raise contract(op, tensor_key, f"shape {list(shape)}", f"{list(cached.shape)}")
-    output = new_tensor(array, result, shape)
+        return _run_list(op, args, kwargs) if tracked else _wrapped(op, cached.key, array)
+    output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_listed(op, cached, tensors, output)
     if dispatch_state.grad_disabled:
@@ -320,10 +337,14 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
             results = _run_kernel(op, values, key)
         else:
             results = _decomposed(op, values, args, kwargs)
-    dispatch_state.gradient.record(
-        op, values, tuple(results) if isinstance(results, tuple) else (results,)
-    )
+    _record(op, values, tuple(results) if isinstance(results, tuple) else (results,))
     return results
+
+
+def _record(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    dispatch_state.gradient.record(op, values, outputs)
+    if dispatch_state.planning and op.derivative is not None:
+        note_together(op, values, outputs)
 
 
 def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

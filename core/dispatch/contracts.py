@@ -20,7 +20,9 @@ from ..errors import KernelContractError, TensorplugError
 from ..tensor.base import TensorBase
 from ..tensor.shapes import Shape, broadcast_shapes
 from . import keys
+from .choice import describe_kernel
 from .keys import DispatchKey
+from .layers import gradient_off, isolated
 from .op_registry import Op
 from .state import dispatch_state
 
@@ -36,16 +38,10 @@ def check_every_call(on: bool = True) -> None:
     keys.reset_tables()
 
 
-def _whose(op: Op, key: DispatchKey) -> str:
-    from .resolution import describe_kernel  # on first use: it needs this module
-
-    return describe_kernel(op, key)
-
-
 def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContractError:
     """Return the error for a kernel whose result is not what its op's declaration says."""
     return KernelContractError(
-        f"{op.name}: {_whose(op, key)} returned {got}, but the op's declaration says "
+        f"{op.name}: {describe_kernel(op, key)} returned {got}, but the op's declaration says "
         f"{expected}; please report this to the author of the kernel"
     )
 
@@ -60,7 +56,9 @@ def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[An
         given = ", ".join(
             [_short_argument(key, v) for v in (raw if isinstance(raw, (list, tuple)) else ())]
         )
-        error.add_note(f"{_RAISED}{_whose(op, key)}, for {op.name}({given}) on {key.device}")
+        error.add_note(
+            f"{_RAISED}{describe_kernel(op, key)}, for {op.name}({given}) on {key.device}"
+        )
 
 
 _RAISED = "raised by "
@@ -132,8 +130,6 @@ def check_composite(
 
     A body that looks at data, or at arguments that are no tensors of this key, cannot be asked.
     """
-    from .layers import gradient_off, isolated  # on first use: it needs this module
-
     try:
         with isolated(), gradient_off():
             expected = op.decompose(_metas(values))

@@ -10,28 +10,40 @@ gradient layer is reached directly where an input requires grad; any other makes
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..contexts import thread
 from .arguments import Foreign, plain_arguments
 from .composite_calls import run_decomposition, run_overridden
+from .counts import settle
 from .execution import execute
+from .failed_calls import explained
 from .interception import Intercepted, intercept
 from .op import Op
 from .out_variants import run_out
+from .overrides import taken_over
 from .state import dispatch_state
+
+if TYPE_CHECKING:
+    from .layers import Layer
 
 
 def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call any op with any arguments."""
     if dispatch_state.layers_active:
-        return dispatch_state.through_layers(op, args, kwargs)
+        return through_layers(op, args, kwargs)
     try:
         args, kwargs = plain_arguments(op, args, kwargs)
+        return run(op, args, kwargs)
     except Foreign:
-        return dispatch_state.through_layers(op, args, kwargs)
+        return through_layers(op, args, kwargs)
     except Intercepted:
         return intercept(op, args, kwargs)
-    return run(op, args, kwargs)
+    except Exception as error:
+        told = explained(op, op.name, args, kwargs, error)
+        if told is None:
+            raise
+        raise told from told.__cause__
 
 
 def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -46,3 +58,49 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.overridden:
         return run_overridden(op, args, kwargs)
     return run_decomposition(op, args, kwargs)
+
+
+def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op through the layers that are active in this thread, unless an argument takes it over."""
+    made = taken_over(op, args, kwargs)
+    if made is not None:
+        return made[0]
+    try:
+        args, kwargs = plain_arguments(op, args, kwargs)
+    except Intercepted:
+        return intercept(op, args, kwargs)
+    stack = thread.stack
+    if not stack:
+        if not thread.preferred:
+            settle()
+        return run(op, args, kwargs)
+    return enter_layers(stack, len(stack) - 1, op, args, kwargs)
+
+
+def enter_layers(
+    stack: tuple[Layer, ...], position: int, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call an op through the layer at a position of a stack, and those below it."""
+    layer = stack[position]
+    # While a layer works, its own ops meet only the layers below it.
+    below = stack[:position]
+
+    def proceed(*args: Any, **kwargs: Any) -> Any:
+        if position:
+            return enter_layers(stack, position - 1, op, args, kwargs)
+        inside = thread.stack
+        thread.stack = tuple([entry for entry in stack if entry.nested])
+        try:
+            return run(op, args, kwargs)
+        finally:
+            thread.stack = inside
+
+    previous = thread.stack
+    thread.stack = below
+    try:
+        return layer(op, args, kwargs, proceed)
+    finally:
+        thread.stack = previous
+
+
+dispatch_state.through_layers = through_layers

@@ -13,6 +13,8 @@ cpdef kernel_of(Op op, DispatchKey key)
 @cython.locals(key=DispatchKey)
 cpdef show(Op op, TensorBase input, tuple values, object shape)
 
+cpdef note_together(Op op, tuple values, tuple outputs)
+
 cpdef note_shown(Op op, TensorBase source, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, storage=Storage)

@@ -66,6 +66,8 @@ class _Shown(threading.local):
     """The views made in a call that is to be planned, see :mod:`.view_calls`."""
 
     views: list[tuple[Op, Any, tuple[Any, ...], Any]] | None = None
+    # The latest op, with its arguments and views, that made one node the maker of several.
+    together: tuple[Op, tuple[Any, ...], tuple[Any, ...]] | None = None
 
 
 shown_views = _Shown()
@@ -77,6 +79,12 @@ def note_shown(op: Op, source: Any, values: tuple[Any, ...], output: Any) -> Non
     views = shown_views.views
     if views is not None and len(views) < _NOTED:
         views.append((op, source, values, output))
+
+
+def note_together(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    """Note views that one node is the maker of; called while some thread plans a call."""
+    if shown_views.views is not None:
+        shown_views.together = op, values, outputs
 
 
 def execute(op: Op, spec: Spec) -> Any:

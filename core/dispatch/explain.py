@@ -9,7 +9,7 @@ from typing import Any
 from ..device.device import META, Device
 from ..device.dtypes import DType, as_dtype, get_default_dtype
 from . import keys, op_registry, resolution
-from .choice import Choice, render
+from .choice import Choice, choose, render
 from .op_registry import Op
 from .state import dispatch_state
 
@@ -65,7 +65,7 @@ def explain(
             refused = Choice(found.name, index.type, asked, "none")
             refused.refused = str(error)
             return refused
-    choice = resolution.choose(found, index.type, computed, resolution.preferred_backends())
+    choice = choose(found, index.type, computed, resolution.preferred_backends())
     if computed is not asked:
         choice.dtype, choice.computed_in = asked, computed
     return choice

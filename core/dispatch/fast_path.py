@@ -44,6 +44,7 @@ def unary(input: Any, op: Op) -> Any:
     output._writes = 0
     output._storage = None
     output._extra = None
+    output._view = None
     if source._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_unary(op, output, source)
     if dispatch_state.grad_disabled:
@@ -110,6 +111,7 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     output._writes = 0
     output._storage = None
     output._extra = None
+    output._view = None
     if (left or right) and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_binary(op, output, input, other, left, right, shape is None)
     if dispatch_state.grad_disabled:

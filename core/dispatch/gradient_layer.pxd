@@ -1,4 +1,4 @@
-from .call_cache cimport CachedCall, ViewPlan
+from .call_cache cimport CachedCall, ViewPlan, ViewPlans
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
@@ -18,3 +18,4 @@ cdef class GradientLayer:
     cpdef mark_if_inference(self, TensorBase output)
     cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)
     cpdef bint requires_grad(self, object tensor)
+    cpdef record_views(self, TensorBase source, list outputs, ViewPlans plans)

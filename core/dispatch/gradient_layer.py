@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .call_cache import CachedCall, ViewPlan
+from .call_cache import CachedCall, ViewPlan, ViewPlans
 from .op import Op
 
 
@@ -59,6 +59,9 @@ class GradientLayer:
         self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
     ) -> None:
         """Make `output` a view of `source`, whether or not that requires grad; `values` follow it."""
+
+    def record_views(self, source: Any, outputs: Any, plans: ViewPlans) -> None:
+        """Make `outputs` views of `source`, which requires grad, and record them as `plans` tells."""
 
     def before_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...]

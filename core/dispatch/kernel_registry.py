@@ -13,6 +13,7 @@ from typing import Any
 
 from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..errors import RegistrationError
+from ..labels import plugin_label
 from . import keys, op_registry
 from .keys import lock
 from .op_registry import Op
@@ -119,8 +120,6 @@ def add_kernels(kernels: list[Kernel]) -> None:
 
 def check_priority(kernel: Kernel, others: Iterable[Kernel]) -> None:
     """Refuse a kernel that takes a dtype which another of the same op and device takes at its priority."""
-    from ..plugins import plugin_label  # on first use: it needs this module
-
     for other in others:
         if kernel.priority == other.priority and _overlap(kernel, other):
             whose = (

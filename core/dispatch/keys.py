@@ -7,7 +7,6 @@ and a late registration just puts stubs back.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -62,7 +61,7 @@ class DispatchKey:
         self.kernels: list[Callable[..., Any]] = []
         self.results: list[DispatchKey | None] = []
         self.writers: list[Callable[..., Any] | None] = []
-        self.scalars: dict[Any, Any] = {}
+        self.scalars: dict[type[Any], dict[Any, Any]] = {}
 
     def scalar(self, value: Any) -> Any:
         """Return a cached 0-d array of a Python number; it must never be written to.
@@ -72,19 +71,20 @@ class DispatchKey:
         RuntimeError, OverflowError
             If the dtype cannot hold the number.
         """
-        # 0.0 and -0.0 are equal as keys, and so are 1 and 1+0j with its signed zeros; nan equals nothing.
+        # By type, as what an int comes to may differ from what an equal float does. 0.0 and -0.0 are equal
+        # as keys, and so are complex numbers with signed zeros; nan equals nothing.
+        known = self.scalars.get(type(value))
+        if known is None:
+            known = self.scalars[type(value)] = {}
         key = repr(value) if not value or (isinstance(value, complex) and value == value) else value
-        array = self.scalars.get(key)
-        # -1.0 equals -1, which wraps around in an unsigned dtype.
-        if array is None or (type(value) is float and value < 0.0 and not self.is_differentiable):
-            if len(self.scalars) >= _SCALARS_KEPT:
-                self.scalars.clear()
+        array = known.get(key)
+        if array is None:
+            if len(known) >= _SCALARS_KEPT:
+                known.clear()
             array = self.runtime.scalar(
                 fitting(value, self.dtype), self.dtype, self.device.index or 0
             )
-            # A float of that size equals an int that is refused.
-            if type(value) is not float or not 2.0**63 <= abs(value) < math.inf:
-                self.scalars[key] = array
+            known[key] = array
         return array
 
     def with_dtype(self, dtype: DType) -> DispatchKey:

@@ -1,8 +1,8 @@
 """Layers: what intercepts calls of ops.
 
 A layer sees every call made while it is active in the calling thread, and passes it on with
-``proceed``. Autograd is reached by a shorter way (:mod:`.dispatcher`); autocast, tracing, profiling and
-functional transforms are layers, and so may a plugin's be.
+``proceed``; :mod:`.dispatcher` takes the call through them. Autograd is reached by a shorter way; autocast,
+tracing, profiling and functional transforms are layers, and so may a plugin's be.
 """
 
 from __future__ import annotations
@@ -12,12 +12,8 @@ from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
 
 from ..contexts import Context, thread
-from . import dispatcher
-from .arguments import plain_arguments
-from .counts import count_grad_disabled, count_layers, settle
-from .interception import Intercepted, intercept
-from .op_registry import Op
-from .overrides import taken_over
+from .counts import count_grad_disabled, count_layers
+from .op import Op
 from .state import dispatch_state
 
 
@@ -92,47 +88,6 @@ def active_layers() -> tuple[Layer, ...]:
     return thread.stack
 
 
-def _through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    made = taken_over(op, args, kwargs)
-    if made is not None:
-        return made[0]
-    try:
-        args, kwargs = plain_arguments(op, args, kwargs)
-    except Intercepted:
-        return intercept(op, args, kwargs)
-    stack = thread.stack
-    if not stack:
-        if not thread.preferred:
-            settle()
-        return dispatcher.run(op, args, kwargs)
-    return _enter(stack, len(stack) - 1, op, args, kwargs)
-
-
-def _enter(
-    stack: tuple[Layer, ...], position: int, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    layer = stack[position]
-    # While a layer works, its own ops meet only the layers below it.
-    below = stack[:position]
-
-    def proceed(*args: Any, **kwargs: Any) -> Any:
-        if position:
-            return _enter(stack, position - 1, op, args, kwargs)
-        inside = thread.stack
-        thread.stack = tuple([entry for entry in stack if entry.nested])
-        try:
-            return dispatcher.run(op, args, kwargs)
-        finally:
-            thread.stack = inside
-
-    previous = thread.stack
-    thread.stack = below
-    try:
-        return layer(op, args, kwargs, proceed)
-    finally:
-        thread.stack = previous
-
-
 class isolated(Context, ContextDecorator):
     """Leaves this thread's layers out within a ``with`` block."""
 
@@ -157,5 +112,4 @@ recording = thread
 
 gradient_off: Callable[[], AbstractContextManager[None]] = _GradientOff
 
-dispatch_state.through_layers = _through_layers
 dispatch_state.gradient_off = gradient_off

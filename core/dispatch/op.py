@@ -186,6 +186,7 @@ class Op:
         "derivative",
         "elementwise",
         "fills",
+        "floats",
         "function",
         "index",
         "inplace",
@@ -250,8 +251,9 @@ class Op:
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
-        # The positions and names of the parameters that are ints.
+        # The positions and names of the parameters that are ints, and of those that are floats.
         self.integers: tuple[tuple[int, str], ...] = ()
+        self.floats: tuple[tuple[int, str], ...] = ()
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()

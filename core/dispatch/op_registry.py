@@ -111,6 +111,7 @@ def primitive(
             checked=checked,
         )
         op: Op = made.op
+        _say_result(function, "Tensor")
         op.elementwise = elementwise
         op.layout = layout
         op.reads_layout = reads_layout
@@ -168,11 +169,19 @@ def primitive_tuple(
             method,
             aliases,
         )
-        if not isinstance(outputs, str):
+        if isinstance(outputs, str):
+            _say_result(function, "tuple[Tensor, ...]")
+        else:
             made.op.named = outputs
+            _say_result(function, f"results.{outputs.__name__}")
         return made
 
     return declare
+
+
+def _say_result(rule: Callable[..., Any], result: str) -> None:
+    """Have ``help()`` tell what the op returns, which is not what its rule does."""
+    rule.__annotations__["return"] = result
 
 
 def composite(
@@ -368,6 +377,8 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
 
 
 _INTEGERS = ("int", "int | None", int)
+# What takes ints as they are, as a threshold of integer tensors does, is declared as Real.
+_FLOATS = ("float", "float | None", float)
 
 
 def _declare(
@@ -396,6 +407,7 @@ def _declare(
     op.names = names
     kinds = shown.__annotations__
     op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
+    op.floats = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _FLOATS])
     if plain:
         given = shown.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given

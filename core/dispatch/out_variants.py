@@ -17,6 +17,7 @@ from .fast_path import factor_of, fits
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
+from .queued_copies import queued_into
 from .state import dispatch_state
 
 
@@ -261,18 +262,15 @@ def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     _, src, non_blocking = COPY.bind((target, *args), kwargs)
     if not non_blocking:
         return False
-    from ..ops.copying import queued_into  # on first use: it needs this module
-
     return not overlaps(target) and queued_into(target, src)
 
 
 def _is_tracked_view(target: Any) -> bool:
     """Return whether a view, or the tensor that it shows, requires grad."""
-    extra = target._extra
-    if extra is None or extra.view is None:
+    if target._view is None:
         return True
     gradient = dispatch_state.gradient
-    return bool(gradient.requires_grad(target) or gradient.requires_grad(extra.view.base))
+    return bool(gradient.requires_grad(target) or gradient.requires_grad(target._view.base))
 
 
 def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:

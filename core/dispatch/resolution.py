@@ -11,65 +11,21 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from ..contexts import Context, thread
-from ..device.device import CPU, Device
+from ..device.device import Device
 from ..device.dtypes import DType, bool_, on_default_dtype_change
 from ..device.meta import empty_meta, pointwise_kernel
 from ..device.runtime import RefusingRuntime
 from ..errors import KernelNotFoundError
-from ..plugins import plugin_label, require_names
+from ..plugins import require_names
 from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
-from .choice import Choice, nearest
+from .choice import Choice, choose, nearest
 from .counts import count_preferences, settle
-from .kernel_registry import Kernel, kernels_for
 from .keys import DispatchKey, lock
 from .op_registry import Op
 from .state import dispatch_state
 
 CAST = op_registry.handle("cast")
-
-
-def choose(
-    op: Op, device: str, dtype: DType, preferred: tuple[str, ...] = (), without: str = ""
-) -> Choice:
-    """Return how an op is served on a device type for a dtype; below the kernels of plugin `without`."""
-    choice = Choice(op.name, device, dtype, "none")
-    if device == "meta":
-        choice.way = "meta"
-        return choice
-    candidates: list[Kernel] = []
-    for kernel in kernels_for(op.name, device):
-        if kernel.serves(dtype):
-            candidates.append(kernel)
-        else:
-            choice.losers.append((kernel, f"does not take {dtype.name}"))
-
-    def rank(kernel: Kernel) -> tuple[int, bool, int]:
-        wanted = (
-            len(preferred) - preferred.index(kernel.plugin) if kernel.plugin in preferred else 0
-        )
-        return wanted, kernel.dtypes is not None, kernel.priority
-
-    candidates.sort(key=rank, reverse=True)
-    own = [n for n, kernel in enumerate(candidates) if kernel.plugin == without]
-    if without and own:  # those above may ask for theirs below, too, which must end
-        candidates = [kernel for kernel in candidates[own[0] :] if kernel.plugin != without]
-    if candidates:
-        winner = candidates[0]
-        choice.way, choice.kernel = "kernel", winner
-        for kernel in candidates[1:]:
-            if rank(kernel)[0] != rank(winner)[0]:
-                reason = f"{winner.plugin} is preferred here"
-            elif rank(kernel)[1] != rank(winner)[1]:
-                reason = f"takes any dtype, {winner.plugin} names {dtype.name}"
-            else:
-                reason = f"priority {kernel.priority} is below {winner.priority}"
-            choice.losers.append((kernel, reason))
-    elif op.kind == "composite":
-        choice.way = "decomposition"
-    elif fallback.fallback_policy() != "error" and device != CPU.type and not op.view:
-        choice.way = "fallback"
-    return choice
 
 
 def native_kernel(op: Op, key: DispatchKey) -> bool:
@@ -83,14 +39,6 @@ def native_kernel(op: Op, key: DispatchKey) -> bool:
 
 
 _NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
-
-
-def describe_kernel(op: Op, key: DispatchKey) -> str:
-    """Return a phrase that names the kernel in use and its plugin."""
-    choice = choose(op, key.device.type, key.dtype, preferred_backends())
-    if choice.kernel is None:
-        return f"the {choice.way} for {key.device.type}"
-    return f"the kernel of {plugin_label(choice.kernel.plugin)} ({choice.kernel.source()})"
 
 
 # --- tables -----------------------------------------------------------------------------------

@@ -49,7 +49,8 @@ class DispatchState:
         While a profile is taken: puts a timer around a kernel that goes into a table; copies between
         devices.
     through_layers, gradient_off : callable
-        From :mod:`.layers`: runs a call through this thread's layers; a context that records nothing.
+        From :mod:`.dispatcher` and :mod:`.layers`: runs a call through this thread's layers; a context that
+        records nothing.
     intercepts : callable
         From :mod:`.overrides`: whether anything of this thread wants to see a call with such arguments.
     native_kernel, preferred_kernel, make_stub : callable

@@ -6,40 +6,63 @@ several primitive views. Calls alike end in the same ones, so the next call goes
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .arguments import plain_arguments
-from .call_cache import CallCache, ViewPlan, store_call
+from .call_cache import CallCache, ViewPlan, ViewPlans, store_plan
 from .composite_calls import call_overridden, run_decomposition
-from .execution import contract, execute, note_shown, shown_views
+from .execution import contract, execute, note_shown, note_together, shown_views
 from .op import Op
 from .state import dispatch_state
 
 
 def call_view(
-    op: Op, plans: CallCache, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]
+    op: Op, known: CallCache, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call a view op, by its plan where there is one."""
     key = _view_key(args, kwargs)
     if key is None or (dispatch_state.verify and op.kind == "primitive"):
         return _run(op, cache, args, kwargs)
-    planned: Any = plans.calls.get(key)
+    planned: Any = known.calls.get(key)
     if planned is None:
-        return _run_and_plan(op, plans, cache, key, args, kwargs)
+        return _run_and_plan(op, known, cache, key, args, kwargs)
     source = args[0]
     if type(planned) is ViewPlan:
         plan = planned
         if plan.anywhere or source._key.runtime.is_contiguous(source._array):
             return follow(plan, source)
-    elif not source._state or not _tracked(source):
-        # While recorded, several views can be the outputs of one node, which is the op's own affair.
-        return tuple([follow(plan, source) for plan in planned])
-    return _run(op, cache, args, kwargs)
+        return _run(op, cache, args, kwargs)
+    plans = planned
+    if not source._state or not _tracked(source):
+        return tuple([follow(plan, source) for plan in plans.views])
+    if plans.op is not None:
+        return _follow_together(plans, source)
+    if plans.separate:
+        return _run(op, cache, args, kwargs)
+    return _run_and_plan(op, known, cache, key, args, kwargs)
 
 
 def follow(plan: ViewPlan, source: Any) -> Any:
     """Return the view of a tensor that a plan is for."""
+    output = _made(plan, source)
+    dispatch_state.gradient.record_view(plan.op, source, plan.values, output, plan)
+    return output
+
+
+def _follow_together(plans: ViewPlans, source: Any) -> Any:
+    """Return several views of a tensor that requires grad, of which one node is the maker."""
+    outputs = [_made(plan, source) for plan in plans.views]
+    dispatch_state.gradient.record_views(source, outputs, plans)
+    views = tuple(outputs)
+    if dispatch_state.planning and plans.op is not None:
+        note_together(plans.op, (source, *plans.values), views)
+    return views
+
+
+def _made(plan: ViewPlan, source: Any) -> Any:
+    """Return the view that a plan is for, not recorded yet."""
     key = source._key
     op = plan.op
     if plan.single:
@@ -56,7 +79,6 @@ def follow(plan: ViewPlan, source: Any) -> Any:
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, plan.values, output)
-    dispatch_state.gradient.record_view(op, source, plan.values, output, plan)
     return output
 
 
@@ -107,7 +129,7 @@ def _run(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 def _run_and_plan(
     op: Op,
-    plans: CallCache,
+    known: CallCache,
     cache: CallCache,
     key: Any,
     args: tuple[Any, ...],
@@ -115,11 +137,15 @@ def _run_and_plan(
 ) -> Any:
     outer = shown_views.views
     views = shown_views.views = []
+    shown_views.together = None
     dispatch_state.count_planning(1)
     try:
         result = _run(op, cache, args, kwargs)
     finally:
+        together = shown_views.together
         shown_views.views = outer
+        if outer is None:
+            shown_views.together = None
         dispatch_state.count_planning(-1)
     if outer is not None:
         outer += views
@@ -134,7 +160,23 @@ def _run_and_plan(
                 return result  # its arguments tell where in memory the source begins
             found.append(ViewPlan(primitive, values, source._shape, output._shape))
         if type(result) is not tuple:
-            store_call(plans, key, found[0])
+            store_plan(known, key, found[0])
         elif all([plan.anywhere for plan in found]):
-            store_call(plans, key, tuple(found))
+            plans = ViewPlans(tuple(found))
+            if source._state and _tracked(source):
+                _plan_together(plans, together, source, outputs)
+            store_plan(known, key, plans)
     return result
+
+
+def _plan_together(plans: ViewPlans, together: Any, source: Any, outputs: tuple[Any, ...]) -> None:
+    """Note in a plan how several views are recorded, if that is as one node."""
+    plans.separate = True
+    if together is None:
+        return
+    op, values, recorded = together
+    alike = len(recorded) == len(outputs) > 1
+    if alike and values[0] is source and all(map(operator.is_, recorded, outputs)):
+        plans.separate = False
+        plans.op = op
+        plans.values = tuple([tuple(v) if type(v) is list else v for v in values[1:]])

@@ -12,23 +12,20 @@ from typing import TYPE_CHECKING, Any
 from ..device.device import CPU, Device
 from ..device.dtypes import DType
 from ..dispatch import op_registry
-from ..dispatch.composite_calls import any_tracked
 from ..dispatch.execution import show
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op_registry import Spec, composite, defined_by, primitive
 from ..dispatch.state import dispatch_state
-from ..tensor.base import TensorBase, bump_version, new_tensor
+from ..tensor.base import TensorBase, new_tensor
 from ..tensor.creation import show_memory
 from ..tensor.layout import (
     check_format,
     contiguous_format,
-    format_strides,
     in_format,
-    preserve_format,
-    preserved_strides,
-    suggested_format,
+    strides_like,
+    strides_of,
 )
-from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides
+from ..tensor.shapes import Shape, broadcast_shapes
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -130,37 +127,6 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return copied(input) if stride is None else clone_strided(input, stride)
 
 
-def strides_like(input: Any, memory_format: Any, name: str) -> Shape | None:
-    """Return the strides of a new tensor like `input`, None if its elements lie row by row.
-
-    Raises
-    ------
-    TypeError
-        If `memory_format` is something else.
-    RuntimeError
-        If it is for tensors of another rank.
-    """
-    shape: Shape = input._shape
-    runtime = input._key.runtime
-    if memory_format is None or memory_format is preserve_format:
-        if 1 not in shape and runtime.is_contiguous(input._array):
-            return None
-        stride = preserved_strides(shape, runtime.strides(input._array))
-        return None if stride == contiguous_strides(shape) else stride
-    return strides_of(shape, memory_format, input._key, name)
-
-
-def strides_of(shape: Shape, memory_format: Any, key: DispatchKey, name: str) -> Shape | None:
-    """Return the strides of a new tensor in a format, None if its elements lie row by row.
-
-    They do so in any format where there are no elements, and on a device without strides.
-    """
-    stride = format_strides(shape, memory_format, name)
-    if stride == contiguous_strides(shape) or 0 in shape:
-        return None
-    return stride if "views" in key.runtime.capabilities else None
-
-
 @primitive("input, src", pointwise=True, returns_argument=True, inplace=True, method=False)
 def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Spec:
     """Return `src` broadcast to the shape, and converted to the dtype and device, of `input`.
@@ -177,7 +143,7 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     check_tensor(input, "copy_")
     if isinstance(src, TensorBase):
         if src._key.device is not input._key.device:
-            # What goes to the host is read there at once, so it is waited for; see `queued_into`.
+            # What goes to the host is read there at once, so it is waited for; see `queued_copies`.
             src = to_device(src, input._key.device, non_blocking and input._key.device is not CPU)
         if src._key.dtype is not input._key.dtype:
             src = cast(src, input._key.dtype)
@@ -239,31 +205,6 @@ def _queued(array: Any, source: DispatchKey, target: DispatchKey) -> Any | None:
     return None
 
 
-def queued_into(target: Any, src: Any) -> bool:
-    """Queue a copy of a device's tensor into one of the host; return False if it has to be made at once.
-
-    So it has where something is converted, broadcast or recorded.
-    """
-    if not (
-        isinstance(target, TensorBase)
-        and isinstance(src, TensorBase)
-        and target._key.device is CPU
-        and src._key.device is not CPU
-        and src._key.dtype is target._key.dtype
-        and src._shape == target._shape
-    ):
-        return False
-    if any_tracked((target, src)) and (
-        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    ):
-        return False
-    host = target._key.runtime.to_host(target._array)
-    if src._key.runtime.queue_to_host(src._array, host) is None:
-        return False
-    bump_version(target)
-    return True
-
-
 @composite(layout=True, reads_layout=True)
 def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """Return `input` if its elements lie in the order of a memory format, else a copy that does.
@@ -297,40 +238,6 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
         return input
     stride = strides_of(input._shape, memory_format, input._key, "contiguous")
     return copied(input) if stride is None else clone_strided(input, stride)
-
-
-def to_format(
-    input: Tensor,
-    memory_format: Any,
-    device: Device | None,
-    dtype: DType | None,
-    copy: bool,
-    non_blocking: bool,
-) -> Tensor:
-    """Return what ``Tensor.to`` does where it is given a memory format."""
-    check_format(memory_format, "to")
-    shape = input._shape
-    kept = memory_format is preserve_format
-    rows = contiguous_strides(shape)
-    if not kept:
-        format_strides(shape, memory_format, "to")  # raises before anything is copied
-    # What comes to the host may be copied once more there, for which it has to have arrived.
-    waits = not non_blocking or (device is not None and device.type == CPU.type)
-    result = input.to(device=device, dtype=dtype, non_blocking=not waits)
-    if (
-        result is input
-        and not copy
-        and (kept or suggested_format(shape, input.stride()) is memory_format)
-    ):
-        return input
-    stride = (
-        strides_like(input, None, "to")
-        if kept
-        else strides_of(shape, memory_format, result._key, "to")
-    )
-    if result is not input and result.stride() == (stride or rows):
-        return result
-    return copied(result) if stride is None else clone_strided(result, stride)
 
 
 dispatch_state.add_method("clone", clone)

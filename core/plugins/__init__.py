@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from ..labels import plugin_label
 from .discovery import (
-    Found,
     Quarantined,
-    installed,
     load_all,
     load_device,
     quarantined,
     refresh,
 )
+from .entry_points import Found, installed
 from .hookspecs import API_VERSION, GROUP, hookimpl
 from .manager import (
     PluginRecord,
     layers,
-    plugin_label,
     record_of,
     register,
     registered,

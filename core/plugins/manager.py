@@ -23,6 +23,7 @@ from ..dispatch.keys import lock
 from ..dispatch.op_registry import Op
 from ..dispatch.state import dispatch_state
 from ..errors import PluginError, RegistrationError
+from ..labels import labelled
 from . import hookspecs, validation, waiting
 from .op_rules import OpItem, OpRules
 from .waiting import Waiting
@@ -150,6 +151,7 @@ def register_record(record: PluginRecord) -> PluginRecord:
             )
         _attach(record)
         _records[record.name] = record
+        labelled[record.name] = record
         try:
             _register_parts(record)
         except RegistrationError:
@@ -299,6 +301,7 @@ def _withdraw(record: PluginRecord) -> None:
         removed_devices[runtime.type] = record.label
         keys.forget_device(runtime.type, record.label)
     _records.pop(record.name, None)
+    labelled.pop(record.name, None)
     _detach(record)
     keys.reset_tables()
 
@@ -330,12 +333,6 @@ def op_records() -> list[Any]:
 def record_of(name: str) -> PluginRecord | None:
     """Return the record of a registered plugin."""
     return _records.get(name)
-
-
-def plugin_label(name: str) -> str:
-    """Return a plugin's name with package and version, for messages."""
-    record = _records.get(name)
-    return name if record is None else record.label
 
 
 def runtimes() -> dict[str, DeviceRuntime]:

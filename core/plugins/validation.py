@@ -14,6 +14,7 @@ from ..dispatch.kernel_registry import DeferredKernels, Kernel
 from ..dispatch.layers import Layer
 from ..dispatch.op_registry import Op
 from ..errors import RegistrationError
+from .entry_points import installed
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -93,8 +94,6 @@ def check_served(runtime: DeviceRuntime, record: PluginRecord) -> None:
     """
     if not record.entry_point or runtime.type == record.entry_point.partition(".")[0]:
         return
-    from .discovery import installed  # on first use: it needs this module
-
     served = {found.device for found in installed() if found.package == record.package}
     if runtime.type not in served:
         raise RegistrationError(

@@ -24,13 +24,13 @@ cdef class Storage:
 
 @cython.freelist(64)
 cdef class Extra:
-    cdef public object grad, view, accumulation_hooks, backward_hooks, post_accumulate_hooks, name
+    cdef public object grad, accumulation_hooks, backward_hooks, post_accumulate_hooks, name
     cdef public bint retains_grad, inference
     cdef public Py_ssize_t output_nr
 
 
 cdef class TensorBase:
-    cdef public object _array, _shape, _node
+    cdef public object _array, _shape, _node, _view
     cdef public DispatchKey _key
     cdef public int _state
     cdef public Py_ssize_t _writes

@@ -1,7 +1,7 @@
 """The state of a tensor, and how one is made.
 
 Every attribute that an op reads or writes on the hot path is a slot here; what few tensors have
-(a gradient, hooks, a view's base) is together in one lazily made :class:`Extra`.
+(a gradient, hooks) is together in one lazily made :class:`Extra`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ class Extra:
 
     __slots__ = (
         "accumulation_hooks", "backward_hooks", "grad", "inference", "name", "output_nr",
-        "post_accumulate_hooks", "retains_grad", "view",
+        "post_accumulate_hooks", "retains_grad",
     )  # fmt: skip
 
     grad: Any
-    view: Any
     # Before and after gradients are added to a leaf's `grad`: those of its AccumulateGrad node.
     accumulation_hooks: tuple[dict[int, Any], dict[int, Any]] | None
     backward_hooks: dict[int, Any] | None
@@ -53,7 +52,7 @@ class TensorBase:
     """The slots of a tensor. Users meet :class:`~tensorplug.Tensor`."""
 
     __slots__ = (
-        "_array", "_extra", "_key", "_node", "_shape", "_state", "_storage", "_writes",
+        "_array", "_extra", "_key", "_node", "_shape", "_state", "_storage", "_view", "_writes",
     )  # fmt: skip
 
     _array: Any
@@ -64,6 +63,8 @@ class TensorBase:
     _writes: int
     _storage: Storage | None
     _extra: Extra | None
+    # What the gradient layer knows of a view; None of any other tensor.
+    _view: Any
 
 
 # The class that ops return.
@@ -99,6 +100,7 @@ def new_tensor(array: Any, key: DispatchKey, shape: Shape) -> Any:
     tensor._writes = 0
     tensor._storage = None
     tensor._extra = None
+    tensor._view = None
     return tensor
 
 
@@ -113,8 +115,8 @@ def extra_of(tensor: TensorBase) -> Extra:
     """Return the tensor's Extra, made now if need be."""
     extra = tensor._extra
     if extra is None:
-        extra = tensor._extra = Extra.__new__(Extra)  # views are many: no call of an __init__
-        extra.grad = extra.view = extra.name = None
+        extra = tensor._extra = Extra()
+        extra.grad = extra.name = None
         extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
         extra.retains_grad = extra.inference = False
         extra.output_nr = 0

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..device.device import Device
+from ..device.device import CPU, Device
 from ..device.dtypes import DType, as_dtype
 from ..dispatch.keys import canonical_device
 from ..dispatch.op_registry import handle
 from .base import TensorBase
+from .layout import (
+    check_format,
+    format_strides,
+    preserve_format,
+    strides_like,
+    strides_of,
+    suggested_format,
+)
+from .shapes import contiguous_strides
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 CAST = handle("cast")
+CLONE = handle("clone")
+CLONE_STRIDED = handle("clone_strided")
 TO_DEVICE = handle("to_device")
 
 
@@ -22,9 +33,7 @@ def converted(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
     if "memory_format" in kwargs:
         chosen = kwargs.pop("memory_format")
         if chosen is not None:
-            from ..ops.copying import to_format  # on first use: it needs this module
-
-            return to_format(tensor, chosen, *_parse_to(args, kwargs))
+            return _to_format(tensor, chosen, *_parse_to(args, kwargs))
     device, dtype, copy, non_blocking = _parse_to(args, kwargs)
     result = tensor
     if dtype is not None and dtype is not tensor._key.dtype:
@@ -73,3 +82,37 @@ def _parse_to(
         bool(copy),
         bool(non_blocking),
     )
+
+
+def _to_format(
+    input: Any,
+    memory_format: Any,
+    device: Device | None,
+    dtype: DType | None,
+    copy: bool,
+    non_blocking: bool,
+) -> Any:
+    """Return what ``Tensor.to`` does where it is given a memory format."""
+    check_format(memory_format, "to")
+    shape = input._shape
+    kept = memory_format is preserve_format
+    rows = contiguous_strides(shape)
+    if not kept:
+        format_strides(shape, memory_format, "to")  # raises before anything is copied
+    # What comes to the host may be copied once more there, for which it has to have arrived.
+    waits = not non_blocking or (device is not None and device.type == CPU.type)
+    result = input.to(device=device, dtype=dtype, non_blocking=not waits)
+    if (
+        result is input
+        and not copy
+        and (kept or suggested_format(shape, input.stride()) is memory_format)
+    ):
+        return input
+    stride = (
+        strides_like(input, None, "to")
+        if kept
+        else strides_of(shape, memory_format, result._key, "to")
+    )
+    if result is not input and result.stride() == (stride or rows):
+        return result
+    return CLONE.call(result) if stride is None else CLONE_STRIDED.call(result, stride)

@@ -1,22 +1,29 @@
 cimport cython
 
+from ..dispatch.call_cache cimport CallCache, ViewPlan, store_plan
+from ..dispatch.keys cimport DispatchKey
 from ..dispatch.state cimport DispatchState
+from ..dispatch.view_calls cimport follow
 from ..dispatch.execution cimport execute, show
 from ..dispatch.op cimport Op, Spec
 from .base cimport TensorBase
 
 cdef DispatchState dispatch_state
+cdef CallCache _PLANS
 
 @cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec)
 cpdef get_item(TensorBase input, object key)
 
 @cython.locals(
     shape=tuple, ndim=Py_ssize_t, named=Py_ssize_t, basic=list, sizes=list, dim=Py_ssize_t, used=Py_ssize_t, size=Py_ssize_t,
+    tensor_key=DispatchKey, plan=ViewPlan,
 )
 cdef _show_basic(TensorBase input, tuple key)
 
+@cython.locals(parts=list)
+cdef tuple _plan_key(DispatchKey tensor_key, object shape, tuple key)
+
 cdef object _slice(object item, object size)
-cdef object _length(object item)
 
 @cython.locals(parts=list, basic=list, indices=list, named=Py_ssize_t, dim=Py_ssize_t, advanced=bint, changed=bint)
 cdef tuple _parse(object input, object key)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 from ..device.dtypes import bool_, int32, int64, uint8
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
+from ..dispatch.call_cache import CallCache, ViewPlan, store_plan
 from ..dispatch.execution import execute, show
-from ..dispatch.keys import dispatch_key
+from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
+from ..dispatch.view_calls import follow
 from ..ops.indexing.indexing import sliced_shape
 from .base import TensorBase, new_tensor
 from .host_data import from_data
@@ -93,6 +95,13 @@ def get_item(input: Any, key: Any) -> Tensor:
 
 def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
     """Return the view of a key of ints, slices, None and Ellipsis, or None for any other key."""
+    tensor_key = input._key
+    plan_key = None
+    if not (dispatch_state.layers_active or tensor_key.is_meta):
+        plan_key = _plan_key(tensor_key, input._shape, key)
+        plan = None if plan_key is None else _PLANS.calls.get(plan_key)
+        if plan is not None:
+            return follow(plan, input)
     shape = tuple(input._shape)
     ndim = len(shape)
     named = 0
@@ -132,11 +141,43 @@ def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
             if found is _ALL:
                 sizes.append(size)
                 continue
-            sizes.append(_length(found))
+            if found.step == 1:
+                sizes.append(found.stop - found.start)
+            else:
+                sizes.append(len(range(found.start, found.stop, found.step)))
         used = len(basic)
     if used < len(basic):
         del basic[used:]
-    return show(BASIC_INDEX, input, (tuple(basic),), tuple(sizes) + shape[dim:])
+    values = (tuple(basic),)
+    made = tuple(sizes) + shape[dim:]
+    result = show(BASIC_INDEX, input, values, made)
+    if plan_key is not None:
+        store_plan(_PLANS, plan_key, ViewPlan(BASIC_INDEX, values, shape, made))
+    return result
+
+
+_PLANS = CallCache()
+
+
+def _plan_key(tensor_key: DispatchKey, shape: Shape, key: tuple[Any, ...]) -> Any:
+    """Return what plans of such views are known by, None if the key holds more than constants."""
+    parts: list[Any] = [tensor_key, shape]
+    for item in key:
+        kind = type(item)
+        if kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if (
+                (start is not None and type(start) is not int)
+                or (stop is not None and type(stop) is not int)
+                or (step is not None and type(step) is not int)
+            ):
+                return None
+            parts += (slice, start, stop, step)
+        elif kind is int or item is None or item is Ellipsis:
+            parts.append(item)
+        else:
+            return None
+    return tuple(parts)
 
 
 def set_item(input: Any, key: Any, value: Any) -> None:
@@ -334,13 +375,6 @@ def _from_host(item: Any, input: Any) -> Any:
 def _truth(value: bool, input: Any) -> Any:
     """Return the index tensor that keeps a new dimension of size 1, or empties it."""
     return _from_host([0] if value else [], input)
-
-
-def _length(item: slice) -> int:
-    """Return how many positions a slice from :func:`_slice` names."""
-    if item.step == 1:
-        return int(item.stop - item.start)
-    return len(range(item.start, item.stop, item.step))
 
 
 def _slice(item: slice, size: int) -> slice:

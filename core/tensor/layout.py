@@ -6,9 +6,12 @@ whose runtime shows no strides (see "views" in :data:`~.runtime.CAPABILITIES`) k
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .shapes import Shape, contiguous_strides
+
+if TYPE_CHECKING:
+    from ..dispatch.keys import DispatchKey
 
 __all__ = [
     "channels_last",
@@ -169,3 +172,34 @@ def preserved_strides(shape: Shape, strides: Shape) -> Shape:
             order[before], order[index] = dim, other
             index = before
     return strides_in_order(shape, tuple(order))
+
+
+def strides_like(input: Any, memory_format: Any, name: str) -> Shape | None:
+    """Return the strides of a new tensor like `input`, None if its elements lie row by row.
+
+    Raises
+    ------
+    TypeError
+        If `memory_format` is something else.
+    RuntimeError
+        If it is for tensors of another rank.
+    """
+    shape: Shape = input._shape
+    runtime = input._key.runtime
+    if memory_format is None or memory_format is preserve_format:
+        if 1 not in shape and runtime.is_contiguous(input._array):
+            return None
+        stride = preserved_strides(shape, runtime.strides(input._array))
+        return None if stride == contiguous_strides(shape) else stride
+    return strides_of(shape, memory_format, input._key, name)
+
+
+def strides_of(shape: Shape, memory_format: Any, key: DispatchKey, name: str) -> Shape | None:
+    """Return the strides of a new tensor in a format, None if its elements lie row by row.
+
+    They do so in any format where there are no elements, and on a device without strides.
+    """
+    stride = format_strides(shape, memory_format, name)
+    if stride == contiguous_strides(shape) or 0 in shape:
+        return None
+    return stride if "views" in key.runtime.capabilities else None

@@ -11,11 +11,10 @@ import math
 from typing import Any
 
 from ..dispatch.state import dispatch_state
-from ..ops.copying import strides_of
 from ..ops.rules import check_tensor
 from .base import bump_version, new_tensor, storage_of, version_of
 from .creation import show_memory
-from .layout import preserve_format, suggested_format
+from .layout import preserve_format, strides_of, suggested_format
 from .predicates import is_tensor
 from .shapes import as_shape, check_sizes, contiguous_strides
 

@@ -17,6 +17,7 @@ from ..device.dtypes import DType, uint8
 from ..dispatch import composite_calls, execution, fast_path, op_registry, overrides
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
+from ..errors import warn
 from . import base
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
@@ -257,8 +258,7 @@ class Tensor(TensorMethods):
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
-        view = None if self._extra is None else self._extra.view
-        return None if view is None else view.base
+        return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -420,7 +420,16 @@ class Tensor(TensorMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that ``backward`` accumulated, or None."""
-        return None if self._extra is None else self._extra.grad
+        gradient = None if self._extra is None else self._extra.grad
+        if gradient is None and self._state and not (self.is_leaf or self.retains_grad):
+            warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+                "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+                "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+                UserWarning,
+            )
+        return gradient
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -729,7 +738,7 @@ class Tensor(TensorMethods):
 
     # --- Python values ---
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """Return the only element as a Python number.
 
         Raises

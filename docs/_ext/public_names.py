@@ -46,6 +46,10 @@ CONSTANTS = {
     "plugin.INTEGRAL": "The dtypes of integers, and bool.",
     "plugin.Number": "The type of plain numbers.",
     "plugin.Shape": "The type of shapes.",
+    "nn.attention.flex_attention.FlexKernelOptions": "Options for torch's kernels; nothing is read.",
+    "types.Device": "What says where a tensor lives: a device, its name or its index.",
+    "types.FileLike": "A path or an open file.",
+    "types.Number": "A Python scalar.",
     "plugin.hookimpl": "Marks a method as the implementation of a hook.",
     "plugins.API_VERSION": "See :data:`tensorplug.plugin.API_VERSION`.",
     "plugins.GROUP": "See :data:`tensorplug.plugin.GROUP`.",
@@ -71,11 +75,11 @@ TOP_LEVEL = {
         core.ops.shape core.ops.shorthands core.ops.strided""",
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
-    "Neural-network functions": "nn",
+    "Neural-network functions": "nn _top_level",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
-        _devices""",
+        core.errors _devices""",
 }
 
 NN = {
@@ -103,8 +107,10 @@ NAMESPACES = {
     "nn.utils": "Helpers of networks",
     "nn.utils.parametrize": "Parametrizations",
     "nn.utils.parametrizations": "Ready parametrizations",
+    "nn.utils.prune": "Pruning",
     "nn.utils.rnn": "Packed sequences",
     "nn.attention": "Kinds of attention",
+    "nn.attention.flex_attention": "Attention of functions",
     "storage": "Storages",
     "optim": "Optimizers",
     "optim.lr_scheduler": "Schedules of learning rates",
@@ -122,6 +128,9 @@ NAMESPACES = {
     "distributions": "Probability distributions",
     "distributions.constraints": "Constraints of parameters",
     "distributions.transforms": "Transforms of variables",
+    "accelerator": "The accelerator, whichever it is",
+    "futures": "Values that come later",
+    "hub": "Models from the network",
     "profiler": "Profiles",
     "serialization": "Files",
     "safetensors": "Files of safetensors",
@@ -131,6 +140,12 @@ NAMESPACES = {
     "multiprocessing": "Processes",
     "utils": "Helpers",
     "utils.checkpoint": "Checkpointing",
+    "utils.dlpack": "Exchange by DLPack",
+    "utils.hooks": "Handles of hooks",
+    "utils.model_zoo": "State dicts from the network",
+    "torch_version": "Versions",
+    "types": "Types for annotations",
+    "version": "The version",
     "utils.tensorboard": "TensorBoard",
     "array_api": "The array API standard",
     "backends": "Facts about backends",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from tensorplug.core.errors import OutOfMemoryError
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape
 
@@ -59,6 +61,14 @@ def per_dimension(
             words = _TOO_SMALL.get(argument, f"{argument} must be at least {least}, but got {{}}")
             raise RuntimeError(f"{name}(): {words.format(item)} in {list(values)}")
     return tuple([int(item) for item in values])
+
+
+def check_room(sizes: Collection[int], name: str) -> None:
+    """Refuse sizes for which no memory suffices, where a list in Python would come before the memory."""
+    if math.prod(sizes) > 1 << 44:
+        raise OutOfMemoryError(
+            f"{name}(): can't allocate memory for an output of size {list(sizes)}"
+        )
 
 
 def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:

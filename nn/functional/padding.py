@@ -141,8 +141,6 @@ def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
     if value == 0 and math.copysign(1.0, value) > 0:
         return result
     given = place(ones(inner.shape, dtype=bool_, device=input.device), tuple(size), where)
-    if value < 0:
-        value = float(value)  # as torch has it, so that it does not wrap around
     return result.masked_fill(given.logical_not(), value)
 
 

@@ -13,7 +13,7 @@ from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, 
 from tensorplug.core.dispatch.op_registry import composite, defined_by
 from tensorplug.core.tensor.creation import tensor as make_tensor
 
-from ._common import tensor
+from ._common import check_room, tensor
 from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
@@ -126,6 +126,7 @@ def interpolate(
     tensor([[[1.0000, 1.5000, 2.0000]]])
     """
     sizes, scales = _sizes(input, size, scale_factor, input.ndim - 2, None)
+    check_room(sizes, "interpolate")
     if mode == "area":
         area: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
         result: Tensor = area[len(sizes) - 1](input, tuple(sizes))
@@ -138,6 +139,10 @@ def _sizes(
     input: Tensor, size: Any, scale_factor: Any, count: int, recompute: bool | None
 ) -> tuple[list[int], list[float | None]]:
     """Return the output's size, and the scale that counts where it was given as such."""
+    if not 1 <= count <= 3:
+        raise NotImplementedError(
+            f"interpolate(): only 3D, 4D and 5D input tensors are supported, got {count + 2}D"
+        )
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
@@ -166,6 +171,12 @@ def _sizes(
             "Input and scale_factor must have the same number of spatial dimensions, but got input with "
             f"spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}"
         )
+    for factor in factors:
+        if not isinstance(factor, (int, float)):
+            raise TypeError(
+                "interpolate(): argument 'scale_factor' must be float or tuple of floats, not "
+                f"{type(factor).__name__}"
+            )
     wanted = [
         math.floor(float(length) * factor)
         for length, factor in zip(input.shape[2:], factors, strict=True)

@@ -2,6 +2,7 @@
 
 from ..module import Module
 from . import module as module
+from ._names import name_methods
 from .activation import (
     CELU,
     ELU,
@@ -358,3 +359,5 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+name_methods({name: globals()[name] for name in __all__})

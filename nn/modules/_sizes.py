@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 Ints = int | Sequence[int]
 
 
 def as_tuple(value: Ints, count: int) -> tuple[int, ...]:
     """Return `count` numbers."""
-    return (value,) * count if isinstance(value, int) else tuple(value)
+    if isinstance(value, int):
+        return (value,) * count
+    if not isinstance(value, Iterable):
+        raise TypeError(f"expected int or tuple of ints, got {type(value).__name__}")
+    return tuple(value)

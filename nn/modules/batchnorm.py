@@ -210,7 +210,7 @@ class SyncBatchNorm(_BatchNorm):
     >>> import tensorplug as tp
     >>> model = tp.nn.Sequential(tp.nn.Conv2d(3, 4, 1), tp.nn.BatchNorm2d(4))
     >>> tp.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]
-    SyncBatchNorm(4, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+    SyncBatchNorm(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     _input_dims = (2, 3, 4, 5)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, bfloat16, float16, float32
-from tensorplug.core.device.scalars import coefficient, fitting, wrapped
+from tensorplug.core.device.scalars import Real, coefficient, fitting, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.tensor.base import TensorBase
@@ -57,31 +57,36 @@ def widened(input: Any, function: Callable[[Any], Any]) -> Any:
     return function(input)
 
 
-def _canonical_leaky_relu(input: Any, negative_slope: float = 0.01) -> tuple[Any, float]:
+def _canonical_leaky_relu(input: Any, negative_slope: Real = 0.01) -> tuple[Any, float]:
     return input, coefficient(negative_slope, _floating(input, "leaky_relu").dtype)
 
 
 @composite(rule=_canonical_leaky_relu, method=False)
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: Real = 0.01) -> Tensor:
     """Return x where it is positive, else ``negative_slope * x``."""
     return where(input > 0, input, input * negative_slope)
 
 
 @composite(method=False)
-def leaky_relu_backward(g: Tensor, input: Tensor, negative_slope: float) -> Tensor:
+def leaky_relu_backward(g: Tensor, input: Tensor, negative_slope: Real) -> Tensor:
     """Return `g` times the derivative of :func:`leaky_relu`."""
     return where(input > 0, g, g * negative_slope)
 
 
 def _canonical_elu(
-    input: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
+    input: Any, alpha: Real = 1.0, scale: Real = 1.0, input_scale: Real = 1.0
 ) -> tuple[Any, float, float, float]:
     dtype = _floating(input, "elu").dtype
     return input, *[coefficient(factor, dtype) for factor in (alpha, scale, input_scale)]
 
 
 @composite(rule=_canonical_elu, method=False)
-def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+def elu(
+    input: Tensor,
+    alpha: Real = 1.0,
+    scale: Real = 1.0,
+    input_scale: Real = 1.0,
+) -> Tensor:
     """Return ``scale * x`` where x > 0, else ``scale * alpha * (exp(input_scale * x) - 1)``."""
 
     def body(x: Any) -> Any:
@@ -92,9 +97,7 @@ def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: floa
 
 
 @composite(method=False)
-def elu_backward(
-    g: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float
-) -> Tensor:
+def elu_backward(g: Tensor, input: Tensor, alpha: Real, scale: Real, input_scale: Real) -> Tensor:
     """Return `g` times the derivative of :func:`elu`."""
     below = (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
     return where(input > 0, g * scale, g * below)
@@ -111,7 +114,7 @@ def selu(input: Tensor) -> Tensor:
     return elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-def _canonical_celu(input: Any, alpha: float = 1.0) -> tuple[Any, float]:
+def _canonical_celu(input: Any, alpha: Real = 1.0) -> tuple[Any, float]:
     _floating(input, "celu")
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -119,7 +122,7 @@ def _canonical_celu(input: Any, alpha: float = 1.0) -> tuple[Any, float]:
 
 
 @composite(rule=_canonical_celu, method=False)
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+def celu(input: Tensor, alpha: Real = 1.0) -> Tensor:
     """Return x where it is positive, else ``alpha * (exp(x / alpha) - 1)``."""
     return elu(input, alpha, 1.0, 1.0 / alpha)
 
@@ -203,14 +206,14 @@ def silu_backward(g: Tensor, input: Tensor) -> Tensor:
 
 
 def _canonical_softplus(
-    input: Any, beta: float = 1.0, threshold: float = 20.0
+    input: Any, beta: Real = 1.0, threshold: Real = 20.0
 ) -> tuple[Any, float, float]:
     dtype = _floating(input, "softplus").dtype
     return input, coefficient(beta, dtype), coefficient(threshold, dtype)
 
 
 @composite(rule=_canonical_softplus, method=False)
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: Real = 1.0, threshold: Real = 20.0) -> Tensor:
     """Return ``log(1 + exp(beta * x)) / beta``.
 
     Parameters
@@ -231,7 +234,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 @composite(method=False)
-def softplus_backward(g: Tensor, input: Tensor, beta: float, threshold: float) -> Tensor:
+def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> Tensor:
     """Return `g` times the derivative of :func:`softplus`."""
     z = input * beta
     return where(z > threshold, g, g * z.sigmoid())
@@ -263,7 +266,7 @@ def mish(input: Tensor) -> Tensor:
 
 
 def _canonical_hardtanh(
-    input: Any, min_val: float = -1.0, max_val: float = 1.0
+    input: Any, min_val: Real = -1.0, max_val: Real = 1.0
 ) -> tuple[Any, float, float]:
     dtype = _tensor(input, "hardtanh").dtype
     if dtype.category == BOOL:
@@ -283,7 +286,7 @@ def _canonical_hardtanh(
 
 
 @composite(rule=_canonical_hardtanh, method=False)
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+def hardtanh(input: Tensor, min_val: Real = -1.0, max_val: Real = 1.0) -> Tensor:
     """Return `input` cut off at both ends; unlike clamp's, its slope at the ends is zero."""
     return input.clamp(min_val, max_val)
 
@@ -295,7 +298,7 @@ def relu6(input: Tensor) -> Tensor:
 
 
 @composite(method=False)
-def hardtanh_backward(g: Tensor, input: Tensor, min_val: float, max_val: float) -> Tensor:
+def hardtanh_backward(g: Tensor, input: Tensor, min_val: Real, max_val: Real) -> Tensor:
     """Return `g` times the derivative of :func:`hardtanh`."""
     return where((input > min_val).logical_and(input < max_val), g, 0.0)
 
@@ -358,7 +361,7 @@ def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
     return cat([g * s, g * first * (s * (1 - s))], dim)
 
 
-def _canonical_threshold(input: Any, threshold: float, value: float) -> tuple[Any, float, float]:
+def _canonical_threshold(input: Any, threshold: Real, value: Real) -> tuple[Any, float, float]:
     dtype = _tensor(input, "threshold").dtype
     if dtype.category == BOOL:
         raise NotImplementedError("threshold() is not implemented for dtype bool")
@@ -367,12 +370,12 @@ def _canonical_threshold(input: Any, threshold: float, value: float) -> tuple[An
 
 
 @composite(rule=_canonical_threshold, method=False)
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold(input: Tensor, threshold: Real, value: Real) -> Tensor:
     """Return x where it is above `threshold`, else `value`."""
     return where(input <= threshold, value, input)
 
 
-def _canonical_softshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
+def _canonical_softshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
     _floating(input, "softshrink")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
@@ -380,7 +383,7 @@ def _canonical_softshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
 
 
 @composite(rule=_canonical_softshrink, method=False)
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     """Return x moved towards zero by `lambd`, and zero within.
 
     Raises
@@ -392,18 +395,18 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
 
 
-def _canonical_hardshrink(input: Any, lambd: float = 0.5) -> tuple[Any, float]:
+def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
     return input, fitting(lambd, _floating(input, "hardshrink").dtype)
 
 
 @composite(rule=_canonical_hardshrink, method=False)
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     """Return x where its absolute value is above `lambd`, else zero."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)
 
 
 @composite(method=False)
-def hardshrink_backward(g: Tensor, input: Tensor, lambd: float) -> Tensor:
+def hardshrink_backward(g: Tensor, input: Tensor, lambd: Real) -> Tensor:
     """Return `g` times the derivative of :func:`softshrink`, which is :func:`hardshrink`'s too."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, g)
 
@@ -479,7 +482,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _canonical_rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+    input: Any, lower: Real = 1.0 / 8, upper: Real = 1.0 / 3, training: bool = False
 ) -> tuple[Any, float, float, bool]:
     _floating(input, "rrelu")
     if lower > upper:
@@ -491,7 +494,10 @@ def _canonical_rrelu(
 
 @composite(rule=_canonical_rrelu, random=True, method=False)
 def rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+    input: Tensor,
+    lower: Real = 1.0 / 8,
+    upper: Real = 1.0 / 3,
+    training: bool = False,
 ) -> Tensor:
     """Return :func:`leaky_relu` with a random slope per element in training, else the mean slope.
 

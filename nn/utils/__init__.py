@@ -4,6 +4,7 @@ from . import (
     fusion as fusion,
     parametrizations as parametrizations,
     parametrize as parametrize,
+    prune as prune,
     rnn as rnn,
     stateless as stateless,
 )

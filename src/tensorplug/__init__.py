@@ -10,13 +10,13 @@ A program written for PyTorch runs with its import changed::
 
 from __future__ import annotations
 
+import typing as _typing
 from math import (
     e as e,
     inf as inf,
     nan as nan,
     pi as pi,
 )
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from tensorplug.autograd import (
     enable_grad as enable_grad,
@@ -31,12 +31,12 @@ from tensorplug.core import (
     plugins as plugins,
 )
 from tensorplug.core.device.device import (
-    Device as device,  # noqa: N813
+    Device as _Device,
 )
 from tensorplug.core.device.dtypes import (
-    DType as dtype,  # noqa: N813
+    DType as _DType,
     bfloat16 as bfloat16,
-    bool_ as bool,
+    bool_ as _bool,
     can_cast as can_cast,
     complex64 as complex64,
     complex128 as complex128,
@@ -79,14 +79,17 @@ from tensorplug.core.dispatch.fallback import (
     set_fallback as set_fallback,
 )
 from tensorplug.core.dispatch.keys import (
-    default_device as get_default_device,
+    default_device as _default_device,
     set_default_device as set_default_device,
 )
 from tensorplug.core.dispatch.resolution import (
     prefer as prefer,
 )
+from tensorplug.core.errors import (
+    OutOfMemoryError as OutOfMemoryError,
+)
 from tensorplug.core.ops import *
-from tensorplug.core.ops import results as return_types
+from tensorplug.core.ops import results as _results
 from tensorplug.core.tensor.creation import (
     as_tensor as as_tensor,
     asarray as asarray,
@@ -149,6 +152,11 @@ from ._settings import (
 
 __version__ = "0.1.0.dev0"
 
+return_types = _results
+device = _Device
+dtype = _DType
+get_default_device = _default_device
+bool = _bool
 float = float32
 double = float64
 half = float16
@@ -172,54 +180,11 @@ BoolTensor = _namespaces.tensor_types["BoolTensor"]
 
 ops = _OpNamespace("")
 
-if _TYPE_CHECKING:  # at run time these are imported when they are first used
-    from . import (
-        __config__ as __config__,
-        accelerator as accelerator,
-        backends as backends,
-        compat as compat,
-        data as data,
-        distributions as distributions,
-        fft as fft,
-        futures as futures,
-        hub as hub,
-        library as library,
-        linalg as linalg,
-        multiprocessing as multiprocessing,
-        nn as nn,
-        optim as optim,
-        overrides as overrides,
-        plugin as plugin,
-        profiler as profiler,
-        quasirandom as quasirandom,
-        random as random,
-        safetensors as safetensors,
-        serialization as serialization,
-        signal as signal,
-        sparse as sparse,
-        special as special,
-        storage as storage,
-        testing as testing,
-        torch_version as torch_version,
-        types as types,
-        utils as utils,
-        version as version,
-    )
-    from .__config__ import show_config as show_config
-    from .serialization import load as load, save as save
-    from .sparse import (
-        hspmm as hspmm,
-        smm as smm,
-        sparse_compressed_tensor as sparse_compressed_tensor,
-        sparse_coo as sparse_coo,
-        sparse_coo_tensor as sparse_coo_tensor,
-        sparse_csr as sparse_csr,
-        sparse_csr_tensor as sparse_csr_tensor,
-        spmm as spmm,
-    )
-    from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+if _typing.TYPE_CHECKING:  # at run time these are imported when they are first used
+    from ._declared import *
+    from ._declared import __config__ as __config__
+else:  # type checkers are to report what is missing
+    __getattr__ = _namespaces.find_attribute
 
 _einops.install()
-
-__getattr__ = _namespaces.find_attribute
 __dir__ = _namespaces.list_attributes

@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import plugins
 from tensorplug.core.contexts import OwnContext, Steps
@@ -19,7 +19,7 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.device.generator import Generator, generator_of
 from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.errors import DeviceNotAvailableError
-from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.core.plugins.installation import install_command
 from tensorplug.core.tensor import creation, device_members
 
@@ -44,7 +44,7 @@ def is_device_type(name: str) -> bool:
         name in WELL_KNOWN
         or name in plugins.runtimes()
         or any(found.device == name for found in plugins.installed())
-    ) and name != discovery.EXTENSION
+    ) and name != entry_points.EXTENSION
 
 
 def _index(device: Any, runtime: DeviceRuntime) -> int:
@@ -326,3 +326,9 @@ class DeviceModule(types.ModuleType):
 
 for _type in ("cpu", *WELL_KNOWN):  # so that they can be imported from, installed or not
     DeviceModule.of(_type)
+
+
+if TYPE_CHECKING:  # the facade has these by their names
+    cuda: DeviceModule
+    mps: DeviceModule
+    xpu: DeviceModule

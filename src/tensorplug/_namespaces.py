@@ -147,6 +147,38 @@ LAZY_FUNCTIONS = {
         "sparse",
     ),
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "nn.ops.rnn"),
+    # what it has at both with other arguments
+    **dict.fromkeys(
+        (
+            "adaptive_max_pool1d",
+            "alpha_dropout",
+            "batch_norm",
+            "binary_cross_entropy_with_logits",
+            "constant_pad_nd",
+            "cosine_embedding_loss",
+            "ctc_loss",
+            "dropout",
+            "embedding",
+            "embedding_renorm_",
+            "feature_alpha_dropout",
+            "feature_dropout",
+            "frobenius_norm",
+            "get_device_module",
+            "grid_sampler",
+            "gru_cell",
+            "hinge_embedding_loss",
+            "instance_norm",
+            "kl_div",
+            "lstm_cell",
+            "margin_ranking_loss",
+            "max_pool1d_with_indices",
+            "norm_except_dim",
+            "nuclear_norm",
+            "poisson_nll_loss",
+            "triplet_margin_loss",
+        ),
+        "_top_level",
+    ),
 }
 
 #: Methods of tensors that are imported when they are first called, from ``sparse.methods``, and what they do.
@@ -213,7 +245,7 @@ def find_attribute(name: str) -> Any:
         value = _function(LAZY_FUNCTIONS[name], name)
         setattr(package, name, value)
         return value
-    if name.endswith("_") and op_registry.has_op(name.rstrip("_")) and hasattr(Tensor, name):
+    if name.endswith("_") and hasattr(package, name.rstrip("_")) and hasattr(Tensor, name):
         return getattr(Tensor, name)  # torch has in-place methods as functions, too
     if name.startswith(_foreach.PREFIX) and name.removeprefix(_foreach.PREFIX) in _foreach.NAMES:
         value = _foreach.find(name)
@@ -227,7 +259,8 @@ def find_attribute(name: str) -> Any:
         value = DeviceModule.of(name)
         setattr(package, name, value)
         return value
-    raise AttributeError(f"module 'tensorplug' has no attribute {name!r}")
+    why = importlib.import_module("tensorplug._absent").reason(name)
+    raise AttributeError(f"module 'tensorplug' has no attribute {name!r}{why}")
 
 
 def _function(module: str, name: str) -> Any:

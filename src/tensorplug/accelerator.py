@@ -7,7 +7,7 @@ from typing import Any
 from tensorplug.core import plugins
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
-from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins import entry_points
 
 from ._devices import WELL_KNOWN, DeviceModule
 
@@ -24,7 +24,7 @@ __all__ = [
     "synchronize",
 ]
 
-_HOST = ("cpu", "meta", discovery.EXTENSION)
+_HOST = ("cpu", "meta", entry_points.EXTENSION)
 
 
 def _module() -> DeviceModule | None:

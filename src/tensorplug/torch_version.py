@@ -30,7 +30,7 @@ class TorchVersion(str):
             text = other if isinstance(other, str) else ".".join([str(part) for part in other])
         except TypeError:
             return None
-        theirs = None if text is None else _key(text)
+        theirs = _key(text)
         if own is None or theirs is None:
             return (str(self) > str(text)) - (str(self) < str(text))
         return (own > theirs) - (own < theirs)

@@ -5,12 +5,12 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
-discovery.load_device(discovery.EXTENSION)
+discovery.load_device(entry_points.EXTENSION)
 RECORDS = {record.op: record for record in all_records()}
 SPACES = {"linalg": tp.linalg, "fft": tp.fft, "special": tp.special, "nn.functional": F}
 

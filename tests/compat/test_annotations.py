@@ -8,17 +8,12 @@ import pytest
 
 import tensorplug as tp
 
-MODULES = [
-    "tensorplug",
-    *(
-        f"tensorplug.{name}"
-        for name in """
+NAMES = """
         amp autograd data distributions fft func futures hub linalg masked nn nn.functional nn.init nn.utils
         nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn optim optim.lr_scheduler profiler random
         serialization signal.windows special utils.checkpoint
-        """.split()
-    ),
-]
+"""
+MODULES = ["tensorplug", *(f"tensorplug.{name}" for name in NAMES.split())]
 
 
 def annotated(module):

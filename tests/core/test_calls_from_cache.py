@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scalar_cases import described, drawn, near, outcome
+from scalar_cases import described, drawn, near, outcome, records, slots_of
 
 import tensorplug as tp
 from tensorplug.core.dispatch.call_cache import clear_call_caches
@@ -90,3 +90,37 @@ def test_cached_calls(share: int) -> None:
             assert got == alone[number], (
                 f"{record.op} {dtype.name}: {args} {kwargs} after others like it differs"
             )
+
+
+def scalar_slots() -> list[Any]:
+    """Return (op, sample, slot) for each scalar argument of each op, in the first dtype that has a sample."""
+    found: dict[Any, Any] = {}
+    for record in filter(is_checked, records()):
+        if record.op in SKIPPED or record.op.startswith("empty"):
+            continue
+        dtypes = [tp.float32] if tp.float32 in record.dtypes else list(record.dtypes)[:1]
+        for dtype in dtypes:
+            for sample in cases.samples_of(record, "cpu", dtype):
+                for slot in slots_of(sample):
+                    found.setdefault((record.op, slot.where), (record.op, sample, slot))
+    return list(found.values())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_where_numbers_stand() -> None:
+    """A 0-d tensor for each scalar argument: a call is not taken for one with another number in it."""
+    served = 0
+    for name, sample, slot in scalar_slots():
+        op = get_op(name)
+        values = [tp.tensor(value) for value in (slot.value, 0, 1)]
+        calls = [slot.filled(sample, value) for value in values]
+        alone = []
+        for args, kwargs in calls:
+            clear()
+            alone.append(outcome(lambda op=op, args=args, kwargs=kwargs: op.call(*args, **kwargs)))
+        served += not all(isinstance(result, str) for result in alone)
+        for number in (0, 1, 0, 2, 1):
+            args, kwargs = calls[number]
+            got = outcome(lambda op=op, args=args, kwargs=kwargs: op.call(*args, **kwargs))
+            assert got == alone[number], f"{name}: {slot.where} after another tensor differs"
+    assert served > 100

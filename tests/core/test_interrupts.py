@@ -88,6 +88,7 @@ def state():
         "random": tp.get_rng_state().tolist(),
         "cached": len(parametrize._cached),
         "switches": (tp.backends.cudnn.benchmark, dict(tp.backends.cuda._sdp).get("math", True)),
+        "sparse checks": tp.sparse.check_sparse_tensor_invariants.is_enabled(),
         "handlers": signal.getsignal(signal.SIGTERM),
     }
 
@@ -127,6 +128,7 @@ MODES = {
     "profiler.profile.record_function": lambda: tp.profiler.record_function("range"),
     "serialization.unpickling.safe_globals": lambda: tp.serialization.safe_globals([Watch]),
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
+    "sparse.creation.check_sparse_tensor_invariants": tp.sparse.check_sparse_tensor_invariants,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
 }
 STATES = checkpoints._RandomStates()

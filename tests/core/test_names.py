@@ -69,7 +69,6 @@ MISSING = {
     "deprecated: set_default_dtype, set_default_device": "set_default_tensor_type",
     "nn.functional has it": "native_channel_shuffle",
     "a layout of fairseq's, (time, batch, channel): transpose and conv1d": "conv_tbc",
-    "tp.<type> is the module": "get_device_module",
     "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
     "prototypes of torch's": "hash_tensor segment_reduce",
     "a Generator is as safe": "thread_safe_generator",

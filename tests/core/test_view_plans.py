@@ -5,6 +5,7 @@ Over the samples of all view ops: whichever layout the plan was made for, in whi
 
 import itertools
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,7 +40,7 @@ def facts(op, sample, layout, mode, recorded):
         found += [
             output.tolist(), output.shape, output.stride(), output.requires_grad,
             output.is_inference(), output is source, output._base is source,
-            output.grad_fn and type(output.grad_fn),
+            output.grad_fn and output.grad_fn.name(), output.output_nr,
         ]  # fmt: skip
         if output._base is source and output.numel():
             found.append(output.data_ptr() - source.data_ptr())
@@ -71,12 +72,62 @@ def test_a_planned_view_is_the_view(record):
                 assert facts(op, sample, *way) == cold[way], (sample, first, way)
 
 
+KEYS = [
+    slice(1, 3), slice(None, None, 2), slice(3, 1), slice(-2, None), None, ..., (1, 2), (-1, slice(0, 4, 3)),
+    (slice(None), 0), (..., None, 1), (slice(1, 2), None, ...), (None, 3), (),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_a_planned_index_is_the_index(key):
+    op = SimpleNamespace(call=lambda x: x[key])
+    sample = SimpleNamespace(args=(tp.rand(4, 6),), kwargs={})
+    for first, way in itertools.product(itertools.product(LAYOUTS, MODES, (False, True)), repeat=2):
+        call_cache.clear_call_caches()
+        cold = facts(op, sample, *way)
+        facts(op, sample, *first)
+        assert facts(op, sample, *way) == cold, (first, way)
+
+
+def test_what_only_equals_a_planned_key_is_no_such_key():
+    x = tp.arange(12).reshape(3, 4)
+    assert x[1:2].shape == (1, 4)
+    assert x[True:2].shape == (1, 4)
+    assert x[(slice(None), 1)].shape == (3,)
+    assert x[(slice(None), True)].shape == (3, 1, 4)
+    with pytest.raises(TypeError):
+        x[1.0:2]
+
+
+def test_views_that_one_node_made_are_not_written_to():
+    """Neither those of the first call, nor of one that follows the plan of it."""
+    for split in (lambda x: x.split(2), lambda x: x.unbind(), lambda x: x.chunk(2)):
+        call_cache.clear_call_caches()
+        for _ in range(3):
+            x = tp.rand(4, 6).requires_grad_() * 1
+            parts = split(x)
+            with pytest.raises(RuntimeError, match="returns multiple views"):
+                parts[1].mul_(2)
+
+
+def test_a_loop_over_many_positions_keeps_few_plans():
+    x = tp.arange(3000)
+    call_cache.clear_call_caches()
+    for start in range(2990):
+        assert x[start : start + 2].tolist() == [start, start + 1]
+        assert x.narrow(0, start, 1).item() == start
+    assert max(len(cache.calls) for cache in call_cache._caches) <= call_cache._KEPT
+
+
 def test_plans_are_followed(monkeypatch):
     x = tp.rand(4, 6)
+    y = tp.rand(4, 6, requires_grad=True)
     calls = {
         "reshape": lambda: x.reshape(3, 8), "view": lambda: x.view(-1), "flatten": lambda: x.flatten(),
         "transpose": lambda: x.transpose(0, 1), "permute": lambda: x.permute((1, 0)),
         "split": lambda: x.split(2, dim=1), "select": lambda: x.select(0, -1),
+        "split, recorded": lambda: y.split(2, dim=1), "sections": lambda: y.split([1, 3]),
+        "chunk": lambda: y.chunk(2), "unbind": lambda: y.unbind(), "tensor_split": lambda: y.tensor_split(2),
     }  # fmt: skip
     for call in calls.values():
         call()

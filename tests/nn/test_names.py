@@ -47,7 +47,6 @@ MISSING = {
     "nn.Container": "deprecated in torch since 0.4: Module",
     "nn.LinearCrossEntropyLoss": PROTOTYPE,
     "nn.LinearCrossEntropyOptions": PROTOTYPE,
-    "nn.SyncBatchNorm": MANY_DEVICES,
     "nn.common_types": "types that torch's own files share",
     "nn.factory_kwargs": "a helper of torch's own files",
     "nn.intrinsic": QUANTIZED,
@@ -76,7 +75,6 @@ MISSING = {
     "nn.modules.Container": "deprecated in torch since 0.4: Module",
     "nn.modules.LinearCrossEntropyLoss": PROTOTYPE,
     "nn.modules.LinearCrossEntropyOptions": PROTOTYPE,
-    "nn.modules.SyncBatchNorm": MANY_DEVICES,
     "nn.parameter.UninitializedTensorMixin": "a helper of torch's own files",
 }
 
@@ -133,7 +131,6 @@ def test_the_table_names_what_is_missing():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nn.SyncBatchNorm", "needs several processes; in one, BatchNorm1d"),
         ("nn.LinearCrossEntropyLoss", "Linear and CrossEntropyLoss do the same"),
         ("nn.Nonsense", "no attribute 'Nonsense'$"),
         ("optim.Nonsense", "no attribute 'Nonsense'$"),

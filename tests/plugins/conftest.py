@@ -9,8 +9,8 @@ import tensorplug
 from tensorplug.core import plugins
 from tensorplug.core.dispatch import fallback, keys
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.plugins import discovery
-from tensorplug.core.plugins.discovery import Found
+from tensorplug.core.plugins import discovery, entry_points
+from tensorplug.core.plugins.entry_points import Found
 from tensorplug.plugin import DeviceRuntime, Kernel, dtype_named, hookimpl
 
 FLOAT32 = dtype_named("float32")
@@ -144,7 +144,7 @@ def toy():
 def registry():
     """Whatever a test registers is gone after it."""
     keys.dispatch_key(tensorplug.core.Device("cpu"), FLOAT32)  # the default backend stays
-    discovery.load_device(discovery.EXTENSION)  # and what an unknown op would load
+    discovery.load_device(entry_points.EXTENSION)  # and what an unknown op would load
     before = {record.name for record in plugins.registered()}
     policy = fallback.fallback_policy()
     yield plugins
@@ -199,7 +199,7 @@ def install(monkeypatch):
 
     def appear(*points, version="1"):
         found = [Found(point, version) for point in points]
-        monkeypatch.setattr(discovery, "_found", [*discovery.installed(), *found])
+        monkeypatch.setattr(entry_points, "_found", [*entry_points.installed(), *found])
         return points
 
     return appear

@@ -8,8 +8,8 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.core.errors import PluginWarning
-from tensorplug.core.plugins import discovery
-from tensorplug.core.plugins.discovery import Found
+from tensorplug.core.plugins import discovery, entry_points
+from tensorplug.core.plugins.entry_points import Found
 from tensorplug.plugin import DeviceNotAvailableError
 
 from .conftest import FakeEntryPoint, Plugin, failing, toy_plugin
@@ -215,9 +215,9 @@ def test_entry_points_that_nothing_finds_are_reported(monkeypatch):
         ]
     )
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda: points)
-    monkeypatch.setattr(discovery, "_found", None)
-    assert [found.name for found in discovery.installed()] == ["cpu.fine"]
-    first, second = discovery.misnamed()
+    monkeypatch.setattr(entry_points, "_found", None)
+    assert [found.name for found in entry_points.installed()] == ["cpu.fine"]
+    first, second = entry_points.misnamed()
     assert "is in the group 'tensorplug', which nothing reads" in first[1]
     assert "the group 'tensorplug.v1'" in first[2]
     assert (second[0].name, second[1]) == ("lost", "its entry point is named 'lost'")

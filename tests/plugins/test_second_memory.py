@@ -52,7 +52,7 @@ def test_every_primitive_and_nothing_else_has_a_kernel(run):
         import tensorplug as tp
         import tensorplug.nn
         from tensorplug.core.dispatch.op_registry import all_ops
-        from tensorplug.core.dispatch.resolution import choose
+        from tensorplug.core.dispatch.choice import choose
 
         tp.zeros(1, device="vault")
         dtypes = tp.plugins.runtimes()["vault"].dtypes

@@ -6,7 +6,7 @@ import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug.core import plugins
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.plugins import discovery
+from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.plugin import FLOATS, Kernel, hookimpl, kernel_below
 from tensorplug.testing import cases, making
 from tensorplug.testing.records import all_records
@@ -227,7 +227,7 @@ def _run(op, args, kwargs):
 
 
 def _callable_ops():
-    discovery.load_device(discovery.EXTENSION)
+    discovery.load_device(entry_points.EXTENSION)
     for record in all_records():
         op = op_registry.get_op(record.op)
         # A view's kernel must return a view, and random ops draw others each time.

@@ -19,8 +19,9 @@ from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import new_tensor as wrap_array
 from ...tensor.creation import show_memory
+from ...tensor.layout import strides_of
 from ...tensor.shapes import Shape, as_shape, check_sizes
-from ..copying import laid_out, strides_of
+from ..copying import laid_out
 from ..rules import number
 
 if TYPE_CHECKING:

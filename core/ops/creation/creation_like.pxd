@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.ops.copying cimport strides_like
+from tensorplug.core.tensor.layout cimport strides_like
 from tensorplug.core.ops.creation.creation cimport made
 from tensorplug.core.ops.rules cimport check_tensor
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...device.device import Device
 from ...device.dtypes import DType, as_dtype
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
 from ...tensor.creation import tensor
+from ...tensor.layout import strides_like
 from ...tensor.shapes import Shape
-from ..copying import strides_like
 from ..rules import check_tensor, number
 from .creation import empty_strided, fill_new, in_strides, made, memory_of, sizes_of
 
@@ -32,19 +32,21 @@ __all__ = [
 ]
 
 
-def _zeros(shape: Shape, dtype: DType, device: Device) -> Any:
-    return fill_new(shape, 0, dtype, device)
+Maker = Callable[[Shape, DType, Device], Any]
 
 
-def _ones(shape: Shape, dtype: DType, device: Device) -> Any:
-    return fill_new(shape, 1, dtype, device)
+def called(function: Any, like: Callable[..., Any]) -> Any:
+    """Return a function under the name, and with the docstring, of another one."""
+    function.__name__, function.__qualname__ = like.__name__, like.__qualname__
+    function.__module__, function.__doc__ = like.__module__, like.__doc__
+    return function
 
 
 def made_like(
     input: Any,
     options: tuple[Any, Any, Any, bool],
     name: str,
-    make: Callable[[Shape, DType, Device], Any],
+    make: Maker,
 ) -> Any:
     """Return what `make` makes of the shape of `input`, with its dtype, device and order of memory.
 
@@ -71,17 +73,44 @@ def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]
     )
 
 
-@composite(method=False)
-def zeros_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+class LikeOp(Protocol):
+    """The signature of :func:`zeros_like` and its kind."""
+
+    def __call__(
+        self,
+        input: Tensor,
+        *,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """Return a tensor like `input`."""
+
+
+def _like(make: Maker) -> LikeOp:
+    """Declare the op that makes what `make` does of the shape, dtype and device of a tensor."""
+    name = make.__name__
+
+    def made_so(
+        input: Tensor,
+        *,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        return made_like(input, (dtype, device, memory_format, requires_grad), name, make)
+
+    return composite(method=False)(called(made_so, make))
+
+
+@_like
+def zeros_like(shape: Shape, dtype: DType, device: Device) -> Any:
     """Return zeros of the shape, and by default the dtype and device, of `input`.
 
     Parameters
@@ -99,21 +128,11 @@ def zeros_like(
     >>> tp.zeros_like(tp.tensor([1, 2]))
     tensor([0, 0])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "zeros_like", _zeros)
+    return fill_new(shape, 0, dtype, device)
 
 
-@composite(method=False)
-def ones_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@_like
+def ones_like(shape: Shape, dtype: DType, device: Device) -> Any:
     """Return ones of the shape of `input`; see :func:`zeros_like` for the parameters.
 
     Examples
@@ -122,8 +141,20 @@ def ones_like(
     >>> tp.ones_like(tp.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "ones_like", _ones)
+    return fill_new(shape, 1, dtype, device)
+
+
+@_like
+def empty_like(shape: Shape, dtype: DType, device: Device) -> Any:
+    """Return memory of the shape of `input`; see :func:`zeros_like` for the parameters.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.empty_like(tp.zeros(2, 3)).shape
+    Size([2, 3])
+    """
+    return memory_of(shape, dtype, device)
 
 
 @composite(method=False)
@@ -149,29 +180,6 @@ def full_like(
     value = number(fill_value, "full_like", "fill_value")
     options = (dtype, device, memory_format, requires_grad)
     return made_like(input, options, "full_like", lambda *new: fill_new(new[0], value, *new[1:]))
-
-
-@composite(method=False)
-def empty_like(
-    input: Tensor,
-    *,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return memory of the shape of `input`; see :func:`zeros_like` for the parameters.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.empty_like(tp.zeros(2, 3)).shape
-    Size([2, 3])
-    """
-    options = (dtype, device, memory_format, requires_grad)
-    return made_like(input, options, "empty_like", memory_of)
 
 
 @composite()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
+from ...device.scalars import Real
 from ...dispatch.op_registry import composite
 from ...tensor.shapes import normalize_dims
 from ..norms import canonical_norm, vector_norm
@@ -60,7 +61,7 @@ def _canonical_vector_norm(
 )
 def linalg_vector_norm(
     x: Tensor,
-    ord: float = 2,
+    ord: Real = 2,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...device.device import Device
 from ...device.dtypes import DType
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...tensor.shapes import Shape
-from ..creation.creation_like import made_like
+from ..creation.creation_like import called, made_like
 from .random import _floating, _fresh, normal_numbers, randint, uniform_numbers
 
 if TYPE_CHECKING:
@@ -18,28 +19,51 @@ if TYPE_CHECKING:
 __all__ = ["rand_like", "randint_like", "randn_like"]
 
 
-def _like(
-    make: Any, input: Any, options: tuple[Any, Any, Any, bool], generator: Any, name: str
-) -> Any:
-    def draw(shape: Shape, dtype: DType, device: Device) -> Any:
-        source = chosen_generator(generator, device, name)
-        return _fresh(make, shape, _floating(dtype, name), device, source)
+class RandomLikeOp(Protocol):
+    """The signature of :func:`rand_like` and its kind."""
 
-    return made_like(input, options, name, draw)
+    def __call__(
+        self,
+        input: Tensor,
+        *,
+        generator: Generator | None = None,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """Return a random tensor like `input`."""
 
 
-@composite(method=False)
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+def _like(numbers: Callable[[], Any]) -> RandomLikeOp:
+    """Declare the op that draws, of the shape of a tensor, what the function returned by `numbers` does."""
+    name, draw_from = numbers.__name__, numbers()
+
+    def drawn(
+        input: Tensor,
+        *,
+        generator: Generator | None = None,
+        dtype: DType | type | None = None,
+        layout: Any = None,
+        device: Device | str | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        def draw(shape: Shape, dtype: DType, device: Device) -> Any:
+            source = chosen_generator(generator, device, name)
+            return _fresh(draw_from, shape, _floating(dtype, name), device, source)
+
+        made: Tensor = made_like(input, (dtype, device, memory_format, requires_grad), name, draw)
+        return made
+
+    return composite(method=False)(called(drawn, numbers))
+
+
+@_like
+def rand_like() -> Any:
     """Return :func:`rand` of the shape, and by default the dtype and device, of `input`.
 
     Examples
@@ -48,22 +72,11 @@ def rand_like(
     >>> tp.rand_like(tp.zeros(2, dtype=tp.float64)).dtype
     tensorplug.float64
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return _like(uniform_numbers, input, options, generator, "rand_like")
+    return uniform_numbers
 
 
-@composite(method=False)
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@_like
+def randn_like() -> Any:
     """Return :func:`randn` of the shape, and by default the dtype and device, of `input`.
 
     Examples
@@ -72,8 +85,7 @@ def randn_like(
     >>> tp.randn_like(tp.zeros(2, 3)).shape
     Size([2, 3])
     """
-    options = (dtype, device, memory_format, requires_grad)
-    return _like(normal_numbers, input, options, generator, "randn_like")
+    return normal_numbers
 
 
 @composite(method=False)

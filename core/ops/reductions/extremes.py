@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import bool_, uint8
 from ...dispatch.op_registry import Delegated, composite, handle
@@ -57,6 +57,14 @@ def _canonical_max(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     return input, dim, bool(keepdim)
 
 
+@overload
+def max(input: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False) -> results.max: ...
+@overload
+def max(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @composite(
     "input, dim, keepdim",
     rule=_canonical_max,
@@ -107,6 +115,14 @@ def _canonical_min(input: Any, dim: Any = None, keepdim: bool = False, *, other:
     return input, dim, bool(keepdim)
 
 
+@overload
+def min(input: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False) -> results.min: ...
+@overload
+def min(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @composite(
     "input, dim, keepdim",
     rule=_canonical_min,

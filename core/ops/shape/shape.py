@@ -51,9 +51,8 @@ def shown_as(input: Any, shape: Shape) -> Any:
 def copy_shown_as(copy: Any, shape: Shape) -> Any:
     """Return a fresh copy in another shape, which is no view: nobody else has the memory."""
     result = show(_VIEW, copy, (shape,), shape)
-    extra = result._extra
-    if extra is not None and extra.view is not None:
-        extra.view = None
+    if result._view is not None:
+        result._view = None
         result._storage = None
         if result._state == VIEW:
             result._state = PLAIN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import FLOATING, INTEGER, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
@@ -269,6 +269,10 @@ def _canonical_median_of(input: Any, dim: int | None = None, keepdim: bool = Fal
     return _canonical_median("median", input, dim, keepdim)
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False) -> results.median: ...
 @composite(
     rule=_canonical_median_of,
     outputs=results.median,
@@ -299,6 +303,10 @@ def _canonical_nanmedian(input: Any, dim: int | None = None, keepdim: bool = Fal
     return _canonical_median("nanmedian", input, dim, keepdim)
 
 
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> results.nanmedian: ...
 @composite(
     rule=_canonical_nanmedian,
     outputs=results.nanmedian,

@@ -81,7 +81,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             raise RuntimeError(
                 f"bincount(): only supports 1-d non-negative integral inputs, got {least.item()}"
             )
-        bins = max(bins, greatest.item() + 1)
+        bins = max(bins, int(greatest.item()) + 1)
     if weights is None:
         counted = _ONES.call(input._shape, dtype=int64, device=input.device)
     else:

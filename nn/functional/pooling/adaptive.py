@@ -14,7 +14,7 @@ from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
-from .._common import batched, unbatched
+from .._common import batched, check_room, unbatched
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -46,6 +46,7 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
         raise RuntimeError(
             f"{name}(): elements of output_size must be greater than or equal to 0 but received {result}"
         )
+    check_room(result, name)
     return result
 
 

@@ -355,8 +355,17 @@ def linear_cross_entropy(
     )
 
 
+def _check_floating(name: str, input: Any, target: Any) -> None:
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name}(): Found dtype {target.dtype} but expected {input.dtype} as the target's; "
+            "target.to(input.dtype) converts it"
+        )
+
+
 def _check_binary(input: Any, target: Any, *_: Any) -> None:
     check_tensors("binary_cross_entropy", input=input, target=target)
+    _check_floating("binary_cross_entropy", input, target)
     if target._shape != input._shape:
         raise ValueError(
             f"Using a target size ({list(target.shape)}) that is different to the input size "
@@ -453,6 +462,7 @@ def _binary_weight(g: Any, input: Any, target: Any, weight_shape: Any, reduction
 
 def _check_logits(input: Any, target: Any, *_: Any) -> None:
     check_tensors("binary_cross_entropy_with_logits", input=input, target=target)
+    _check_floating("binary_cross_entropy_with_logits", input, target)
     if target._shape != input._shape:
         raise ValueError(
             f"Target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"

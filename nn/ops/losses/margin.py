@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
+from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, where, zeros
 from tensorplug.core.tensor.shapes import normalize_dim
@@ -169,7 +170,7 @@ def multi_margin_loss(
     input: Tensor,
     target: Tensor,
     p: int = 1,
-    margin: float = 1.0,
+    margin: Real = 1.0,
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,

@@ -17,10 +17,12 @@ from tensorplug.core.plugins import (
     API_VERSION,
     PluginRecord,
     discovery,
+    entry_points,
     manager,
     quarantined_kernels,
 )
-from tensorplug.core.plugins.discovery import EXTENSION, Found, Quarantined
+from tensorplug.core.plugins.discovery import Quarantined
+from tensorplug.core.plugins.entry_points import EXTENSION, Found
 from tensorplug.core.plugins.installation import install_command
 
 from . import devices
@@ -74,7 +76,7 @@ def report() -> dict[str, Any]:
         ],
         "misnamed": [
             {"plugin": found.label, "reason": reason, "fix": fix}
-            for found, reason, fix in discovery.misnamed()
+            for found, reason, fix in entry_points.misnamed()
         ],
         "slow": [
             {
@@ -141,7 +143,7 @@ def _recompile() -> str:
 def _plugins(broken: list[Quarantined]) -> list[dict[str, Any]]:
     """Return every plugin: those found by their entry points, then those registered in process."""
     aside = {id(entry.found) for entry in broken}
-    rows = [_installed(found, id(found) in aside) for found in discovery.installed()]
+    rows = [_installed(found, id(found) in aside) for found in entry_points.installed()]
     rows += [_in_process(record) for record in manager.registered() if not record.entry_point]
     return sorted(rows, key=lambda row: row["package"])
 

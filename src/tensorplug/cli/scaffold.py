@@ -13,12 +13,12 @@ from string import Template
 
 import tensorplug
 from tensorplug._devices import is_device_type
-from tensorplug.core.plugins import GROUP, discovery
+from tensorplug.core.plugins import GROUP, discovery, entry_points
 
 from .output import complain
 
 # Device types that a new backend cannot have, and a name that entry points give another meaning.
-_TAKEN = ("cpu", "meta", discovery.EXTENSION)
+_TAKEN = ("cpu", "meta", entry_points.EXTENSION)
 
 
 class _Text(Template):
@@ -71,8 +71,8 @@ def _problem(kind: str, name: str) -> str:
         return f"expected a Python name in lower case, such as 'abacus', got {name!r}"
     if name in _TAKEN:
         return f"{name!r} is taken; choose another name"
-    index = name if kind == "backend" else f"{discovery.EXTENSION}.{name}"
-    for found in discovery.installed():
+    index = name if kind == "backend" else f"{entry_points.EXTENSION}.{name}"
+    for found in entry_points.installed():
         if f"{found.name}.".startswith(f"{index}."):
             return f"{name!r} is taken by {found.package}; choose another name"
     hint = discovery.install_hint(name)

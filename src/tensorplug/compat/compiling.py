@@ -5,7 +5,6 @@ Compilers change how a program runs, not what it computes, so that what asks for
 
 from __future__ import annotations
 
-import contextlib
 import builtins
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -178,10 +177,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "substitute_in_graph": no_op_decorator,
     },
     "torch._dynamo": _DYNAMO,
-    # Has torch's vmap take tensors as indices, which tensorplug's does anyway.
-    "torch._dynamo._trace_wrapped_higher_order_op": {
-        "TransformGetItemToIndex": contextlib.nullcontext
-    },
+    "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": _unchanged},
     "torch._dynamo.config": _SETTINGS,
     "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "torch._dynamo.decorators": _DYNAMO,

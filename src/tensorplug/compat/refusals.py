@@ -319,19 +319,9 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.fx.node": (PENDING, "Argument Node Target map_arg"),
     "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.nn.utils.prune": (
-        PENDING,
-        (
-            "BasePruningMethod L1Unstructured LnStructured RandomStructured RandomUnstructured "
-            "global_unstructured l1_unstructured ln_structured random_structured random_unstructured"
-        ),
-    ),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),
     "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),
-    "torch.nn.attention.flex_attention": (
-        PENDING, "AuxOutput AuxRequest BlockMask create_block_mask create_mask flex_attention",
-    ),
     "torch.distributions": (
         PENDING,
         (

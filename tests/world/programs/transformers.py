@@ -484,7 +484,7 @@ def image_pipeline():
     classify = transformers.pipeline(
         "image-classification", model=net, image_processor=processor, top_k=5
     )
-    rows, columns = np.mgrid[:40, :50]
+    rows, columns = np.mgrid[:32, :32]
     picture = Image.fromarray(np.stack([rows * 5, columns * 4, rows + columns], -1).astype("uint8"))
     return {
         "classes": classify(picture),

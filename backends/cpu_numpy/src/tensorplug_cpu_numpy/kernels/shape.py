@@ -19,12 +19,21 @@ def build(table: KernelTable) -> None:
     table.add("expand", expand, priority=_PRIORITY)
 
 
+# By shape, strides and size of the elements of a contiguous array and by the view's shape: its strides.
+_STRIDES: dict[tuple[Any, ...], tuple[int, ...]] = {}
+_KEPT = 512
+
+
 def expand(input: Array, shape: Shape) -> Array:
     """Return a view with dimensions of size 1 repeated, which may be written to.
 
     The core refuses to write where elements share memory; one row of the view is another matter.
     ``numpy.broadcast_to`` takes several times as long.
     """
+    layout = input.shape, input.strides, input.itemsize, shape
+    known = _STRIDES.get(layout)
+    if known is not None:
+        return _new(np.ndarray, shape, input.dtype, input, 0, known)
     if not input.size:
         return np.empty(shape, input.dtype)  # without elements there is nothing to share
     if not input.flags.c_contiguous:
@@ -36,4 +45,7 @@ def expand(input: Array, shape: Shape) -> Array:
     strides = [0] * lead
     for size, stride, target in zip(own, input.strides, shape[lead:], strict=True):
         strides.append(stride if size == target else 0)
-    return _new(np.ndarray, shape, input.dtype, input, 0, tuple(strides))
+    if len(_STRIDES) >= _KEPT:
+        _STRIDES.clear()
+    known = _STRIDES[layout] = tuple(strides)
+    return _new(np.ndarray, shape, input.dtype, input, 0, known)

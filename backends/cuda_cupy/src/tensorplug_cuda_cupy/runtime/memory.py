@@ -6,12 +6,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tensorplug.plugin import OutOfMemoryError
+
 from .._cupy import cp
 from .stream_uses import Uses
-
-
-class OutOfMemoryError(RuntimeError):
-    """The device has no memory left for an allocation; ``tp.cuda.OutOfMemoryError``."""
 
 
 class DeviceMemory:

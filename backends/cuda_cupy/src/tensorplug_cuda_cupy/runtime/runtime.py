@@ -16,6 +16,7 @@ from tensorplug.plugin import (
     DeviceRuntime,
     DType,
     Number,
+    OutOfMemoryError,
     Shape,
     as_bfloat16,
     wrap_integer,
@@ -26,7 +27,7 @@ from ..dtypes import BFLOAT16, DTYPES, NATIVES
 from ..kernels.strided import storage, storage_offset
 from ..torch_api.names import NAMES
 from . import availability, copying, scalars, streams
-from .memory import DeviceMemory, OutOfMemoryError, summary
+from .memory import DeviceMemory, summary
 
 
 def _in_rows(array: Any, dtype: DType) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import enum
+import importlib
 from collections.abc import Iterable
 from contextlib import ContextDecorator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplug.core.contexts import Context, declare, thread
+
+if TYPE_CHECKING:
+    from . import flex_attention as flex_attention
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -75,3 +79,9 @@ def chosen_backends() -> tuple[SDPBackend, ...] | None:
     """Return what the innermost :func:`sdpa_kernel` of this thread allows; None outside of any."""
     chosen: tuple[SDPBackend, ...] | None = thread.sdpa_backends
     return chosen
+
+
+def __getattr__(name: str) -> Any:
+    if name == "flex_attention":  # on first use: saves import time
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

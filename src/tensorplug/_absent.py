@@ -1,0 +1,50 @@
+"""Names of torch's top level that tensorplug does not have: why, and what to do instead."""
+
+from __future__ import annotations
+
+_COMPILER = (
+    "programs run as they are written, there is no compiler behind them; leave the call or decorator out "
+    "(python -m tensorplug.compat runs programs with them unchanged)"
+)
+_EXPORT = "there is no exporter of programs yet; save the state dict and keep the program"
+_QUANTIZED = (
+    "there are no quantized kernels; keep numbers in floating point, bfloat16 halves the memory"
+)
+_VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
+_SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
+_STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
+
+_REASONS = {
+    **dict.fromkeys(("compile", "compiler", "jit", "cond", "while_loop"), _COMPILER),
+    **dict.fromkeys(("export", "onnx", "package"), _EXPORT),
+    **dict.fromkeys(
+        ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
+    ),
+    **dict.fromkeys(("Stream", "Event"), _STREAM),
+    **dict.fromkeys(
+        ("complex32", "chalf"),
+        "array libraries have no complex numbers of 16-bit parts; use complex64",
+    ),
+    **dict.fromkeys(
+        ("is_vulkan_available", "vulkan"), "there is no such device type; a plugin may bring one"
+    ),
+    "classes": "there are no classes in libraries compiled against torch; write them in Python",
+    "distributed": "a program runs in one process, there are no collectives yet",
+    "lobpcg": "linalg.eigh has all eigenvalues; scipy.sparse.linalg.lobpcg a few",
+    "nested": "there are no nested tensors; nn.utils.rnn.pad_sequence and pack_sequence hold sequences",
+    "set_default_tensor_type": "use set_default_dtype and set_default_device",
+}
+_PREFIXES = {
+    **dict.fromkeys(("quantize", "q_", "qint", "quint", "fake_quant", "fbgemm_"), _QUANTIZED),
+    **dict.fromkeys(("cudnn_", "mkldnn_", "miopen_", "_cudnn", "_mkldnn"), _VENDOR),
+    **dict.fromkeys(("sym_", "Sym"), _SYMBOLIC),
+    "Script": _COMPILER,
+}
+
+
+def reason(name: str) -> str:
+    """Return what an error says of a missing name beside that it is missing."""
+    found = _REASONS.get(name) or next(
+        (why for prefix, why in _PREFIXES.items() if name.startswith(prefix)), ""
+    )
+    return f": {found}" if found else ""

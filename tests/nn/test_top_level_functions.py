@@ -1,0 +1,140 @@
+"""Functions that torch has at its top level with other arguments than in ``nn.functional``."""
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+
+
+def calls(lib):
+    """Return calls of each function on tensors of a library, by name."""
+    random = np.random.default_rng(0)
+
+    def tensor(*shape, positive=False):
+        values = random.standard_normal(shape)
+        return lib.tensor(np.abs(values) if positive else values, dtype=lib.float64)
+
+    x, w = tensor(4, 3), tensor(3)
+    signs = lib.tensor([1.0, -1.0, 1.0, -1.0], dtype=lib.float64)
+    index = lib.tensor([0, 2, 1, 2])
+    image, grid = tensor(2, 3, 5, 4), tensor(2, 3, 3, 2)
+    cell = (tensor(4, 2), tensor(4, 2), tensor(8, 3), tensor(8, 2), tensor(8), tensor(8))
+    statistics = (w, w, tensor(3), tensor(3, positive=True))
+    log_probs = tensor(6, 2, 4).log_softmax(2)
+    reduced = {
+        "binary_cross_entropy_with_logits": (x, lib.sigmoid(x), w, w.abs()),
+        "cosine_embedding_loss": (x, x + 1, signs, 0.2),
+        "ctc_loss": (log_probs, lib.tensor([[1, 2], [3, 3]]), [6, 5], [2, 1], 0),
+        "hinge_embedding_loss": (x[:, 0], signs, 0.5),
+        "kl_div": (x, x.abs() + 0.1),
+        "margin_ranking_loss": (x[:, 0], x[:, 1], signs, 0.1),
+        "poisson_nll_loss": (x, x.abs(), True, True, 1e-6),
+        "triplet_margin_loss": (x, x + 1, x - w, 1.0, 2.0, 1e-6, True),
+    }
+    found = {
+        f"{name} {number}": getattr(lib, name)(*arguments, number)
+        for name, arguments in reduced.items()
+        for number in (0, 1, 2)
+    }
+    return found | {
+        "adaptive_max_pool1d": lib.adaptive_max_pool1d(tensor(2, 3, 7), 3),
+        "arccos_": lib.arccos_(x.clone().clamp(-1, 1)),
+        "batch_norm": lib.batch_norm(image, *statistics, False, 0.1, 1e-5, True),
+        "batch_norm training": lib.batch_norm(image, w, w, None, None, True, 0.1, 1e-5, True),
+        "constant_pad_nd": lib.constant_pad_nd(image, (1, 2, 0, -1), 2.5),
+        "dropout off": lib.dropout(x, 0.5, False),
+        "dropout all": lib.dropout(x, 1.0, True),
+        "alpha_dropout": lib.alpha_dropout(x, 0.5, False),
+        "feature_dropout": lib.feature_dropout(image, 1.0, True),
+        "feature_alpha_dropout": lib.feature_alpha_dropout(image, 0.3, False),
+        "embedding": lib.embedding(x, index),
+        "embedding padded": lib.embedding(x, index, 2),
+        "embedding_renorm_": lib.embedding_renorm_(x.clone(), index, 0.5, 2.0),
+        "frobenius_norm": lib.frobenius_norm(image, [1, 2]),
+        "frobenius_norm kept": lib.frobenius_norm(image, 1, True),
+        "grid_sampler": [
+            lib.grid_sampler(image, grid, a, b, c)
+            for a in (0, 1) for b in (0, 1, 2) for c in (False, True)
+        ],
+        "gru_cell": lib.gru_cell(x, cell[0], cell[2][:6], cell[3][:6], cell[4][:6], cell[5][:6]),
+        "instance_norm": lib.instance_norm(image, w, w, None, None, True, 0.1, 1e-5, True),
+        "lstm_cell": lib.lstm_cell(x, cell[:2], *cell[2:]),
+        "lstm_cell without bias": lib.lstm_cell(x, cell[:2], *cell[2:4]),
+        "max_pool1d_with_indices": lib.max_pool1d_with_indices(tensor(2, 3, 7), 2),
+        "norm_except_dim": [lib.norm_except_dim(image, 2, dim) for dim in (-1, 0, 1)],
+        "nuclear_norm": [lib.nuclear_norm(x), lib.nuclear_norm(image, (2, 3)), lib.nuclear_norm(x, True)],
+    }  # fmt: skip
+
+
+def leaves(value):
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+@pytest.mark.filterwarnings("ignore:at..(frobenius|nuclear)_norm is deprecated")
+def test_values_as_torch():
+    torch = pytest.importorskip("torch", reason="torch has the answers")
+    expected = calls(torch)
+    ours = calls(tp)
+    assert len(ours) > 40
+    for name, value in ours.items():
+        pairs = zip(leaves(value), leaves(expected[name]), strict=True)
+        for a, b in pairs:
+            assert a.shape == b.shape, name
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_reduction_that_is_none():
+    with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
+        tp.kl_div(tp.ones(1), tp.ones(1), 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("compile", "compat"),
+        ("jit", "leave the call or decorator out"),
+        ("distributed", "one process"),
+        ("quantize_per_tensor", "bfloat16"),
+        ("cudnn_convolution", "plugins"),
+        ("sym_int", "plain ints"),
+        ("Stream", "tp.cuda.Stream"),
+    ],
+)
+def test_a_name_that_is_not_there_says_why(name, why):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': .*{why}"):
+        getattr(tp, name)
+
+
+@pytest.mark.parametrize("name", ["Stream", "Event", "CUDAGraph", "mem_get_info", "current_stream"])
+def test_members_of_a_device_type_without_its_plugin(name):
+    member = getattr(tp.xpu, name)
+    assert member.__module__ == "tensorplug.xpu"
+    assert member is getattr(tp.xpu, name) or not isinstance(member, type)
+    with pytest.raises(tp.plugin.DeviceNotAvailableError, match="xpu"):
+        member()
+
+
+def test_what_a_device_type_tells_without_its_plugin():
+    assert tp.xpu.memory_allocated() == tp.xpu.max_memory_allocated() == 0
+    assert tp.xpu.memory_stats() == {}
+    assert tp.xpu.default_generators == ()
+    assert not tp.xpu.is_current_stream_capturing()
+    with tp.xpu.stream(None):
+        pass
+
+
+def test_modules_move_by_a_method_of_the_class():
+    assert tp.nn.Module.cuda.__name__ == "cuda"
+    assert callable(tp.nn.Module.xpu)
+    model = tp.nn.Linear(2, 1)
+    assert tp.nn.Module.cpu(model) is model
+    with pytest.raises(tp.plugin.DeviceNotAvailableError, match="xpu"):
+        tp.nn.Module.xpu(model)
+
+    class Own(tp.nn.Module):
+        def cuda(self, device=None):
+            return f"own {device}"
+
+    assert Own().cuda(1) == "own 1"
