@@ -1,7 +1,8 @@
 """What makes einops take tensors of tensorplug: a backend of its own, once both are imported.
 
-einops finds backends among the subclasses of a class of its own, so one has to be made after einops is imported;
-a finder waits for that. ``einops.rearrange(x, "b c h w -> b (c h w)")`` then works as on torch's tensors.
+einops finds backends among the subclasses of a class of its own, so one has to be made after einops is
+imported; a finder waits for that. ``einops.rearrange(x, "b c h w -> b (c h w)")`` then works as it does
+on torch's tensors.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class _Finder(MetaPathFinder):
 
 
 def _define(backends: Any) -> None:
-    class TensorplugBackend(backends.AbstractBackend):  # type: ignore[misc, name-defined]
+    class TensorplugBackend(backends.AbstractBackend):  # type: ignore[misc]
         """Tensors of tensorplug, by the methods that they share with torch's."""
 
         framework_name = "tensorplug"

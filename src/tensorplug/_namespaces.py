@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
-from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import creation
 

@@ -9,8 +9,8 @@ PROGRAM = """
 x = tp.arange(24.0).reshape(2, 3, 4).requires_grad_()
 rearranged = einops.rearrange(x, "b (c d) e -> d (b e) c", d=1)
 assert tp.equal(rearranged, x.permute(0, 2, 1).reshape(1, 8, 3))
-for name, expected in {"sum": x.sum((0, 2)), "mean": x.mean((0, 2)), "max": x.amax((0, 2)), "min": x.amin((0, 2)),
-                       "prod": x.prod(2).prod(0)}.items():
+for name, expected in {"sum": x.sum((0, 2)), "mean": x.mean((0, 2)), "max": x.amax((0, 2)),
+                       "min": x.amin((0, 2)), "prod": x.prod(2).prod(0)}.items():
     assert tp.equal(einops.reduce(x, "b c e -> c", name), expected), name
 assert tp.equal(einops.reduce(x > 3, "b c e -> c", "any"), tp.tensor([True] * 3))
 assert tp.equal(einops.repeat(x, "b c e -> b (c r) e", r=2), x.repeat_interleave(2, 1))

@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from compare import Comparison
+from compare import Comparison  # noqa: E402
 
 #: Libraries, by the module of their programs: the packages whose versions are shown.
 LIBRARIES = {

@@ -16,6 +16,9 @@ from .output import complain
 #: What tensorplug stands in for, and what only torch's own kernels need.
 _STOOD_IN = re.compile(r"(torch|triton|nvidia-.*|pytorch-triton.*|cuda-.*)$")
 
+#: What torch requires, and packages that require torch use without saying so.
+_WITH_TORCH = ("filelock", "fsspec", "jinja2")
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
@@ -28,19 +31,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     install = actions.add_parser(
         "install",
         help="install packages, and what they need but torch",
-        description="Install packages with pip, and what they require, but not torch and what torch requires.",
+        description="Install packages with pip, and what they require, but not torch.",
     )
     install.add_argument(
         "packages", nargs="+", metavar="PACKAGE", help="as pip takes it: timm, 'peft>=0.17'"
     )
     install.add_argument(
-        "--pip", nargs="*", default=[], metavar="OPTION", help="more options of pip"
+        "--pip", action="append", default=[], metavar="OPTION", help="an option of pip: --pip=--pre"
     )
     install.set_defaults(run=_install)
 
 
 def _install(chosen: argparse.Namespace) -> int:
-    """Install in rounds, each without dependencies: what the last round's packages ask for and is not there."""
+    """Install in rounds, each without dependencies: what the last round's packages lack."""
     wanted = list(chosen.packages)
     asked: set[str] = set()
     while wanted:
@@ -75,6 +78,9 @@ def _missing(packages: Iterable[str]) -> list[str]:
             if one.marker is not None and not any(map(one.marker.evaluate, environments)):
                 continue
             name = re.sub(r"[-_.]+", "-", one.name).lower()
+            if name == "torch":  # what programs get with it
+                missing = [text for text in _WITH_TORCH if not _satisfied(requirement_of(text))]
+                wanted |= {text: requirement_of(text) for text in missing}
             if _STOOD_IN.match(name) or (_satisfied(one) and not one.extras):
                 continue
             one.marker = None

@@ -26,17 +26,17 @@ def _split(name: str) -> tuple[str, str, str]:
     return namespace, op, overload or "default"
 
 
-#: Namespaces whose ops a plugin brings complete, in place of a compiled library: what the library's Python files
-#: register for them, as kernels without data, derivatives and policies of autocast, is not needed.
+#: Namespaces whose ops a plugin brings complete, in place of a compiled library: what the library's Python
+#: files register for them, as kernels without data, derivatives, policies of autocast, is not needed.
 COMPLETE: set[str] = set()
 
 
-class _Unneeded:
+class _Unneeded(Implementation):
     """Takes what is registered for an op that has it already."""
 
     def __init__(self, name: str) -> None:
-        self.schema = SimpleNamespace(name=name, is_mutable=False)
-        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.schema: Any = SimpleNamespace(name=name, is_mutable=False)
+        self.kernels = {}
 
 
 def find(op: Any) -> Implementation:
@@ -62,8 +62,7 @@ def find(op: Any) -> Implementation:
     if found is None:
         namespace, short, _ = _split(name)
         if namespace in COMPLETE and op_registry.has_op(f"{namespace}.{short}"):
-            unneeded: Any = _Unneeded(name)
-            return unneeded
+            return _Unneeded(name)
         raise RuntimeError(f"operator {name} does not exist: define() it first")
     made: Implementation = found
     return made

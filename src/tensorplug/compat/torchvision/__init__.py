@@ -1,8 +1,8 @@
 """The compiled ops of torchvision, in ops of tensorplug: ``torch.ops.torchvision.nms`` and its like.
 
-torchvision's Python files are as they are in its wheel; they call their compiled library through ``torch.ops``.
-This package is an extension plugin, as a stranger would write it, that answers instead. It is registered when a
-program loads that library, which torchvision does when it is imported.
+torchvision's Python files are as they are in its wheel; they call their compiled library through
+``torch.ops``. This package is an extension plugin, as a stranger would write it, that answers instead. It is
+registered when a program loads that library, which torchvision does when it is imported.
 """
 
 from __future__ import annotations
@@ -74,4 +74,6 @@ def load(path: str | Path) -> None:
         )
     if plugins.record_of(plugin.name) is None:
         plugins.register(plugin)
-        importlib.import_module("tensorplug.library.registration").COMPLETE.update({"torchvision", "image"})
+        importlib.import_module("tensorplug.library.registration").COMPLETE.update(
+            {"torchvision", "image"}
+        )

@@ -1,4 +1,4 @@
-"""What torchvision's own derivatives call: the gradients of its ops, as ops. And its ops of quantized tensors."""
+"""What torchvision's own derivatives call: gradients of its ops, as ops. And ops of quantized tensors."""
 
 from __future__ import annotations
 
@@ -159,6 +159,6 @@ def qroi_align(input: Tensor, rois: Tensor, *options: Any) -> Tensor:
 
 
 OPS = [
-    roi_align_backward, roi_pool_backward, ps_roi_align_backward, ps_roi_pool_backward, deform_conv2d_backward,
-    qnms, qroi_align,
+    roi_align_backward, roi_pool_backward, ps_roi_align_backward, ps_roi_pool_backward,
+    deform_conv2d_backward, qnms, qroi_align,
 ]  # fmt: skip

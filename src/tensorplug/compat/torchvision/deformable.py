@@ -26,7 +26,7 @@ def deform_conv2d(
     offset_groups: int,
     use_mask: bool,
 ) -> Tensor:
-    """Return a convolution that samples at places of its own for each pixel (Dai et al. 2017, Zhu et al. 2018).
+    """Return a convolution that samples at places of its own for each pixel (Dai et al. 2017, 2019).
 
     Parameters
     ----------

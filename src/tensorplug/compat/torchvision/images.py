@@ -31,7 +31,7 @@ def write_file(filename: str, data: Tensor) -> None:
 
 @composite(name="image.decode_image", method=False)
 def decode_image(data: Tensor, mode: int, apply_exif_orientation: bool = False) -> Tensor:
-    """Return an image of any format that Pillow reads as (channels, height, width); GIFs as ``decode_gif``."""
+    """Return an image of any format that Pillow reads as (channels, height, width); a GIF as there."""
     _check_bytes("decode_image", data)
     if _bytes(data[:6]) in (b"GIF87a", b"GIF89a"):
         return decode_gif(data)
@@ -166,5 +166,6 @@ def _encode(name: str, data: Tensor, kind: str, **options: int) -> Tensor:
 
 
 OPS = [
-    read_file, write_file, decode_image, decode_png, decode_jpeg, decode_webp, decode_gif, encode_png, encode_jpeg,
+    read_file, write_file, decode_image, decode_png, decode_jpeg, decode_webp, decode_gif, encode_png,
+    encode_jpeg,
 ]  # fmt: skip
