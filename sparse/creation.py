@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
@@ -325,6 +325,7 @@ def to_layout(tensor: Any, wanted: Any, name: str, sparse_dim: int | None = None
         tensor = coo_of_dense(tensor, chosen)
     if tensor.layout is wanted:
         return tensor
+    tensor = cast(Any, tensor)
     return csr_of_coo(tensor) if wanted is sparse_csr else coo_of_csr(tensor)
 
 

@@ -23,7 +23,8 @@ class _Rows(Function):
         return flat.reshape(*indices._shape, weight._shape[1])
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (g,) = grad_outputs
         if ctx.counted:
             raise RuntimeError(
                 "embedding_backward: scale_grad_by_freq not supported with sparse gradients"

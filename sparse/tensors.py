@@ -28,10 +28,14 @@ _keys: dict[tuple[DispatchKey, layout], DispatchKey] = {}
 def _key_of(values: Any, shown: layout) -> DispatchKey:
     key = _keys.get((values._key, shown))
     if key is None:
-        reason = f"tensors of layout {shown.name} do not have that; convert with .to_dense()"
-        made = intercepting_key(values._key, _compute, reason)
+        made = intercepting_key(values._key, _compute, reason_of(shown))
         key = _keys.setdefault((values._key, shown), made)
     return key
+
+
+def reason_of(shown: layout) -> str:
+    """Return what users read who ask for what a layout does not have."""
+    return f"tensors of layout {shown.name} do not have that; convert with .to_dense()"
 
 
 def _compute(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -55,7 +59,7 @@ class SparseTensor(Tensor):
     def _bare(cls, values: Any, shape: Shape) -> Self:
         tensor: Any = bare_tensor(cls)
         tensor._key = _key_of(values, cls._layout)
-        tensor._array = NoArray(shape, tensor._key.runtime.reason)
+        tensor._array = NoArray(shape, reason_of(cls._layout))
         tensor._shape = shape
         tensor._state = 0
         tensor._node = None

@@ -281,12 +281,12 @@ def composite(
 
 
 def composite_like(
-    function: Callable[P, R],
+    function: Callable[P, Any],
     *,
     rule: Callable[..., Any] | None = None,
     outputs: str | type[Any] = "result",
     method: bool = True,
-) -> Callable[[Callable[..., Any]], Callable[P, R]]:
+) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Declare a composite with the parameters of another one.
 
     The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
@@ -305,7 +305,7 @@ def composite_like(
     """
     template: Op = function.op  # type: ignore[attr-defined]
 
-    def declare(body: Callable[..., Any]) -> Callable[P, R]:
+    def declare(body: Callable[..., R]) -> Callable[P, R]:
         made: Any = _declare(
             body,
             "composite",
@@ -327,8 +327,9 @@ def composite_like(
                 lambda *args, **kwargs: body(*op.bind(args, kwargs))
             )
         op.random = template.random
-        made.__signature__ = template.signature
-        made.__annotations__ = template.declaration.__annotations__
+        returned = {"return": body.__annotations__.get("return", "Any")}
+        made.__signature__ = template.signature.replace(return_annotation=returned["return"])
+        made.__annotations__ = template.declaration.__annotations__ | returned
         if not isinstance(outputs, str):
             op.named = outputs
         return made

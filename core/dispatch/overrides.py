@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 #: What a thread leaves to overrides: nothing, modes alone, or all.
 NOTHING, MODES, ALL = 0, 1, 2
-declare(modes=(), overrides=ALL)
+# `tracing`: whether proxies may be among the arguments, which are no tensors.
+declare(modes=(), overrides=ALL, tracing=False)
 
 _LEAVES = frozenset({int, float, bool, complex, str, type(None)})
 
@@ -214,7 +215,9 @@ def _intercepts(args: Iterable[Any], kwargs: dict[str, Any] | None) -> bool:
     """Return whether a layer, a preference or an override of this thread is about a call."""
     if thread.stack or thread.preferred:
         return True
-    if thread.overrides and (thread.modes or (_alive and relevant(args, kwargs))):
+    if thread.overrides and (
+        thread.modes or ((_alive or thread.tracing) and relevant(args, kwargs))
+    ):
         return True
     settle()
     return False

@@ -77,7 +77,7 @@ TOP_LEVEL = {
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
     "Neural-network functions": "nn _top_level",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
-        core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces
+        core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
         core.errors _devices""",
 }
@@ -122,6 +122,7 @@ NAMESPACES = {
     "func": "Transforms of functions",
     "overrides": "Classes that take calls over",
     "library": "Ops of one's own",
+    "fx": "Graphs of calls",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",
@@ -361,6 +362,7 @@ def tensor_pages() -> list[Page]:
 GROUPS = {
     "builtins": "constants",
     "_namespaces": "ops by name",
+    "_ops": "ops by name",
     "_settings": "settings",
     "__config__": "configuration",
     "core.dispatch": "kernels",

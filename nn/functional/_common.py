@@ -12,8 +12,8 @@ from tensorplug.core.tensor.shapes import Shape
 
 
 def tensor(value: Any, name: str, argument: str = "input") -> Any:
-    """Return `value`, or raise TypeError if it is no tensor."""
-    if not isinstance(value, TensorBase):
+    """Return `value`, or raise TypeError if it is no tensor, nor takes calls over."""
+    if not isinstance(value, TensorBase) and not hasattr(type(value), "__torch_function__"):
         raise TypeError(
             f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
         )

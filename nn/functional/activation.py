@@ -78,11 +78,11 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> relu(tp.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    tensor(input, "relu")
-    if dispatch_state.layers_active:
+    if dispatch_state.layers_active or not isinstance(input, Tensor):
         made = taken_over(relu, (input,), {"inplace": inplace})
         if made is not None:
             return made[0]
+        tensor(input, "relu")
     return input.relu_() if inplace else _relu(input)
 
 

@@ -56,7 +56,7 @@ def softmax(
         made = taken_over(softmax, (input, dim), options)
         if made is not None:
             return made[0]
-    tensor(input, "softmax")
+        tensor(input, "softmax")
     dim = _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim
     return _softmax(input, dim, dtype)
 
@@ -71,7 +71,7 @@ def log_softmax(
         made = taken_over(log_softmax, (input, dim), options)
         if made is not None:
             return made[0]
-    tensor(input, "log_softmax")
+        tensor(input, "log_softmax")
     dim = _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim
     return _log_softmax(input, dim, dtype)
 
@@ -86,6 +86,6 @@ def softmin(
         made = taken_over(softmin, (input, dim), options)
         if made is not None:
             return made[0]
-    tensor(input, "softmin")
+        tensor(input, "softmin")
     dim = _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim
     return _softmin(input, dim, dtype)

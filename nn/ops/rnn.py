@@ -305,7 +305,7 @@ def _rule(name: str, step: Step) -> Callable[..., Any]:
 @composite(rule=_rule("lstm", lstm_step), outputs="output, hidden, state", method=False)
 def lstm(
     input: Tensor,
-    hx: Sequence[Tensor],
+    hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
     has_biases: bool,
     num_layers: int,
@@ -363,7 +363,7 @@ def lstm(
     return _run(
         lstm_step,
         input,
-        hx,
+        list(hx),
         params,
         has_biases,
         num_layers,
@@ -374,18 +374,8 @@ def lstm(
     )
 
 
-@composite(rule=_rule("gru", gru_step), outputs="output, hidden", method=False)
-def gru(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor]:
+@composite_like(lstm, rule=_rule("gru", gru_step), outputs="output, hidden", method=False)
+def gru(*args: Any) -> tuple[Tensor, Tensor]:
     """Return the outputs and the last states of a GRU, see :class:`tensorplug.nn.GRU`.
 
     Parameters
@@ -400,38 +390,31 @@ def gru(
     output, hidden : Tensor
         The last layer's states of all steps, and the last states of all layers.
     """
-    return _run(
-        gru_step,
-        input,
-        [hx],
-        params,
-        has_biases,
-        num_layers,
-        dropout,
-        train,
-        bidirectional,
-        batch_first,
-    )
+    input, hx, *rest = args
+    made: tuple[Tensor, Tensor] = _run(gru_step, input, [hx], *rest)
+    return made
 
 
 @composite_like(gru, rule=_rule("rnn_tanh", tanh_step), outputs="output, hidden", method=False)
-def rnn_tanh(*args: Any) -> Any:
+def rnn_tanh(*args: Any) -> tuple[Tensor, Tensor]:
     """Return the outputs and the last states of cells with tanh, see :class:`tensorplug.nn.RNN`.
 
     Parameters and results are those of :func:`gru`.
     """
     input, hx, *rest = args
-    return _run(tanh_step, input, [hx], *rest)
+    made: tuple[Tensor, Tensor] = _run(tanh_step, input, [hx], *rest)
+    return made
 
 
 @composite_like(gru, rule=_rule("rnn_relu", relu_step), outputs="output, hidden", method=False)
-def rnn_relu(*args: Any) -> Any:
+def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
     """Return the outputs and the last states of cells with relu, see :class:`tensorplug.nn.RNN`.
 
     Parameters and results are those of :func:`gru`.
     """
     input, hx, *rest = args
-    return _run(relu_step, input, [hx], *rest)
+    made: tuple[Tensor, Tensor] = _run(relu_step, input, [hx], *rest)
+    return made
 
 
 def _lstm_cell(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
+from tensorplug.core.device.dtypes import float32
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, searchsorted, zeros
 
@@ -41,6 +42,9 @@ def coo_matmul(rows: Tensor, columns: Tensor, values: Tensor, other: Tensor, siz
     tensor([[0., 0., 3.],
             [4., 0., 5.]])
     """
+    dtype = values.dtype
+    if dtype.itemsize == 2 and dtype.is_floating_point:  # sums of many
+        return coo_matmul(rows, columns, values.to(float32), other.to(float32), size).to(dtype)
     products = other.index_select(0, columns) * values.unsqueeze(1)
     empty = zeros(size, other._shape[1], dtype=products.dtype, device=products.device)
     return empty.index_add(0, rows, products)

@@ -23,6 +23,7 @@ from . import (
     fft as fft,
     func as func,
     futures as futures,
+    fx as fx,
     hub as hub,
     library as library,
     linalg as linalg,

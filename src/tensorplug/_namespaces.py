@@ -28,6 +28,7 @@ LAZY = frozenset(
         "fft",
         "func",
         "futures",
+        "fx",
         "hub",
         "library",
         "linalg",

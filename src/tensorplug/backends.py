@@ -16,6 +16,12 @@ from tensorplug.core.contexts import Block, Steps
 
 from ._devices import DeviceModule, is_device_type
 
+#: Switches that only one of the libraries has, and how they stand.
+_OWN_SWITCHES: dict[str, dict[str, Any]] = {
+    "opt_einsum": {"strategy": "auto"},
+    "quantized": {"engine": "none", "supported_engines": ["none"]},
+}
+
 
 class Backend:
     """The switches of one library or device type; they are off until set.
@@ -34,6 +40,7 @@ class Backend:
         self._name = name
         # Which implementations of attention are allowed; all are until told otherwise.
         self._sdp: defaultdict[str, bool] = defaultdict(lambda: True)
+        vars(self).update(_OWN_SWITCHES.get(name, {}))
         self.enabled = True
         self.benchmark = False
         self.deterministic = False
@@ -51,6 +58,11 @@ class Backend:
     def is_built(self) -> bool:
         """Return whether a plugin for this device type is installed."""
         return is_device_type(self._name) and DeviceModule.of(self._name).is_installed()
+
+    def is_macos_or_newer(self, major: int, minor: int) -> bool:
+        """Return whether the system is macOS, of this version or a newer one."""
+        version = platform.mac_ver()[0]
+        return bool(version) and tuple(map(int, version.split(".")[:2])) >= (major, minor)
 
     def version(self) -> None:
         """Return None: no version is known."""

@@ -23,6 +23,7 @@ from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
 from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
+from tensorplug.fx import tracer
 from tensorplug.data.signals import signals_put_off
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.nn.utils import parametrize
@@ -117,6 +118,7 @@ MODES = {
     "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
+    "fx.tracer._Tracing": tracer._Tracing,
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
     "_devices._CurrentDevice": lambda: _devices._CurrentDevice(OneOfTwo, 1),
     "_device_members.StreamContext": lambda: StreamContext(tp.device("meta")),
@@ -169,6 +171,8 @@ OTHERS = {
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
     "hub._bar": "a bar of progress",
     "hub._hubconf": "imports a file",
+    "fx.graph.Graph._inserting": "concerns a graph",
+    "fx.tracer._patched": "puts back what a trace patched, as torch does",
     "library.registration._scoped_library": "takes back what was declared in the block",
     "serialization.archive.Writer": "a file",
     "serialization.archive.opened_for_reading": "a file",

@@ -15,7 +15,7 @@ import pytest
 from scalar_cases import drawn, of_numpy, outcome
 
 import tensorplug as tp
-from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.dispatch.op_registry import all_ops, get_op
 from tensorplug.testing import cases
 from tensorplug.testing.records import OpRecord
 
@@ -130,3 +130,47 @@ def test_numbers_out_of_range_against_torch() -> None:
                 wrong.append(f"{where} gives {got}, torch {wanted}")
     assert compared
     assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_a_float_in_torch_is_declared_as_one() -> None:
+    """A parameter that takes any real number there takes an int as it is here: see ``Op.floats``."""
+    torch = pytest.importorskip("torch")
+    theirs: dict[tuple[str, str], set[str]] = {}
+    for schema in torch._C._jit_get_all_schemas():
+        for given in schema.arguments:
+            name = schema.name.removeprefix("aten::"), given.name
+            theirs.setdefault(name, set()).add(str(given.type))
+    wrong = [
+        f"{op.name}({name}=)"
+        for op in all_ops()
+        for _, name in op.floats
+        if {"number", "Optional[number]"} & theirs.get((op.name.rpartition(".")[2], name), set())
+    ]
+    assert not wrong, f"declare them as Real: {wrong}"
+
+
+@pytest.mark.parametrize("value", [-1, 2, True, -1.0, 0.5])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "bool"])
+def test_the_value_of_a_pad_is_a_float(value: Any, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    def made(library: Any) -> Any:
+        x = library.ones(2, dtype=getattr(library, dtype))
+        try:
+            return library.nn.functional.pad(x, (1, 1), value=value).tolist()
+        except (RuntimeError, OverflowError, TypeError) as error:
+            return type(error)
+
+    for _ in range(2):  # the number comes from the cache the second time
+        tp.zeros(1, dtype=tp.uint8).fill_(1)
+        assert made(tp) == made(torch)
+
+
+def test_equal_numbers_of_other_types_are_other_scalars() -> None:
+    key = tp.zeros(1, dtype=tp.uint8)._key
+    key.scalars.clear()
+    assert key.scalar(-1) == 255
+    with pytest.raises(RuntimeError):
+        key.scalar(-1.0)
+    assert key.scalar(1) is key.scalar(1)
+    assert key.scalar(1) is not key.scalar(1.0)

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import tensorplug as tp
+from tensorplug.core.dispatch.op_registry import get_op
 
 torch = pytest.importorskip("torch", reason="torch says what is to come")
 
@@ -171,3 +172,9 @@ def test_parameters_of_a_plain_dict_come_in_the_order_of_their_names():
         members.update([("d", m.ones(1)), ("c", m.ones(1))])
         found.append((list(members), list(members.copy())))
     assert found[0] == found[1]
+
+
+def test_windows_zero_apart_are_refused():
+    """By the op itself, too: its callers check what they are given, others may not."""
+    with pytest.raises(RuntimeError, match="greater than zero"):
+        get_op("im2col").call(tp.ones(1, 1, 4, 4), (2, 2), (1, 1), (0, 0), (0, 0))

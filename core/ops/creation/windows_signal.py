@@ -79,7 +79,7 @@ def windows_bartlett(
 
 
 @composite_like(windows_bartlett, method=False)
-def windows_blackman(*args: Any) -> Any:
+def windows_blackman(*args: Any) -> Tensor:
     """Return the Blackman window.
 
     The parameters are those of :func:`windows_bartlett`.
@@ -95,7 +95,7 @@ def windows_blackman(*args: Any) -> Any:
 
 
 @composite_like(windows_bartlett, method=False)
-def windows_cosine(*args: Any) -> Any:
+def windows_cosine(*args: Any) -> Tensor:
     """Return half a period of the sine, sampled between its zeros.
 
     The parameters are those of :func:`windows_bartlett`.
@@ -272,7 +272,7 @@ def windows_general_hamming(
 
 
 @composite_like(windows_bartlett, method=False)
-def windows_hamming(*args: Any) -> Any:
+def windows_hamming(*args: Any) -> Tensor:
     """Return the Hamming window.
 
     The parameters are those of :func:`windows_bartlett`.
@@ -288,7 +288,7 @@ def windows_hamming(*args: Any) -> Any:
 
 
 @composite_like(windows_bartlett, method=False)
-def windows_hann(*args: Any) -> Any:
+def windows_hann(*args: Any) -> Tensor:
     """Return the Hann window.
 
     The parameters are those of :func:`windows_bartlett`.
@@ -340,7 +340,7 @@ def windows_kaiser(
 
 
 @composite_like(windows_bartlett, method=False)
-def windows_nuttall(*args: Any) -> Any:
+def windows_nuttall(*args: Any) -> Tensor:
     """Return the Nuttall window of four terms.
 
     The parameters are those of :func:`windows_bartlett`.

@@ -43,7 +43,7 @@ def fft_fft2(
 
 
 @composite_like(fft_fft2, method=False)
-def fft_ifft2(*args: Any) -> Any:
+def fft_ifft2(*args: Any) -> Tensor:
     """Return the inverse discrete Fourier transform over two dimensions.
 
     The parameters are those of :func:`fft.fft2`.
@@ -58,7 +58,7 @@ def fft_ifft2(*args: Any) -> Any:
 
 
 @composite_like(fft_fft2, method=False)
-def fft_rfft2(*args: Any) -> Any:
+def fft_rfft2(*args: Any) -> Tensor:
     """Return half the transform of a real tensor over two dimensions.
 
     The parameters are those of :func:`fft.fft2`.
@@ -101,7 +101,7 @@ def fft_irfft2(
 
 
 @composite_like(fft_irfft2, method=False)
-def fft_hfft2(*args: Any) -> Any:
+def fft_hfft2(*args: Any) -> Tensor:
     """Return the real transform of a tensor of which half is given, over two dimensions.
 
     The parameters are those of :func:`fft.irfft2`.
@@ -116,7 +116,7 @@ def fft_hfft2(*args: Any) -> Any:
 
 
 @composite_like(fft_fft2, method=False)
-def fft_ihfft2(*args: Any) -> Any:
+def fft_ihfft2(*args: Any) -> Tensor:
     """Return the half of the tensor whose real transform this is, over two dimensions.
 
     The parameters are those of :func:`fft.fft2`.
@@ -159,7 +159,7 @@ def fft_fftn(
 
 
 @composite_like(fft_fftn, method=False)
-def fft_ifftn(*args: Any) -> Any:
+def fft_ifftn(*args: Any) -> Tensor:
     """Return the inverse discrete Fourier transform over several dimensions.
 
     The parameters are those of :func:`fft.fftn`.
@@ -174,7 +174,7 @@ def fft_ifftn(*args: Any) -> Any:
 
 
 @composite_like(fft_fftn, method=False)
-def fft_rfftn(*args: Any) -> Any:
+def fft_rfftn(*args: Any) -> Tensor:
     """Return half the transform of a real tensor over several dimensions.
 
     The parameters are those of :func:`fft.fftn`.
@@ -217,7 +217,7 @@ def fft_irfftn(
 
 
 @composite_like(fft_irfftn, method=False)
-def fft_hfftn(*args: Any) -> Any:
+def fft_hfftn(*args: Any) -> Tensor:
     """Return the real transform of a tensor of which half is given, over several dimensions.
 
     The parameters are those of :func:`fft.irfftn`.
@@ -232,7 +232,7 @@ def fft_hfftn(*args: Any) -> Any:
 
 
 @composite_like(fft_fftn, method=False)
-def fft_ihfftn(*args: Any) -> Any:
+def fft_ihfftn(*args: Any) -> Tensor:
     """Return the half of the tensor whose real transform this is, over several dimensions.
 
     The parameters are those of :func:`fft.fftn`.

@@ -186,13 +186,13 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
 
 
 @composite_like(adaptive_avg_pool2d, rule=_avg_rule(1), method=False)
-def adaptive_avg_pool1d(*args: Any) -> Any:
+def adaptive_avg_pool1d(*args: Any) -> Tensor:
     """Return means over windows of one dimension; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(*args)
 
 
 @composite_like(adaptive_avg_pool2d, rule=_avg_rule(3), method=False)
-def adaptive_avg_pool3d(*args: Any) -> Any:
+def adaptive_avg_pool3d(*args: Any) -> Tensor:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(*args)
 
@@ -278,7 +278,7 @@ def adaptive_max_pool1d_with_indices(
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool2d_with_indices(*args: Any) -> Any:
+def adaptive_max_pool2d_with_indices(*args: Any) -> Tensor:
     """Return :func:`adaptive_max_pool2d` and the places."""
     return _adaptive_max_pool(*args)
 
@@ -289,7 +289,7 @@ def adaptive_max_pool2d_with_indices(*args: Any) -> Any:
     outputs="values, indices",
     method=False,
 )
-def adaptive_max_pool3d_with_indices(*args: Any) -> Any:
+def adaptive_max_pool3d_with_indices(*args: Any) -> Tensor:
     """Return :func:`adaptive_max_pool3d` and the places."""
     return _adaptive_max_pool(*args)
 

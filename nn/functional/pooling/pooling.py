@@ -334,7 +334,7 @@ def avg_pool2d(
 
 
 @composite_like(avg_pool2d, rule=_avg_pool_rule(3), method=False)
-def avg_pool3d(*args: Any) -> Any:
+def avg_pool3d(*args: Any) -> Tensor:
     """Return the mean of each window of three dimensions; see :func:`avg_pool2d`."""
     return _avg_pool(*args)
 
@@ -394,13 +394,13 @@ def lp_pool2d(
 
 
 @composite_like(lp_pool2d, rule=_lp_pool_rule(1), method=False)
-def lp_pool1d(*args: Any) -> Any:
+def lp_pool1d(*args: Any) -> Tensor:
     """Return the p-norm of each window of one dimension; see :func:`lp_pool2d`."""
     return _lp_pool(*args)
 
 
 @composite_like(lp_pool2d, rule=_lp_pool_rule(3), method=False)
-def lp_pool3d(*args: Any) -> Any:
+def lp_pool3d(*args: Any) -> Tensor:
     """Return the p-norm of each window of three dimensions; see :func:`lp_pool2d`."""
     return _lp_pool(*args)
 
@@ -509,13 +509,13 @@ def max_unpool2d(
 
 
 @composite_like(max_unpool2d, rule=_max_unpool_rule(1), method=False)
-def max_unpool1d(*args: Any) -> Any:
+def max_unpool1d(*args: Any) -> Tensor:
     """Return a partial inverse of :func:`max_pool1d`; see :func:`max_unpool2d`."""
     return _max_unpool(*args)
 
 
 @composite_like(max_unpool2d, rule=_max_unpool_rule(3), method=False)
-def max_unpool3d(*args: Any) -> Any:
+def max_unpool3d(*args: Any) -> Tensor:
     """Return a partial inverse of :func:`max_pool3d`; see :func:`max_unpool2d`."""
     return _max_unpool(*args)
 

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 
 def positions(size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Shape:
-    """Return how many windows fit along each dimension of a padded size."""
+    """Return how many windows fit along each dimension of a padded size.
+
+    Raises
+    ------
+    RuntimeError
+        If a stride is not positive.
+    """
+    if min(stride, default=1) < 1:
+        raise RuntimeError(f"stride should be greater than zero, but got {list(stride)}")
     return tuple(
         [
             (s - d * (k - 1) - 1) // st + 1

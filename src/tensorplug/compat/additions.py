@@ -245,7 +245,6 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributed.rpc": {"is_available": no},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
-    "torch.fx": {"wrap": compiling.as_it_is},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},

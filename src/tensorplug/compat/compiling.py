@@ -194,7 +194,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "cudagraph_mark_step_begin": nothing, "list_mode_options": lambda *args: {},
     },
     "torch.jit": _SCRIPT,
-    "torch.jit._recursive": {},
     "torch._jit_internal": _SCRIPT
     | {f"BroadcastingList{count}": _ListOfNumbers() for count in range(1, 7)}
     | {"_copy_to_script_wrapper": as_it_is},

@@ -5,17 +5,22 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import sys
+import tempfile
+import types
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.__config__ import show_config
 from tensorplug._devices import WELL_KNOWN
+from tensorplug.amp import autocast_mode
 from tensorplug.autograd import set_grad_enabled
 from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.ops import cat, view_as_real
-from tensorplug.core.tensor.layout import memory_format
+from tensorplug.core.tensor.layout import contiguous_format, memory_format
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.nn.conversion import _parse_to
 from tensorplug.optim.optimizer import ParamsT
@@ -213,6 +218,10 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "_check_value": _check_of(ValueError),
         "_check_with": _check_with,
         "_shape_as_tensor": _shape_as_tensor,
+        "get_autocast_cpu_dtype": lambda: autocast_mode.get_autocast_dtype("cpu"),
+        "get_autocast_gpu_dtype": lambda: autocast_mode.get_autocast_dtype("cuda"),
+        "is_autocast_cpu_enabled": lambda: autocast_mode.is_autocast_enabled("cpu"),
+        "legacy_contiguous_format": contiguous_format,
         "sym_float": float,
         "sym_int": math.trunc,
         "sym_ite": lambda condition, yes, other: yes if condition else other,
@@ -291,6 +300,14 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "_use_grad_for_differentiable": _without_recording,
         "_view_as_real": _view_as_real,
         "required": _Required(),
+    },
+    "torch.mps": dict.fromkeys(
+        ("current_allocated_memory", "driver_allocated_memory", "recommended_max_memory"), lambda: 0
+    ),
+    "torch._inductor.runtime.cache_dir_utils": {"cache_dir": tempfile.gettempdir},
+    "torch.jit._recursive": {"concrete_type_store": types.SimpleNamespace(type_store={})},
+    "torch.utils.collect_env": {
+        "get_pretty_env_info": show_config, "main": lambda: sys.stdout.write(f"{show_config()}\n")
     },
     "torch.utils._python_dispatch": {"is_traceable_wrapper_subclass": no},
     "torch.utils._sympy.numbers": {"IntInfinity": float, "int_oo": math.inf},

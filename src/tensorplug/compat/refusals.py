@@ -199,6 +199,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed._shard.sharded_tensor": (COLLECTIVES, "Shard ShardedTensor"),
     "torch.distributed.pipelining": (COLLECTIVES, _SCHEDULES),
+    "torch._C._distributed_c10d": (COLLECTIVES, "ProcessGroup Reducer Store"),
+    "torch.multiprocessing": (COLLECTIVES, "start_processes"),
     "torch.distributed.rpc": (
         COLLECTIVES,
         "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
@@ -235,6 +237,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         QUANTIZED,
         (
             "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
+            "_grouped_mm _scaled_mm "
             "sparse_coo_tensor sparse_csr_tensor Event Stream "
             "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
         ),
@@ -292,6 +295,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch._subclasses.fake_tensor": (COMPILED, "FakeTensor FakeTensorMode"),
     "torch._inductor.cpu_vec_isa": (COMPILED, "pick_vec_isa"),
     "torch.jit": (SCRIPTED, "CompilationUnit load save"),
+    "torch._custom_ops": (COMPILED, "custom_op get_ctx impl impl_abstract"),
     "torch.package": (SCRIPTED, "PackageExporter PackageImporter"),
     "torch.utils.mobile_optimizer": (SCRIPTED, "optimize_for_mobile"),
     "torch.utils.cpp_extension": (
@@ -313,11 +317,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.utils.data.datapipes.datapipe": (PIPES, "IterDataPipe MapDataPipe"),
     "torch.utils.data": (PIPES, "DFIterDataPipe DataChunk IterDataPipe MapDataPipe"),
-    "torch.fx": (PENDING, "Graph GraphModule Node Proxy Tracer map_arg symbolic_trace"),
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
-    "torch.fx.graph_module": (PENDING, "GraphModule _copy_attr"),
-    "torch.fx.node": (PENDING, "Argument Node Target map_arg"),
-    "torch.fx.proxy": (PENDING, "Proxy"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
     "torch.utils.benchmark": (PENDING, "Timer Compare"),
@@ -329,7 +329,18 @@ REFUSALS: dict[str, tuple[str, str]] = {
             "biject_to transform_to"
         ),
     ),
+    "torch.distributions.constraints": (PENDING, "cat multinomial positive_semidefinite stack"),
+    "torch.distributions.transforms": (
+        PENDING,
+        (
+            "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform "
+            "StackTransform"
+        ),
+    ),
     "torch.utils": (PENDING, "swap_tensors"),
+    "torch.utils.checkpoint": (PENDING, "get_device_states set_device_states"),
+    "torch._utils": (PENDING, "_rebuild_parameter _rebuild_tensor_v2"),
+    "torch._tensor": (PENDING, "_rebuild_from_type_v2"),
     "torch.utils.data.graph": (PIPES, "traverse_dps"),
     "torch.utils.data.graph_settings": (PIPES, "apply_shuffle_settings apply_sharding"),
 }  # fmt: skip

@@ -469,9 +469,12 @@ def _to_plain(spec: TreeSpec) -> dict[str, Any]:
     elif is_namedtuple_class(kind):
         name, context = "collections.namedtuple", json.dumps(_name_of(kind))
     elif kind is defaultdict:
-        factory = context[0]
         name = _name_of(kind)
-        context = json.dumps([None if factory is None else _name_of(factory), context[1]])
+        context = {  # as torch writes it
+            "default_factory_module": getattr(context[0], "__module__", None),
+            "default_factory_name": getattr(context[0], "__qualname__", None),
+            "dict_context": context[1],
+        }
     else:
         name, context = _name_of(kind), json.dumps(context)
     return {
@@ -481,9 +484,7 @@ def _to_plain(spec: TreeSpec) -> dict[str, Any]:
     }
 
 
-_PLAIN: dict[str, type] = {
-    _name_of(kind): kind for kind in (tuple, list, dict, OrderedDict, defaultdict, deque)
-}
+_PLAIN: dict[str, type] = {_name_of(kind): kind for kind in (tuple, list, dict, OrderedDict, deque)}
 
 
 def _from_plain(plain: dict[str, Any]) -> TreeSpec:
@@ -495,13 +496,16 @@ def _from_plain(plain: dict[str, Any]) -> TreeSpec:
         if own.name == name:
             context = own.load(plain["context"]) if own.load else json.loads(plain["context"])
             return TreeSpec(kind, context, children)
-    context = json.loads(plain["context"])
+    context = plain["context"]
+    if isinstance(context, dict):  # of a default dict
+        module, factory = context["default_factory_module"], context["default_factory_name"]
+        made = None if factory is None else _found(f"{module}.{factory}")
+        return TreeSpec(defaultdict, [made, context["dict_context"]], children)
+    context = json.loads(context)
     if name == "collections.namedtuple":
         return TreeSpec(_found(context), _found(context), children)
     if name not in _PLAIN:
         raise NotImplementedError(f"no class is registered as {name!r}")
-    if _PLAIN[name] is defaultdict:
-        context[0] = None if context[0] is None else _found(context[0])
     return TreeSpec(_PLAIN[name], context, children)
 
 

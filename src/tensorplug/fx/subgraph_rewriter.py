@@ -1,0 +1,150 @@
+"""Replacing parts of a graph that look like a pattern."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import Node, map_arg
+from .tracer import symbolic_trace
+
+
+class Match(NamedTuple):
+    """A place where a pattern was found."""
+
+    anchor: Node
+    nodes_map: dict[Node, Any]
+
+
+@dataclass(slots=True)
+class ReplacedPatterns:
+    """A replacement that was made."""
+
+    anchor: Node
+    nodes_map: dict[Node, Any]
+    replacements: list[Node]
+
+
+def _graph_of(pattern: Any) -> Graph:
+    if isinstance(pattern, Graph):
+        return pattern
+    if isinstance(pattern, GraphModule):
+        return pattern.graph
+    return symbolic_trace(pattern).graph
+
+
+def _matches(pattern: Any, given: Any, found: dict[Node, Any]) -> bool:
+    """Return whether a value of the program is one of the pattern; note what its nodes stand for."""
+    if isinstance(pattern, Node):
+        if pattern in found:
+            known = found[pattern]
+            return known is given or (not isinstance(given, Node) and bool(known == given))
+        if pattern.op == "placeholder":
+            found[pattern] = given
+            return True
+        if not isinstance(given, Node) or pattern.op != given.op or pattern.target != given.target:
+            return False
+        found[pattern] = given
+        return _matches(pattern.args, given.args, found) and _matches(
+            pattern.kwargs, given.kwargs, found
+        )
+    if isinstance(given, Node) or type(pattern) is not type(given):
+        return False
+    if isinstance(pattern, (tuple, list)):
+        return len(pattern) == len(given) and all(
+            [_matches(a, b, found) for a, b in zip(pattern, given, strict=True)]
+        )
+    if isinstance(pattern, dict):
+        return pattern.keys() == given.keys() and all(
+            [_matches(pattern[key], given[key], found) for key in pattern]
+        )
+    return bool(pattern == given)
+
+
+def replace_pattern(
+    gm: GraphModule,
+    pattern: Callable[..., Any] | GraphModule,
+    replacement: Callable[..., Any] | GraphModule,
+) -> list[Match]:
+    """Replace each part of a module's graph that is a pattern.
+
+    Parameters
+    ----------
+    gm : GraphModule
+        It is changed.
+    pattern, replacement : callable or GraphModule
+        Of the same arguments. Parts that overlap, or whose inner values are used elsewhere, stay.
+
+    Returns
+    -------
+    list of Match
+        Where it was found.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> gm = tp.fx.symbolic_trace(lambda x: tp.relu(x) + 1)
+    >>> len(replace_pattern(gm, lambda x: tp.relu(x), lambda x: tp.sigmoid(x)))
+    1
+    >>> gm(tp.zeros(1))
+    tensor([1.5000])
+    """
+    wanted, made = _graph_of(pattern), _graph_of(replacement)
+    anchor = wanted.output_node().args[0]
+    if not isinstance(anchor, Node):
+        raise NotImplementedError("replace_pattern(): a pattern returns one value")
+    inputs = [node for node in wanted.nodes if node.op == "placeholder"]
+    new_inputs = [node for node in made.nodes if node.op == "placeholder"]
+    result: list[Match] = []
+    taken: set[Node] = set()
+    replaced: dict[Node, Any] = {}
+    for node in list(gm.graph.nodes):
+        found: dict[Node, Any] = {}
+        if node._erased or not _matches(anchor, node, found):
+            continue
+        inner = [
+            value
+            for key, value in found.items()
+            if key.op != "placeholder" and isinstance(value, Node)
+        ]
+        if any(value in taken for value in inner):
+            continue
+        if any(user not in inner for value in inner if value is not node for user in value.users):
+            continue
+        taken.update(inner)
+        result.append(Match(node, dict(found)))
+        _copy_modules(gm, replacement)
+        values = {
+            new: replaced.get(found[old], found[old])
+            if isinstance(found[old], Node)
+            else found[old]
+            for new, old in zip(new_inputs, inputs, strict=True)
+        }
+        with gm.graph.inserting_before(node):
+            new_value: Any = None
+            for step in made.nodes:
+                if step.op == "placeholder":
+                    continue
+                if step.op == "output":
+                    new_value = map_arg(step.args[0], values.__getitem__)
+                    break
+                values[step] = gm.graph.node_copy(step, values.__getitem__)
+        node.replace_all_uses_with(new_value)
+        replaced[node] = new_value
+        for value in reversed([n for n in gm.graph.nodes if n in inner]):
+            gm.graph.erase_node(value)
+    gm.recompile()
+    return result
+
+
+def _copy_modules(gm: GraphModule, replacement: Any) -> None:
+    """Have the module have what the replacement names."""
+    if not isinstance(replacement, GraphModule):
+        return
+    for node in replacement.graph.nodes:
+        if node.op == "call_module" and not hasattr(gm, node.target):
+            gm.add_submodule(node.target, copy.deepcopy(replacement.get_submodule(node.target)))
