@@ -320,7 +320,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
     "torch.sparse": (PENDING, "addmm mm spdiags sum"),
-    "torch.utils.benchmark": (PENDING, "Timer Compare"),
     "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),
     "torch.distributions": (
         PENDING,
