@@ -383,5 +383,7 @@ def get_device_module(device: Device | str | None = None) -> DeviceModule:
     """
     if device is None:
         accelerator = importlib.import_module("tensorplug.accelerator").current_accelerator()
-        device = accelerator or default_device()
-    return DeviceModule.of(Device(device).type)
+        chosen: Device = accelerator or default_device()
+    else:
+        chosen = Device(device)
+    return DeviceModule.of(chosen.type)
