@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from . import constraints, transforms
 from .categorical import Categorical, OneHotCategorical
+from .counts import Multinomial, NegativeBinomial
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .distribution import Distribution
 from .gamma_family import Beta, Chi2, Dirichlet, Exponential, Gamma, StudentT
+from .heavy_tails import (
+    FisherSnedecor,
+    GeneralizedPareto,
+    HalfCauchy,
+    InverseGamma,
+    Kumaraswamy,
+    Pareto,
+)
 from .independent import Independent
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
@@ -45,18 +54,26 @@ __all__ = [
     "Distribution",
     "ExpTransform",
     "Exponential",
+    "FisherSnedecor",
     "Gamma",
+    "GeneralizedPareto",
     "Geometric",
     "Gumbel",
+    "HalfCauchy",
     "HalfNormal",
     "Independent",
     "IndependentTransform",
+    "InverseGamma",
+    "Kumaraswamy",
     "Laplace",
     "LogNormal",
     "LowerCholeskyTransform",
+    "Multinomial",
     "MultivariateNormal",
+    "NegativeBinomial",
     "Normal",
     "OneHotCategorical",
+    "Pareto",
     "Poisson",
     "PowerTransform",
     "RelaxedBernoulli",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from tensorplug.core.device.dtypes import bool_
 from tensorplug.core.ops.linalg.factors import linalg_cholesky_ex
+from tensorplug.core.ops.linalg.spectra import linalg_eigvalsh
 
 __all__ = [
     "Constraint",
@@ -28,12 +29,14 @@ __all__ = [
     "less_than",
     "lower_cholesky",
     "lower_triangular",
+    "multinomial",
     "nonnegative",
     "nonnegative_integer",
     "one_hot",
     "positive",
     "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
@@ -208,6 +211,21 @@ class integer_interval(interval):
         return (value % 1 == 0) & super().check(value)
 
 
+class multinomial(_Bounded):
+    """Vectors of whole numbers, none below 0, that add up to a bound."""
+
+    is_discrete = True
+    event_dim = 1
+    template = "(upper_bound={})"
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.bounds = (upper_bound,)
+        self.upper_bound = upper_bound
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
 class _WholeFrom(_Bounded):
     is_discrete = True
     template = "(lower_bound={})"
@@ -231,6 +249,10 @@ def _is_cholesky(value: Any) -> Any:
 
 def _has_unit_rows(value: Any) -> Any:
     return ((value * value).sum(-1) - 1).abs().le(1e-4).all(-1)
+
+
+def _is_semidefinite(value: Any) -> Any:
+    return _is_symmetric(value) & (linalg_eigvalsh(value) >= 0).all(-1)
 
 
 def _is_definite(value: Any) -> Any:
@@ -264,4 +286,5 @@ symmetric = _Where("Symmetric()", _is_symmetric, event_dim=2)
 lower_triangular = _Where("LowerTriangular()", _is_triangular, event_dim=2)
 lower_cholesky = _Where("LowerCholesky()", _is_cholesky, event_dim=2)
 corr_cholesky = _Where("CorrCholesky()", lambda v: _is_cholesky(v) & _has_unit_rows(v), event_dim=2)
+positive_semidefinite = _Where("PositiveSemidefinite()", _is_semidefinite, event_dim=2)
 positive_definite = _Where("PositiveDefinite()", _is_definite, event_dim=2)

@@ -14,6 +14,7 @@ from .categorical import Categorical, OneHotCategorical
 from .discrete import Bernoulli, Binomial, Geometric, Poisson, _softplus
 from .distribution import Distribution
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma
+from .heavy_tails import Pareto
 from .independent import Independent, sum_rightmost
 from .location_scale import HalfNormal, Laplace, Normal, Uniform
 from .multivariate_normal import MultivariateNormal
@@ -183,6 +184,13 @@ def _dirichlet(p: Any, q: Any) -> Any:
 @register_kl(Beta, Beta)
 def _beta(p: Any, q: Any) -> Any:
     return _dirichlet(p._pair(), q._pair())
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Any, q: Any) -> Any:
+    ratio = q.alpha / p.alpha
+    kl = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, math.inf, kl)
 
 
 @register_kl(Gumbel, Gumbel)

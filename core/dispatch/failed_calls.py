@@ -21,12 +21,12 @@ from .op import Op
 
 # Texts of Python and of array libraries. What our own code raises names the op, or tells values and shapes.
 _FOREIGN = r"""\b_\w+[.(]|<lambda>|<locals>|\bcanonical\(|\bdecompose\(|__\w+__
-    |[Nn]um[Pp]y|ndarray|ufunc|dtype\('|for\ axis\ \d|cannot\ reshape\ array|could\ not\ be\ broadcast
+    |[Nn]um[Pp]y|ndarray|ufunc|dtype\('|for\ axis\ \d|cannot\ reshape\ array|(?<!indexing\ tensors\ )could\ not\ be\ broadcast
     |object\ has\ no\ attribute|NoneType|not\ subscriptable|not\ iterable|to\ unpack|object\ is\ not\ callable
     |unsupported\ operand|not\ supported\ between|be\ interpreted\ as|bad\ operand|has\ no\ len
     |negative\ dimensions\ are|Maximum\ allowed|array\ is\ too\ big|array\ shape\ too|broadcast\ dimension
     |too\ large\ to\ convert|too\ big\ to\ convert|could\ not\ convert|invalid\ literal|can't\ multiply
-    |can\ only\ concatenate|argument\ must\ be\ a|indices\ must\ be|list\ index|tuple\ index
+    |can\ only\ concatenate|argument\ must\ be\ a|(list|tuple)\ indices\ must\ be|list\ index|tuple\ index
     |arguments?\ but|required\ positional|unexpected\ keyword|multiple\ values\ for
     |^[fi]info\(\)|only\ one\ element\ tensors\ can\ be|Boolean\ value\ of\ Tensor
     |tensors\ of\ a\ single\ element
@@ -92,7 +92,7 @@ def explained(
         number, dim, size = index.group(1, 2, 3)
         return _told(
             IndexError(
-                f"{name}(): index {number} is out of range for dimension {dim} with size {size}"
+                f"{name}(): index {number} is out of bounds for dimension {dim} with size {size}"
             )
         )
     if re.search(_DTYPES, text):

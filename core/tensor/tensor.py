@@ -348,6 +348,8 @@ class Tensor(TensorMethods):
     @property
     def mT(self) -> Tensor:
         """A view with the last two dimensions exchanged."""
+        if not self._shape:
+            return self
         if len(self._shape) < 2:
             raise RuntimeError(
                 "tensor.mT is only supported on matrices or batches of matrices. Got "

@@ -140,6 +140,7 @@ NAMESPACES = {
     "quasirandom": "Sobol sequences",
     "multiprocessing": "Processes",
     "utils": "Helpers",
+    "utils.benchmark": "Benchmarks",
     "utils.checkpoint": "Checkpointing",
     "utils.dlpack": "Exchange by DLPack",
     "utils.hooks": "Handles of hooks",

@@ -538,8 +538,3 @@ def _check(
             f"block_mask was created for block_mask.shape={block_mask.shape} but got "
             f"q_len={lengths[0]} and kv_len={lengths[1]}; create one for these lengths"
         )
-
-
-def _identity(score: Tensor, *places: Tensor) -> Tensor:  # noqa: ARG001
-    """Return a score as it is (torch's name)."""
-    return score

@@ -53,6 +53,8 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 def _reduction(number: int) -> str:
+    if isinstance(number, str):
+        raise TypeError(f"argument 'reduction' must be int, not str: got {number!r}")
     if number not in (0, 1, 2):
         raise ValueError(f"{number} is not a valid value for reduction (0 none, 1 mean, 2 sum)")
     return _REDUCTIONS[number]
@@ -380,5 +382,7 @@ def get_device_module(device: Device | str | None = None) -> DeviceModule:
     """
     if device is None:
         accelerator = importlib.import_module("tensorplug.accelerator").current_accelerator()
-        device = accelerator or default_device()
-    return DeviceModule.of(Device(device).type)
+        chosen: Device = accelerator or default_device()
+    else:
+        chosen = Device(device)
+    return DeviceModule.of(chosen.type)

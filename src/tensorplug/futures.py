@@ -72,12 +72,8 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             except BaseException as error:  # it belongs to who waits
                 following.set_exception(error)
 
-        super().add_done_callback(go_on)
+        self.add_done_callback(go_on)
         return following
-
-    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call `callback` with this future when it is done."""
-        super().add_done_callback(callback)
 
 
 def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:

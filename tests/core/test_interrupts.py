@@ -148,6 +148,7 @@ MODES |= {
     "utils.model_summary._Watch.hooked": lambda: model_summary._Watch(MODEL).hooked(),
 }
 OTHERS = {
+    "utils.benchmark.set_torch_threads": "how many threads kernels use, of the whole process",
     "autograd.grad_mode._Mode": "a base class",
     "autograd.anomaly_mode.set_detect_anomaly": "has a test of its own",
     "autograd.graph.handles.RemovableHandle": "has a test of its own",

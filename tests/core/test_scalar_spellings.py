@@ -40,6 +40,10 @@ SKIPPED = {"empty": MEMORY, "new_empty": MEMORY}
 _NORMS = "a power that is NaN, or beyond the dtype, has no meaning"
 OTHERS = {
     **dict.fromkeys(("dist", "linalg_cond", "linalg_norm", "linalg_vector_norm", "norm"), _NORMS),
+    "addmm": "torch's product times infinity is NaN here and there",
+    "baddbmm": "whether half precision is refused goes by the shapes in torch",
+    "renorm": _NORMS,
+    "windows_kaiser": "a beta beyond the dtype is refused, where torch gives NaN",
     "logit": "eps is no probability",
     "scaled_dot_product_attention": "a scale beyond the dtype gives other NaN",
     "special_zeta": "at infinity it is 0, and NaN in torch",
@@ -95,7 +99,7 @@ def test_numbers_out_of_range_against_torch() -> None:
         and "polynomial" not in record.op  # takes steps of its degree
     }
     for record, dtype, sample, slot in drawn(rng, COUNT, lambda record: record.op in known):
-        if dtype.itemsize == 2 or not _takes_any_number(record, slot) or record.op in OTHERS:
+        if not _takes_any_number(record, slot) or record.op in OTHERS:
             continue
         op, function = get_op(record.op), reference.counterpart(record)
         assert function is not None
@@ -123,10 +127,12 @@ def test_numbers_out_of_range_against_torch() -> None:
                 continue
             compared += 1
             ours, theirs = cases.as_exact(got), reference.exact(wanted)
+            close = 5e-2 if dtype.itemsize == 2 else 1e-3
             same = ours.shape == theirs.shape and np.allclose(
-                ours, theirs, 1e-3, 1e-3, equal_nan=True
+                ours, theirs, close, close, equal_nan=True
             )
-            if not same or got.dtype.name != str(wanted.dtype).removeprefix("torch."):
+            named = str(wanted.dtype).removeprefix("torch.").replace("complex32", "complex64")
+            if not same or got.dtype.name != named:  # there is no complex32
                 wrong.append(f"{where} gives {got}, torch {wanted}")
     assert compared
     assert not wrong, "\n".join(wrong)

@@ -127,7 +127,7 @@ def test_plans_are_followed(monkeypatch):
         "transpose": lambda: x.transpose(0, 1), "permute": lambda: x.permute((1, 0)),
         "split": lambda: x.split(2, dim=1), "select": lambda: x.select(0, -1),
         "split, recorded": lambda: y.split(2, dim=1), "sections": lambda: y.split([1, 3]),
-        "chunk": lambda: y.chunk(2), "unbind": lambda: y.unbind(), "tensor_split": lambda: y.tensor_split(2),
+        "chunk": lambda: y.chunk(2), "unbind": lambda: y.unbind(), "tensor_split": lambda: x.tensor_split(2),
     }  # fmt: skip
     for call in calls.values():
         call()
@@ -143,3 +143,22 @@ def test_plans_are_followed(monkeypatch):
         call()
     with pytest.raises(AssertionError, match="planned anew"):
         x.t().reshape(3, 8)  # not contiguous: a copy
+
+
+@pytest.mark.parametrize("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])
+def test_parts_that_are_views_by_themselves_are_written_to(name):
+    for _ in range(2):
+        x = tp.ones(2, 2, 2, requires_grad=True)
+        y = x * 1
+        getattr(y, name)(2)[0].mul_(3)
+        (y * y).sum().backward()
+        assert sorted(x.grad.flatten().tolist()) == [2] * 4 + [18] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "complex128"])
+def test_ldexp_keeps_the_dtype(dtype):
+    for shape in ((), (2,)):
+        x = tp.full(shape, 0.5, dtype=getattr(tp, dtype))
+        result = tp.ldexp(x, tp.tensor([1, 3]))
+        assert result.dtype is x.dtype
+        assert result.tolist() == [1, 4]

@@ -186,7 +186,7 @@ def loaded(source, **options):
 
 @pytest.mark.parametrize("part", range(8))
 def test_values_in_files(part):
-    cases = CASES if WHOLE else random.Random(18).sample(CASES, len(CASES) // 2)
+    cases = CASES if WHOLE else random.Random(18).sample(CASES, len(CASES) // 4)
     for case in cases[part::8]:
         kind, writer, protocol, zipped = case
         obj = KINDS[kind]()

@@ -112,6 +112,7 @@ def test_archives(part, tmp_path):
     WATCH.path = str(path)
     path.write_bytes(data)
     tp.load(path, mmap=True)  # imports what it needs
+    tp.load(io.BytesIO(mutations.saved(tp.nn.Linear(1, 1))), weights_only=False)
     for seed in range(part, COUNT // 2, SLICES):
         mutant, kind = mutations.mutant(data, mutations.ARCHIVE, seed)
         result = WATCH.run(lambda: tp.load(io.BytesIO(mutant)), len(mutant))  # noqa: B023
@@ -120,6 +121,10 @@ def test_archives(part, tmp_path):
             assert isinstance(result, pickle.UnpicklingError), seed
         elif kind not in mutations.FRESH and not isinstance(result, CLEAR):
             assert same(result, wanted), seed
+        loose = WATCH.run(lambda: tp.load(io.BytesIO(mutant), weights_only=False), len(mutant))  # noqa: B023
+        if kind is mutations.plant_harm:
+            assert isinstance(loose, pickle.UnpicklingError), seed
+        touch(loose)
         path.write_bytes(mutant)
         touch(WATCH.run(lambda: tp.load(path, mmap=True), len(mutant)))
 

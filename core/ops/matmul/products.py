@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, Number, result_dtype
-from ...device.scalars import coefficient
+from ...device.scalars import coefficient, fitting
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
@@ -470,7 +470,8 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if input._shape != shape[len(shape) - len(input._shape) :]:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
-    beta, alpha = (coefficient(factor, product._key.dtype) for factor in (beta, alpha))
+    factor = fitting if name in ("addmv", "addr") else coefficient  # as torch refuses or takes them
+    beta, alpha = factor(beta, product._key.dtype), factor(alpha, product._key.dtype)
     if alpha != 1:
         product = mul(product, alpha)
     if beta == 0:

@@ -154,6 +154,8 @@ def adjoint(input: Tensor) -> Tensor:
             [0.-2.j]])
     """
     check_tensor(input, "adjoint")
+    if not input._shape:
+        return input.conj() if input.dtype.is_complex else input
     if len(input._shape) < 2:
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got "

@@ -254,6 +254,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     check_tensor(input, "unflatten")
     shape = input._shape
+    if not shape:
+        raise RuntimeError("unflatten: Dimension specified as 0 but tensor has no dimensions")
     dim = normalize_dim(dim, len(shape), "unflatten")
     parts = as_shape((sizes,), "unflatten")
     if not parts:

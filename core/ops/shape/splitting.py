@@ -180,7 +180,8 @@ def tensor_split(
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         small, larger = divmod(size, given)
-        return _cut(input, [small + (n < larger) for n in range(given)], dim)
+        # Each is a view by itself, as in torch, and so may be written to while recording.
+        return _parts(input, [small + (n < larger) for n in range(given)], dim)
     # Cuts beyond the end, from the end, or out of order give what slices between them give.
     cuts = [0, *given, size]
     parts = []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
+from ...device.scalars import fitting
 from ...dispatch.op_registry import composite, handle
 from ...tensor.base import TensorBase
 from ...tensor.predicates import all_samples
@@ -160,6 +161,8 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     _check_bins("histc", bins)
     wide = input if input.dtype in (float32, float64) else cast(input, float32)
     flat = wide.detach().reshape(-1)
+    if input.dtype.category == FLOATING:
+        min, max = fitting(min, input.dtype), fitting(max, input.dtype)
     from_data = min == max
     low, high = _finite_range(
         "histc", flat, None if from_data else min, None if from_data else max, 1.0

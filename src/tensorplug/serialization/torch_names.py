@@ -53,6 +53,7 @@ _RENAMED = {
     "tensorplug.data.distributed_sampler": "torch.utils.data.distributed",
 }
 _SAME = ("tensorplug.nn.", "tensorplug.optim.")
+_PACKAGES = tuple([f"tensorplug.{name}" for name in ("nn", "optim", "data", "distributions")])
 _FUNCTIONS = ("tensorplug.nn.functional", "tensorplug")
 
 
@@ -99,15 +100,15 @@ def find(module: str, name: str) -> Any:
         place = "torch" if name == "Generator" else "torch.nn.functional"
     elif module.startswith("torch.utils.data"):
         place = f"torch{module.removeprefix('torch.utils')}"
-    if "__" in module:  # a module that runs when it is imported
-        return None
     place = place.replace("torch", "tensorplug", 1)
+    package = ".".join(place.split(".")[:2])
+    if package in _PACKAGES:  # no other module is imported because a file names it
+        importlib.import_module(package)
     while place:
-        try:
-            value: Any = importlib.import_module(place)
-            for part in name.split("."):
-                value = getattr(value, part)
-        except (ModuleNotFoundError, AttributeError):
+        value: Any = sys.modules.get(place)
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        if value is None:
             place = place.rpartition(".")[0]
             continue
         owner = getattr(value, "__module__", None) or ""

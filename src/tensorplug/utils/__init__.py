@@ -6,12 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import _pytree, checkpoint, data, dlpack, hooks, model_zoo, tensorboard
+    from . import _pytree, benchmark, checkpoint, data, dlpack, hooks, model_zoo, tensorboard
     from .model_summary import Summary, summary
 
 __all__ = [
     "Summary",
     "_pytree",
+    "benchmark",
     "checkpoint",
     "data",
     "dlpack",

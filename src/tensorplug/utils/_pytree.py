@@ -2,6 +2,7 @@
 
 The containers are those of function transforms: ``vmap`` and ``grad`` take apart what is registered here.
 """
+# pyright: reportUnusedFunction=false
 
 from __future__ import annotations
 
@@ -306,8 +307,7 @@ def _wanted(types: Any) -> Callable[[Any], bool]:
     """Return a test of leaves for a class, several, a union, or a test."""
     if isinstance(types, (type, tuple)) or not callable(types):
         return lambda leaf: isinstance(leaf, types)
-    test: Callable[[Any], bool] = types
-    return test
+    return lambda leaf: bool(types(leaf))
 
 
 def map_only(
