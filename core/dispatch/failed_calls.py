@@ -26,7 +26,7 @@ _FOREIGN = r"""\b_\w+[.(]|<lambda>|<locals>|\bcanonical\(|\bdecompose\(|__\w+__
     |unsupported\ operand|not\ supported\ between|be\ interpreted\ as|bad\ operand|has\ no\ len
     |negative\ dimensions\ are|Maximum\ allowed|array\ is\ too\ big|array\ shape\ too|broadcast\ dimension
     |too\ large\ to\ convert|too\ big\ to\ convert|could\ not\ convert|invalid\ literal|can't\ multiply
-    |can\ only\ concatenate|argument\ must\ be\ a|indices\ must\ be|list\ index|tuple\ index
+    |can\ only\ concatenate|argument\ must\ be\ a|(list|tuple)\ indices\ must\ be|list\ index|tuple\ index
     |arguments?\ but|required\ positional|unexpected\ keyword|multiple\ values\ for
     |^[fi]info\(\)|only\ one\ element\ tensors\ can\ be|Boolean\ value\ of\ Tensor
     |tensors\ of\ a\ single\ element
