@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
 MODELS ?= --quick
+WORLD_ARGS ?=
 
 VENV := .venv
 BENCH := .venv-bench
@@ -17,6 +18,7 @@ CUDA := .venv-cuda
 CYTHON := .venv-cython
 SITE := .venv-site
 WHEELS := .venv-wheels
+WORLD := .venv-world
 DIST := dist
 ONEDNN := onednn-cpu-gomp==2023.2.0
 ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
@@ -27,7 +29,7 @@ FOLDERS := src core autograd profiler nn array_api optim amp data distributions 
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -46,6 +48,9 @@ help:
 	@echo 'make test-oldest        run the tests on the oldest packages that are allowed'
 	@echo 'make check              formatting, lint, types and the direction of imports'
 	@echo 'make format             put the formatting right, and the lint that can be put right'
+	@echo 'make world              run programs of torchvision, transformers, timm and others, without torch, and compare'
+	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
+	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2": long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'
@@ -157,6 +162,18 @@ else
 endif
 	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)
 
+# The libraries are installed as they are, without torch; where an index lacks them there is nothing to run.
+world: $(WORLD)/.world
+	@if test -s $(WORLD)/.missing; then \
+	    echo "nothing of torch's world was run: its libraries cannot be installed:"; cat $(WORLD)/.missing; \
+	else \
+	    $(WORLD)/bin/python tests/world/run.py $(WORLD_ARGS); \
+	fi
+
+# In an environment that has torch, of 4 GB.
+world-renew: $(WORLD)/.world $(WORLD)-torch/.torch
+	$(WORLD)/bin/python tests/world/run.py --renew $(WORLD)-torch/bin/python $(WORLD_ARGS)
+
 # Of both variants; both skip where there is no valgrind.
 instructions: $(VENV)/.dev $(COMPILED)/.compiled
 	$(VENV)/bin/python -m benchmarks.instructions
@@ -189,7 +206,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(WHEELS) $(WHEELS)-* $(SITE)
+	rm -rf $(VENV) $(BENCH) $(COMPILED) $(COMPILED)-* $(PLUGINS) $(CUDA) $(CYTHON) $(OLDEST) $(WHEELS) $(WHEELS)-* $(SITE) $(WORLD) $(WORLD)-torch
 
 # --- environments: an empty file marks each step that is done -------------------------------------
 
@@ -247,6 +264,16 @@ $(DIST)/.tensorplug: $(SOURCES) | $(WHEELS)/.wheels
 
 $(DIST)/.tensorplug_cpu_cython: $(shell find backends/cpu_cython -name '*.c' -o -name '*.h' -o -name '*.p*' -not -path '*/tests/*') | $(WHEELS)/.wheels
 	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cpu_cython
+	@touch $@
+
+$(WORLD)/.world: tests/world/requirements.txt pyproject.toml | $(WORLD)/.made
+	TENSORPLUG_PURE=1 $(WORLD)/bin/python $(PIP_INSTALL) --editable .
+	$(WORLD)/bin/python $(PIP_INSTALL) --no-deps -r tests/world/requirements.txt 2>$(WORLD)/.missing \
+	    && rm $(WORLD)/.missing && touch $@ || test -s $(WORLD)/.missing
+
+$(WORLD)-torch/.torch: tests/world/requirements.txt | $(WORLD)-torch/.made
+	$(WORLD)-torch/bin/python $(PIP_INSTALL) torch==2.14.1 tensorboard
+	$(WORLD)-torch/bin/python $(PIP_INSTALL) --no-deps -r tests/world/requirements.txt
 	@touch $@
 
 $(OLDEST)/.oldest: pyproject.toml requirements.txt | $(OLDEST)/.made

@@ -12,6 +12,15 @@ Number: TypeAlias = bool | int | float | complex
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
 
+#: What stands before a dtype's name in text. Programs written for torch compare and cut that text.
+_shown_as = ["tensorplug"]
+
+
+def show_dtypes_as(namespace: str) -> None:
+    """Have dtypes print as those of a module of this name."""
+    _shown_as[0] = namespace
+
+
 class DType:
     """The type of a tensor's elements, such as ``tp.float32``.
 
@@ -40,7 +49,7 @@ class DType:
         _BY_NAME[name] = self
 
     def __repr__(self) -> str:
-        return f"tensorplug.{self.name}"
+        return f"{_shown_as[0]}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return dtype_named, (self.name,)

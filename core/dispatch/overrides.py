@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 #: What a thread leaves to overrides: nothing, modes alone, or all.
 NOTHING, MODES, ALL = 0, 1, 2
+# Tensor, put here by its module, which needs this one.
+tensor_class: Any = base.TensorBase
+
 # `tracing`: whether proxies may be among the arguments, which are no tensors.
 declare(modes=(), overrides=ALL, tracing=False)
 
@@ -104,7 +107,7 @@ def overrides(cls: type[Any]) -> bool:
     return (
         method is not None
         and method is not disabled_torch_function_impl
-        and cls is not base.tensor_class
+        and cls is not tensor_class
     )
 
 
@@ -121,7 +124,7 @@ def overriding(values: Iterable[Any]) -> list[Any]:
 def _collect(values: Iterable[Any], found: list[Any], depth: int) -> None:
     for value in values:
         kind = type(value)
-        if kind is base.tensor_class or kind in _LEAVES:
+        if kind is tensor_class or kind in _LEAVES:
             continue
         if kind is tuple or kind is list:
             if depth < 2:
@@ -186,7 +189,7 @@ def default(
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
-        if cls is base.tensor_class or func in unwrapped():
+        if cls is tensor_class or func in unwrapped():
             return result
         return _converted(result, cls)
 
@@ -204,7 +207,7 @@ def _converted(result: Any, cls: type[Any]) -> Any:
 
 def unwrapped() -> set[Any]:
     """Return the functions whose results keep their class."""
-    tensor: Any = base.tensor_class
+    tensor: Any = tensor_class
     return {tensor._base.__get__, tensor.grad.__get__}
 
 
@@ -240,9 +243,9 @@ def taken_over(
 def public(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """Return what users make a call of an op by: its function, or the method that writes in place."""
     if op.inplace_of is not None:
-        return getattr(base.tensor_class, op.name)
+        return getattr(tensor_class, op.name)
     if op.name == "basic_index":
-        return base.tensor_class.__getitem__
+        return tensor_class.__getitem__
     function, names = PUBLIC.get(op, (None, ()))
     if function is None or len(args) > len(names) or not {*names}.issuperset(kwargs or ()):
         return op.call
@@ -302,7 +305,7 @@ _OTHERS = (
 
 def prepare(cls: type[Any]) -> None:
     """Have a subclass of Tensor take over what is done with its tensors, if it overrides and does not yet."""
-    tensor: Any = base.tensor_class
+    tensor: Any = tensor_class
     if not overrides(cls) or getattr(cls, "__getattribute__", None) is _getattribute:
         return
     for name, function in _special_methods().items():
@@ -338,7 +341,7 @@ _specials: dict[str, Callable[..., Any]] = {}
 
 
 def _method(name: str) -> Any:
-    return getattr(base.tensor_class, name)
+    return getattr(tensor_class, name)
 
 
 def _call(func: Any, *args: Any, **kwargs: Any) -> Any:
@@ -409,7 +412,7 @@ def member(cls: type[Any], name: str) -> Any:
         return None
     for base_class in cls.__mro__:
         if name in base_class.__dict__:
-            if base_class is object or name in _OWN or base_class not in base.tensor_class.__mro__:
+            if base_class is object or name in _OWN or base_class not in tensor_class.__mro__:
                 return None
             found = base_class.__dict__[name]
             return found if hasattr(found, "__get__") else None

@@ -121,6 +121,7 @@ def _as_method(op: Op, name: str) -> Callable[..., Any]:
         method.__kwdefaults__ = function.__kwdefaults__
     else:  # compiled
         method = dispatch_state.build_call(op)
+        method.__name__ = name
     for attribute in functools.WRAPPER_ASSIGNMENTS:
         if attribute != "__name__":
             setattr(method, attribute, getattr(function, attribute))

@@ -163,8 +163,9 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     tensor([2., 4., 8.])
     """
     check_tensor(other, "ldexp", "other")
-    dtype = input.dtype if is_tensor(input) else None
-    if dtype is None or dtype.category < FLOATING or other.dtype.category >= FLOATING:
+    given: Any = input
+    dtype = given.dtype if is_tensor(given) else other.dtype
+    if dtype.category < FLOATING or other.dtype.category >= FLOATING:
         return mul(input, exp2(other))
     wide = float32 if dtype.itemsize == 2 else dtype
     return cast(mul(cast(input, wide), exp2(cast(other, wide.to_real()))), dtype)

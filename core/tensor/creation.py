@@ -12,7 +12,7 @@ from ..device.meta import view_of
 from ..dispatch import execution, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
 from ..dispatch.state import dispatch_state
-from . import base, host
+from . import host
 from .base import TensorBase, new_tensor, storage_of
 from .host import from_dlpack, from_numpy
 from .host_data import from_data
@@ -90,7 +90,7 @@ def tensor(
     if isinstance(data, TensorBase):
         result: Any = data
         if overrides.overrides(type(data)):
-            result = result.as_subclass(base.tensor_class)
+            result = result.as_subclass(overrides.tensor_class)
         result = result.detach()
         result = result.to(
             device=data._key.device if device is None else device, dtype=chosen, copy=True

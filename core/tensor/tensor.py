@@ -831,6 +831,7 @@ def _remove_method(name: str, function: Callable[..., Any]) -> None:
 
 
 base.set_tensor_class(Tensor)
+overrides.tensor_class = Tensor
 # As Python, isinstance is quickest with an object's own class, and a call of one function than of two.
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]

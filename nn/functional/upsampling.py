@@ -207,7 +207,7 @@ def _resample(
                 x = x.index_select(dim, make_tensor(indices, dtype=int64, device=x.device))
             continue
         taps = _taps(length, wanted, scale, mode, align_corners, antialias)
-        x = _combined(x, dim, taps)
+        x = _combined(x, dim, _in_16_bits(taps) if in_bytes else taps)
         if in_bytes:
             x = (x + 0.5).floor().clamp(0, 255)
     return x.contiguous() if x.dtype is dtype else x.to(dtype)
@@ -276,6 +276,28 @@ def _cubic(x: float, a: float) -> float:
     if x < 2:
         return (((x - 5) * x + 8) * x - 4) * a
     return 0.0
+
+
+def _in_16_bits(taps: Taps) -> Taps:
+    """Return the weights rounded to the multiples of a power of 2 that torch has for bytes, in int16."""
+    merged = [_together(terms) for terms in taps]
+    largest = max(weight for terms in merged for _, weight in terms)
+    bits = 0
+    while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    unit = 1 << bits
+    return [
+        [(at, int(weight * unit + math.copysign(0.5, weight)) / unit) for at, weight in terms]
+        for terms in merged
+    ]
+
+
+def _together(terms: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return terms of which each has the weights of all for its element, or 0 if another has."""
+    sums: dict[int, float] = {}
+    for at, weight in terms:
+        sums[at] = sums.get(at, 0.0) + weight
+    return [(at, sums.pop(at, 0.0)) for at, _ in terms]
 
 
 def _wide_taps(length: int, wanted: int, step: float, cubic: bool) -> Taps:

@@ -130,7 +130,7 @@ from tensorplug.core.tensor.shapes import (
     Size as Size,
 )
 
-from . import _namespaces, autograd as autograd
+from . import _einops, _namespaces, autograd as autograd
 from ._ops import OpNamespace as _OpNamespace
 from ._settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
@@ -186,4 +186,5 @@ if _typing.TYPE_CHECKING:  # at run time these are imported when they are first 
 else:  # type checkers are to report what is missing
     __getattr__ = _namespaces.find_attribute
 
+_einops.install()
 __dir__ = _namespaces.list_attributes

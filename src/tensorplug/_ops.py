@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -279,10 +280,14 @@ class OpNamespace:
             raise AttributeError(error.args[0]) from None
 
     def load_library(self, path: Any) -> None:
-        """Refuse a library of torch's own ops, as torch does one that does not fit it."""
-        raise OSError(
-            f"tensorplug loads no libraries compiled against torch, {path} is one; ops come with plugins"
-        )
+        """Answer for a library of compiled ops, if a plugin brings its ops: torchvision's.
+
+        Raises
+        ------
+        OSError
+            If none does, as torch raises where a library does not fit it.
+        """
+        importlib.import_module("tensorplug.compat.torchvision").load(path)
 
     def __dir__(self) -> list[str]:
         start = len(self._prefix)

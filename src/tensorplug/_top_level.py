@@ -53,7 +53,8 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 def _reduction(number: int) -> str:
-    if isinstance(number, str):
+    given: Any = number
+    if isinstance(given, str):
         raise TypeError(f"argument 'reduction' must be int, not str: got {number!r}")
     if number not in (0, 1, 2):
         raise ValueError(f"{number} is not a valid value for reduction (0 none, 1 mean, 2 sum)")

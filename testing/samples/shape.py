@@ -231,7 +231,7 @@ RECORDS = [
         ),
         _sizes(np.transpose),
         errors=wrong(
-            (RuntimeError, "names 2", (2, 3, 4), (0, 1)),
+            (RuntimeError, r"len\(dims\) = 2", (2, 3, 4), (0, 1)),
             (RuntimeError, "duplicate", (2, 3), (0, 0)),
         ),
         torch="Tensor.permute",

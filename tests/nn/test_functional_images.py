@@ -215,3 +215,14 @@ X = tp.ones(1, 1, 3, 3)
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("size", [(32, 32), (50, 61), (20, 31), (3, 70)])
+def test_bytes_are_resampled_as_torch_does(mode, antialias, size):
+    torch = pytest.importorskip("torch")
+    x = torch.randint(0, 256, (2, 3, 40, 50), dtype=torch.uint8)
+    options = {"size": size, "mode": mode, "antialias": antialias}
+    expected = torch.nn.functional.interpolate(x, **options)
+    assert F.interpolate(tp.tensor(x.numpy()), **options).tolist() == expected.tolist()

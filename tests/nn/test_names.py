@@ -57,7 +57,6 @@ MISSING = {
     "nn.functional.SwizzleType": PROTOTYPE,
     "nn.functional.assert_int_or_pair": COMPILED,
     "nn.functional.boolean_dispatch": COMPILED,
-    "nn.functional.grouped_mm": PROTOTYPE,
     "nn.functional.scaled_grouped_mm": PROTOTYPE,
     "nn.functional.scaled_mm": PROTOTYPE,
     **{f"nn.init.{name}": DEPRECATED for name in DEPRECATED_INITIALISERS},

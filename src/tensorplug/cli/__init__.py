@@ -11,7 +11,7 @@ import tensorplug
 from tensorplug.core.errors import PluginWarning
 from tensorplug.core.plugins import API_VERSION
 
-from . import bench, conformance, coverage, devices, doctor, explain, scaffold
+from . import bench, compat, conformance, coverage, devices, doctor, explain, scaffold
 from .output import complain
 
 __all__ = ["main"]
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     version = f"%(prog)s {tensorplug.__version__}, plugin API v{API_VERSION}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (doctor, devices, explain, coverage, scaffold, conformance, bench):
+    for module in (doctor, devices, explain, coverage, scaffold, conformance, bench, compat):
         module.add_to(commands)
     chosen = parser.parse_args(arguments)
     try:

@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tensorplug.core.device.dtypes import show_dtypes_as
+
 from . import spawning
 from .finder import FINDER, alias_of, is_ours
 
@@ -72,6 +74,7 @@ def install() -> _Installation:
     if FINDER not in sys.meta_path:
         sys.meta_path.insert(0, FINDER)
         spawning.tell_children(install)
+        show_dtypes_as("torch")
     return _Installation()
 
 
@@ -80,6 +83,7 @@ def uninstall() -> None:
     if FINDER in sys.meta_path:
         sys.meta_path.remove(FINDER)
         spawning.tell_children(None)
+        show_dtypes_as("tensorplug")
     for name in [name for name, module in sys.modules.items() if is_ours(module)]:
         del sys.modules[name]
 

@@ -16,6 +16,7 @@ from tensorplug.core.device.dtypes import float16, float32, float64, set_default
 from tensorplug.core.ops import cat
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
+from tensorplug.distributions import Dirichlet
 from tensorplug.nn import Module, init
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
@@ -34,6 +35,11 @@ def _set_default_tensor_type(t: Any) -> None:
     if short not in kinds:
         raise TypeError(f"set_default_tensor_type(): expected one of {', '.join(kinds)}, got {t!r}")
     set_default_dtype(kinds[short])
+
+
+def _sample_dirichlet(concentration: Tensor, generator: None = None) -> Tensor:
+    """Draw from Dirichlet distributions; torchvision's AugMix does it by this name."""
+    return Dirichlet(concentration).sample()
 
 
 def _repeated(count: int) -> Callable[[Any], tuple[Any, ...]]:
@@ -204,7 +210,10 @@ class SummaryWriter:
 
 
 _OWN: dict[str, dict[str, Any]] = {
-    "torch": {"__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type},
+    "torch": {
+        "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
+        "_sample_dirichlet": _sample_dirichlet,
+    },
     "torch.__future__": {
         **dict.fromkeys(
             ("get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion"), no

@@ -179,6 +179,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch._dynamo": _DYNAMO,
     "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": _unchanged},
     "torch._dynamo.config": _SETTINGS,
+    "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "torch._dynamo.decorators": _DYNAMO,
     "torch._dynamo.eval_frame": {"OptimizedModule": OptimizedModule, "is_dynamo_supported": no},
     "torch._dynamo.exc": {

@@ -256,7 +256,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
          "torch.nn.intrinsic.qat", "torch.ao.nn.intrinsic.quantized", "torch.nn.intrinsic.quantized"),
         (QUANTIZED, _FUSED_LAYERS),
     ),
-    "torch.nn.functional": (QUANTIZED, "ScalingType SwizzleType grouped_mm scaled_grouped_mm scaled_mm"),
+    "torch.nn.functional": (QUANTIZED, "ScalingType SwizzleType scaled_grouped_mm scaled_mm"),
     # --- graphs of programs, and what is made of them ---
     "torch.export": (
         EXPORTED,

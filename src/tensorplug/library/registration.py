@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from tensorplug._ops import PACKETS, OpOverload, OpOverloadPacket
+from tensorplug.core.dispatch import op_registry
 
 from .implementation import AUTOGRAD, EVERY, IMPLICIT, META, Implementation
 from .schema import parse
@@ -22,6 +24,19 @@ def _split(name: str) -> tuple[str, str, str]:
         raise ValueError(f"expected the name of an op to be like 'namespace::op', got {name!r}")
     op, _, overload = rest.partition(".")
     return namespace, op, overload or "default"
+
+
+#: Namespaces whose ops a plugin brings complete, in place of a compiled library: what the library's Python
+#: files register for them, as kernels without data, derivatives, policies of autocast, is not needed.
+COMPLETE: set[str] = set()
+
+
+class _Unneeded(Implementation):
+    """Takes what is registered for an op that has it already."""
+
+    def __init__(self, name: str) -> None:
+        self.schema: Any = SimpleNamespace(name=name, is_mutable=False)
+        self.kernels = {}
 
 
 def find(op: Any) -> Implementation:
@@ -45,6 +60,9 @@ def find(op: Any) -> Implementation:
         known = None if packet is None else packet._overloads.get(overload)
         found = None if known is None else known._implementation
     if found is None:
+        namespace, short, _ = _split(name)
+        if namespace in COMPLETE and op_registry.has_op(f"{namespace}.{short}"):
+            return _Unneeded(name)
         raise RuntimeError(f"operator {name} does not exist: define() it first")
     made: Implementation = found
     return made
@@ -151,6 +169,8 @@ class Library:
             op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
         )
         found = find(name)
+        if isinstance(found, _Unneeded):
+            return
         kernel = kernel_name(key)
         if kernel in found.kernels:
             raise RuntimeError(
