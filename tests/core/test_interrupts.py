@@ -23,8 +23,8 @@ from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
 from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
-from tensorplug.fx import tracer
 from tensorplug.data.signals import signals_put_off
+from tensorplug.fx import tracer
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.nn.utils import parametrize
 from tensorplug.nn.utils.stateless import _swapped

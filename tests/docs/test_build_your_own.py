@@ -7,9 +7,9 @@ import sys
 import tokenize
 
 import tensorplug.core.dispatch.dispatcher
+import tensorplug.core.dispatch.kernel_registry
 import tensorplug.core.dispatch.keys
 import tensorplug.core.dispatch.op_registry
-import tensorplug.core.dispatch.kernel_registry
 import tensorplug.core.dispatch.resolution
 
 from .walk import ROOT

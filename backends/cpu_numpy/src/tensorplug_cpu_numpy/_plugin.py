@@ -10,9 +10,9 @@ from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTabl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 from .kernels import (
+    _float8,
     arithmetic,
     cumulative,
-    _float8,
     indexing,
     linalg,
     masking,
