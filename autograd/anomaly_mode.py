@@ -49,7 +49,7 @@ class detect_anomaly(set_detect_anomaly):
 
     def _steps(self) -> tuple[Steps, Steps]:
         dispatch_state.gradient.watched = True
-        set_both = partial(vars(saved_tensors).update, anomaly=True, check_nan=self.check_nan)
+        set_both = partial(saved_tensors.__dict__.update, anomaly=True, check_nan=self.check_nan)
         return (set_both,), _restoring(_settings())
 
 
@@ -59,7 +59,7 @@ def _settings() -> tuple[bool, bool]:
 
 def _restoring(settings: tuple[bool, bool]) -> Steps:
     anomaly, check_nan = settings
-    restore = partial(vars(saved_tensors).update, anomaly=anomaly, check_nan=check_nan)
+    restore = partial(saved_tensors.__dict__.update, anomaly=anomaly, check_nan=check_nan)
     return restore, saved_tensors.update_watched
 
 

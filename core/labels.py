@@ -11,7 +11,11 @@ class Labelled(Protocol):
     @property
     def label(self) -> str:
         """The name with package and version."""
+        ...
 
+
+#: How the note begins that says whose kernel raised an error.
+RAISED_BY = "raised by "
 
 #: The registered plugins, by name.
 labelled: dict[str, Labelled] = {}

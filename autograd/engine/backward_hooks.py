@@ -132,8 +132,9 @@ def as_tensor(run: BackwardPass, gradient: Any, key: DispatchKey) -> Any:
 
 
 def _value(run: BackwardPass, tensor: Any) -> Any:
-    plain = run.raw and tensor is not None and not tensor._key.intercepts
-    return tensor._array if plain else tensor
+    if not run.raw or tensor is None or tensor._key.intercepts:
+        return tensor
+    return tensor._array
 
 
 def _key(edge: Any) -> DispatchKey:

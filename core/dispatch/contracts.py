@@ -17,6 +17,7 @@ from typing import Any
 from ..device.dtypes import DType
 from ..device.meta import empty_meta
 from ..errors import KernelContractError, TensorplugError
+from ..labels import RAISED_BY
 from ..tensor.base import TensorBase
 from ..tensor.shapes import Shape, broadcast_shapes
 from . import keys
@@ -49,7 +50,7 @@ def violation(op: Op, key: DispatchKey, got: str, expected: str) -> KernelContra
 def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[Any]) -> None:
     """Add a note to an error, once and not to ours: whose kernel raised it, and for what call."""
     if isinstance(error, (Warning, TensorplugError)) or any(
-        note.startswith(_RAISED) for note in getattr(error, "__notes__", ())
+        note.startswith(RAISED_BY) for note in getattr(error, "__notes__", ())
     ):
         return
     with contextlib.suppress(Exception):  # the error itself matters more
@@ -57,11 +58,8 @@ def note_kernel(error: BaseException, op: Op, key: DispatchKey, raw: Sequence[An
             [_short_argument(key, v) for v in (raw if isinstance(raw, (list, tuple)) else ())]
         )
         error.add_note(
-            f"{_RAISED}{describe_kernel(op, key)}, for {op.name}({given}) on {key.device}"
+            f"{RAISED_BY}{describe_kernel(op, key)}, for {op.name}({given}) on {key.device}"
         )
-
-
-_RAISED = "raised by "
 
 
 def _short_argument(key: DispatchKey, value: Any) -> str:

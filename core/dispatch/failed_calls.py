@@ -15,13 +15,15 @@ from typing import Any
 from ..device.device import Device
 from ..device.dtypes import INTEGER, DType
 from ..errors import OutOfMemoryError
+from ..labels import RAISED_BY
 from ..tensor.base import TensorBase
 from .arguments import is_scalar
 from .op import Op
 
 # Texts of Python and of array libraries. What our own code raises names the op, or tells values and shapes.
 _FOREIGN = r"""\b_\w+[.(]|<lambda>|<locals>|\bcanonical\(|\bdecompose\(|__\w+__
-    |[Nn]um[Pp]y|ndarray|ufunc|dtype\('|for\ axis\ \d|cannot\ reshape\ array|(?<!indexing\ tensors\ )could\ not\ be\ broadcast
+    |[Nn]um[Pp]y|ndarray|ufunc|dtype\('|for\ axis\ \d|cannot\ reshape\ array
+    |(?<!indexing\ tensors\ )could\ not\ be\ broadcast
     |object\ has\ no\ attribute|NoneType|not\ subscriptable|not\ iterable|to\ unpack|object\ is\ not\ callable
     |unsupported\ operand|not\ supported\ between|be\ interpreted\ as|bad\ operand|has\ no\ len
     |negative\ dimensions\ are|Maximum\ allowed|array\ is\ too\ big|array\ shape\ too|broadcast\ dimension
@@ -106,6 +108,8 @@ def explained(
             else RuntimeError
         )
         return _told(kind(f"{name}(): a size is negative or too large, got {got}"))
+    if any([note.startswith(RAISED_BY) for note in getattr(error, "__notes__", ())]):
+        return None  # the arguments are what the op takes: a fault of the kernel's, which the note names
     got = ", ".join([type(value).__name__ for value in (*args, *kwargs.values())])
     if isinstance(error, (TypeError, AttributeError)):
         return TypeError(

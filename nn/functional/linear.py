@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorplug.core import DType, Tensor
+from tensorplug.core.dispatch.op_registry import defined_by
 from tensorplug.core.ops import bmm, cat, stack
 
 from ..ops.linear import bilinear, linear
@@ -10,6 +11,7 @@ from ..ops.linear import bilinear, linear
 __all__ = ["bilinear", "grouped_mm", "linear"]
 
 
+@defined_by(bmm)
 def grouped_mm(
     mat_a: Tensor,
     mat_b: Tensor,

@@ -536,7 +536,9 @@ def global_unstructured(
     pruned = list(parameters)
     given = importance_scores or {}
     tensors = [getattr(module, name) for module, name in pruned]
-    scores = [given.get(key, tensor) for key, tensor in zip(pruned, tensors, strict=True)]
+    scores: list[Any] = [
+        given.get(key, tensor) for key, tensor in zip(pruned, tensors, strict=True)
+    ]
     masks: list[Any] = []
     for (module, name), tensor in zip(pruned, tensors, strict=True):
         there = hasattr(module, f"{name}_mask")

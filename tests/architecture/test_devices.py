@@ -22,10 +22,21 @@ WORD = re.compile(r"[a-z]+")
 # A member of torch's enum of implementations of attention, which programs name.
 ALLOWED = {
     "nn/attention/__init__.py": {"CUDNN_ATTENTION"},
+    # The name of a distribution.
+    "src/tensorplug/cli/compat.py": {"(torch|triton|nvidia-.*|pytorch-triton.*|cuda-.*)$"},
     # An argument that torch's function has.
     "src/tensorplug/_top_level.py": {"cudnn_enabled"},
     # Torch's names of devices in calls of its library.
-    "src/tensorplug/library/registration.py": {"CUDA", "cuda", "MPS", "mps", "XPU", "xpu", "HPU"},
+    "src/tensorplug/library/registration.py": {
+        "CUDA",
+        "cuda",
+        "MPS",
+        "mps",
+        "XPU",
+        "xpu",
+        "HPU",
+        "hpu",
+    },
     # Members of torch's enum of what a profiler may look at.
     "profiler/profile.py": {"XPU", "MTIA", "CUDA", "HPU"},
 }

@@ -32,6 +32,8 @@ SEE_NUMPY = {
 SEE_NUMPY |= {f"plugin/standard/{file}.py" for file in ("__init__", "runtime", "stores")}
 # Sobol sequences come from a table of SciPy's; torch draws them on the host, too.
 SEE_NUMPY |= {"src/tensorplug/quasirandom.py", "src/tensorplug/serialization/numpy_values.py"}
+# Decoded images come from and go to Pillow; rows of boxes are computed where the registered kernels are.
+SEE_NUMPY |= {f"src/tensorplug/compat/torchvision/{file}.py" for file in ("images", "rows")}
 ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}
 
 

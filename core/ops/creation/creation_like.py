@@ -88,6 +88,7 @@ class LikeOp(Protocol):
         memory_format: Any = None,
     ) -> Tensor:
         """Return a tensor like `input`."""
+        ...
 
 
 def _like(make: Maker) -> LikeOp:

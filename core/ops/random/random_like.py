@@ -35,6 +35,7 @@ class RandomLikeOp(Protocol):
         memory_format: Any = None,
     ) -> Tensor:
         """Return a random tensor like `input`."""
+        ...
 
 
 def _like(numbers: Callable[[], Any]) -> RandomLikeOp:

@@ -55,11 +55,12 @@ def _prepare(count: int, input: Any, output_size: Any, name: str) -> tuple[Any, 
         raise ValueError(
             f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
+    x: Any
     x, added = batched(input, count, name)
     if 0 in x.shape[1:]:
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-            f"sizes {list(input.shape)}"
+            f"sizes {list(input._shape)}"
         )
     return x, added, _output_size(output_size, tuple(x.shape[2:]), name)
 

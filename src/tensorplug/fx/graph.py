@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,8 +129,8 @@ class _NodeList:
                 yield node
             node = getattr(node, self.direction)
 
-    def __reversed__(self) -> _NodeList:
-        return _NodeList(self.graph, "_prev" if self.direction == "_next" else "_next")
+    def __reversed__(self) -> Iterator[Node]:
+        return iter(_NodeList(self.graph, "_prev" if self.direction == "_next" else "_next"))
 
 
 class Graph:
@@ -267,10 +267,10 @@ class Graph:
 
     def output_node(self) -> Node:
         """Return the return."""
-        return next(iter(reversed(self.nodes)))
+        return next(reversed(self.nodes))
 
     @contextlib.contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
+    def _inserting(self, insert: Callable[[Node], None]) -> Generator[None, None, None]:
         before = self._insert
         self._insert = insert
         try:

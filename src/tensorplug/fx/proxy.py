@@ -255,11 +255,11 @@ class Attribute(Proxy):
     @property
     def node(self) -> Node:  # type: ignore[override]
         """The node, made now if need be."""
-        if self._node is None:
-            self._node = self.tracer.create_proxy(
-                "call_function", getattr, (self.root, self.attr), {}
-            ).node
-        return self._node
+        node = self._node
+        if node is None:
+            made = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
+            node = self._node = made.node
+        return node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the method."""

@@ -6,7 +6,7 @@ import builtins
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -55,7 +55,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
 
 
 @contextmanager
-def _patched(patches: list[tuple[Any, str, Any]]) -> Iterator[None]:
+def _patched(patches: list[tuple[Any, str, Any]]) -> Generator[None, None, None]:
     """Have names of dictionaries and classes hold other values within the block."""
     missing = object()
     before: list[tuple[Any, str, Any]] = []

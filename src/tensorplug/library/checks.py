@@ -79,7 +79,8 @@ def _gradients(found: Any, values: tuple[Any, ...]) -> None:
         return
     outputs = [out for out in _outputs(found.op.call(*given)) if out.requires_grad]
     if outputs:
-        sum([out.sum() for out in outputs]).backward()
+        total: Any = sum([out.sum() for out in outputs])
+        total.backward()
 
 
 _TESTS: dict[str, Callable[[Any, tuple[Any, ...]], None]] = {

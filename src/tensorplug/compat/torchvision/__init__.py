@@ -37,7 +37,11 @@ class TorchvisionPlugin:
     @hookimpl
     def tensorplug_ops(self) -> Iterable[Op]:
         """Return the ops."""
-        return [_cuda_version, *[op for family in (*_FAMILIES, images) for op in family.OPS]]
+        ops: list[Any] = [
+            _cuda_version,
+            *[op for family in (*_FAMILIES, images) for op in family.OPS],
+        ]
+        return ops
 
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel]:

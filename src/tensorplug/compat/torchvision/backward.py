@@ -123,7 +123,7 @@ def deform_conv2d_backward(
     use_mask: bool,
 ) -> tuple[Tensor, ...]:
     """Return the gradients of ``deform_conv2d`` by its tensors."""
-    options = (
+    options: tuple[Any, ...] = (
         stride_h,
         stride_w,
         pad_h,
