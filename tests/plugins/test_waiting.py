@@ -225,13 +225,15 @@ def test_inside_prefer_every_op_runs_the_backends_own_kernel(registry):
 
 
 LAZY = """
+EXTENSIONS = ("tensorplug.nn", "tensorplug.optim", "tensorplug.sparse")
 import sys
 import tensorplug as tp
 assert (tp.ones(2) + 1).tolist() == [2.0, 2.0]
-assert [name for name in sys.modules if name.startswith(("tensorplug.nn", "tensorplug.optim"))] == []
-assert {entry.extension for entry in tp.plugins.waiting_kernels()} >= {"nn", "optim"}
+assert [name for name in sys.modules if name.startswith(EXTENSIONS)] == []
+assert {entry.extension for entry in tp.plugins.waiting_kernels()} >= {"nn", "optim", "sparse"}
 import tensorplug.nn.functional as F
 import tensorplug.optim
+import tensorplug.sparse
 assert tp.plugins.waiting_kernels() == [], tp.plugins.waiting_kernels()
 """
 
