@@ -104,7 +104,7 @@ def explained(
         got = ", ".join([_value(value) for value in (*args, *kwargs.values())])
         kind = (
             TypeError
-            if re.search(_SIZES, text) and _wide((*args, *kwargs.values()))
+            if _wide((*args, *kwargs.values()) if re.search(_SIZES, text) else args[:1])
             else RuntimeError
         )
         return _told(kind(f"{name}(): a size is negative or too large, got {got}"))

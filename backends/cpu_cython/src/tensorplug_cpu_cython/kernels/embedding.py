@@ -31,7 +31,7 @@ def build(table: KernelTable) -> None:
 
 def _taken(weight: Any, indices: Any) -> Any:
     """Return rows of no elements, or say which row there is none of."""
-    if indices.size and indices.min() < 0:
+    if indices.size and (indices.min() < 0 or indices.max() >= len(weight)):
         _missing(weight, indices, len(weight))
     return weight.take(indices, 0)
 
