@@ -152,7 +152,16 @@ class Recorder(GradientLayer):
             # The gradient of a tensor that was broadcast has to be summed.
             sizes = tuple([(input, other)[f.position]._shape for f in plan.formulas])
         node = new_node()
-        node.fill(output, edges, plan, saved, versions, sizes)
+        # As OpNode.fill does: where this is Python, a call would cost as much as the rest.
+        node.sizes = sizes
+        node.edges = edges
+        node.key = output._key
+        node.shape = output._shape
+        node.pending = 0
+        node.extra = None
+        node.plan = plan
+        node.saved = saved
+        node.versions = versions
         output._node = node
         output._state = TRACKED
         if self.watched:
