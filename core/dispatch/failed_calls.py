@@ -68,6 +68,8 @@ def explained(
     if "_told" in vars(error):
         error.args = (f"{name}(){text.partition('()')[2]}",)
         return None
+    if isinstance(error, OutOfMemoryError):
+        return None  # a device's own tells more
     if isinstance(error, MemoryError):
         amount = re.search(_AMOUNT, text)
         tried = f": you tried to allocate {amount[0]}" if amount else ""
