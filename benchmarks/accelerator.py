@@ -80,7 +80,7 @@ def graphed(library: Any, device: str, full: bool) -> dict[str, float]:
 
     found = {"step_seconds": devices.fastest(several(step), look) / STEPS}
     module = devices.module_of(library, device)
-    if hasattr(module, "CUDAGraph"):
+    if device != devices.HOST and hasattr(module, "CUDAGraph"):
         side = module.Stream()
         side.wait_stream(module.current_stream())
         with module.stream(side):

@@ -38,15 +38,19 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         items[:] = [item for item in items if item.nodeid not in done]
 
 
-def pytest_runtest_logreport(report: Any) -> None:
-    """Note an outcome, in the process that gathers those of all workers."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return
-    if report.when != "call" and report.outcome == "passed":
-        return
-    entry = {"test": report.nodeid, "outcome": report.outcome}
-    if report.failed:
-        crash = getattr(report.longrepr, "reprcrash", None)
-        entry["error"] = (crash.message if crash else str(report.longrepr)).strip()[:2000]
-    with _file().open("a", encoding="utf-8") as file:
-        file.write("\n" + json.dumps(entry))  # the line before may have been cut off
+def pytest_configure(config: Any) -> None:
+    """Note outcomes in the process that gathers those of all workers."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Outcomes())
+
+
+class _Outcomes:
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when != "call" and report.outcome == "passed":
+            return
+        entry = {"test": report.nodeid, "outcome": report.outcome}
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            entry["error"] = (crash.message if crash else str(report.longrepr)).strip()[:2000]
+        with _file().open("a", encoding="utf-8") as file:
+            file.write("\n" + json.dumps(entry))  # the line before may have been cut off
