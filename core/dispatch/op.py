@@ -32,8 +32,8 @@ class Spec:
         The dtype under which the kernel is looked up; by default that of the first tensor.
     device : Device, optional
         Where the kernel runs; by default the device of the first tensor.
-    outputs : tuple of (shape, dtype), optional
-        For an op with several outputs, instead of `shape` and `dtype`.
+    outputs : tuple of pairs, optional
+        For an op with several outputs: the shape and dtype of each, instead of `shape` and `dtype`.
     """
 
     __slots__ = ("key", "outputs", "values")

@@ -147,7 +147,6 @@ NAMESPACES = {
     "utils.model_zoo": "State dicts from the network",
     "torch_version": "Versions",
     "types": "Types for annotations",
-    "version": "The version",
     "utils.tensorboard": "TensorBoard",
     "array_api": "The array API standard",
     "backends": "Facts about backends",
@@ -379,7 +378,7 @@ GROUPS = {
 
 def group_of(module: str) -> str:
     """Return the name of a group: the last part of its module's, or a plainer word."""
-    return GROUPS.get(module, module.rpartition(".")[2].replace("_", " "))
+    return GROUPS.get(module, module.rpartition(".")[2].replace("_", " ").strip())
 
 
 def pages() -> dict[str, list[Page]]:

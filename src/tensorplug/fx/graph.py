@@ -138,8 +138,6 @@ class Graph:
 
     Attributes
     ----------
-    nodes : iterable of Node
-        The calls.
     owning_module : Module or None
         Whose modules and attributes the nodes name.
 

@@ -60,13 +60,6 @@ class GraphModule(nn.Module):
         What it runs.
     class_name : str
         What it calls itself.
-
-    Attributes
-    ----------
-    graph : Graph
-        May be set, and changed; :meth:`recompile` afterwards.
-    code : str
-        The graph as the text of ``forward``.
     """
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:

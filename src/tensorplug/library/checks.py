@@ -105,7 +105,7 @@ def opcheck(
 
     Parameters
     ----------
-    op : op
+    op : OpOverload
         ``tp.ops.package.op``, or what :func:`custom_op` returned.
     args, kwargs
         The arguments.

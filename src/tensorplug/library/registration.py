@@ -331,7 +331,7 @@ def register_autograd(
 
     Parameters
     ----------
-    op : str or op
+    op : str or OpOverload
         Which.
     backward : callable
         ``backward(ctx, *gradients)`` returns a gradient, or None, for each argument.
