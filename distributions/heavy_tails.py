@@ -12,7 +12,7 @@ from tensorplug.core.ops import full_like, where
 from . import constraints
 from .distribution import Distribution
 from .gamma_family import Gamma
-from .location_scale import Cauchy, uniform_numbers
+from .location_scale import Cauchy, Magnitude, uniform_numbers
 from .utils import broadcast_all
 
 __all__ = [
@@ -31,7 +31,7 @@ def _open_uniform(distribution: Distribution, sample_shape: Sequence[int], like:
     return u.clamp(min=finfo(u.dtype).tiny, max=1 - finfo(u.dtype).eps / 2)
 
 
-class HalfCauchy(Distribution):
+class HalfCauchy(Magnitude):
     """The distribution of the magnitude of a Cauchy number of median 0 and half width `scale`.
 
     Examples
@@ -41,15 +41,7 @@ class HalfCauchy(Distribution):
     tensor(0.5000)
     """
 
-    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
-
-    def _cauchy(self) -> Cauchy:
+    def _signed(self) -> Cauchy:
         return Cauchy(0.0, self.scale, validate_args=False)
 
     @property
@@ -57,30 +49,13 @@ class HalfCauchy(Distribution):
         return full_like(self.scale, math.inf)
 
     @property
-    def mode(self) -> Any:
-        return full_like(self.scale, 0)
-
-    @property
     def variance(self) -> Any:
         return full_like(self.scale, math.inf)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        return self._cauchy().rsample(sample_shape).abs()
-
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        inside = self._cauchy().log_prob(value) + math.log(2)
+        inside = self._signed().log_prob(value) + math.log(2)
         return where(value >= 0, inside, -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        self._validate_sample(value)
-        return 2 * self._cauchy().cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self._cauchy().icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self._cauchy().entropy() - math.log(2)
 
 
 class Pareto(Distribution):

@@ -122,7 +122,7 @@ def _normal(p: Any, q: Any) -> Any:
 
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: Any, q: Any) -> Any:
-    return _normal(p._normal(), q._normal())
+    return _normal(p._signed(), q._signed())
 
 
 @register_kl(Laplace, Laplace)

@@ -139,8 +139,8 @@ class Cauchy(_LocationScale):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class HalfNormal(Distribution):
-    """The distribution of the magnitude of a normal number of mean 0 and deviation `scale`."""
+class Magnitude(Distribution):
+    """Base of the distributions of the magnitude of a number that lies evenly about 0."""
 
     arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -150,7 +150,32 @@ class HalfNormal(Distribution):
         (self.scale,) = broadcast_all(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
-    def _normal(self) -> Normal:
+    def _signed(self) -> Distribution:
+        """Return the distribution of the number itself."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        return full_like(self.scale, 0)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        return self._signed().rsample(sample_shape).abs()
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return 2 * self._signed().cdf(value) - 1
+
+    def icdf(self, value: Any) -> Any:
+        return self._signed().icdf((value + 1) / 2)
+
+    def entropy(self) -> Any:
+        return self._signed().entropy() - math.log(2)
+
+
+class HalfNormal(Magnitude):
+    """The distribution of the magnitude of a normal number of mean 0 and deviation `scale`."""
+
+    def _signed(self) -> Normal:
         return Normal(0.0, self.scale, validate_args=False)
 
     @property
@@ -158,30 +183,13 @@ class HalfNormal(Distribution):
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def mode(self) -> Any:
-        return full_like(self.scale, 0)
-
-    @property
     def variance(self) -> Any:
         return self.scale**2 * (1 - 2 / math.pi)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        return self._normal().rsample(sample_shape).abs()
-
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        inside = self._normal().log_prob(value) + math.log(2)
+        inside = self._signed().log_prob(value) + math.log(2)
         return inside.masked_fill(value < 0, -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        self._validate_sample(value)
-        return 2 * self._normal().cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self._normal().icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self._normal().entropy() - math.log(2)
 
 
 class Uniform(Distribution):
