@@ -1,7 +1,7 @@
-"""Programs of several processes: process groups, collectives, messages, as ``torch.distributed`` has them.
+"""Programs of several processes: process groups, collectives and messages, under torch's names.
 
-Processes exchange tensors by the backend that a plugin brings: ``pip install 'tensorplug[mpi]'`` has one on MPI.
-docs/distributed.md tells how programs are started, and how they scale.
+Processes exchange tensors by the backend that a plugin brings: ``pip install 'tensorplug[mpi]'`` has
+one on MPI. docs/distributed.md tells how programs are started, and how they scale.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .groups import (
     Backend,
     GroupMember,
     ProcessGroup,
-    _get_default_group,
+    _get_default_group as _get_default_group,
     default_pg_timeout,
     destroy_process_group,
     get_backend,
@@ -68,7 +68,7 @@ from .objects import (
     send_object_list,
 )
 from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .reduce_op import ReduceOp, make_premul_sum as _make_nccl_premul_sum, reduce_op
+from .reduce_op import ReduceOp, _make_nccl_premul_sum as _make_nccl_premul_sum, reduce_op
 from .work import Work
 
 __all__ = [

@@ -94,7 +94,7 @@ class Target:
                 self.tensor.copy_(self.buffer)
 
 
-def check_reduction(reduction: Reduction, tensor: Tensor, what: str, served: Any = None) -> str:
+def check_reduction(reduction: Reduction, tensor: Tensor, what: str) -> str:
     """Return what a backend is told to do; refuse what has no meaning for the dtype."""
     op = reduction.op
     exact = not (tensor.is_floating_point() or tensor.is_complex())
@@ -102,9 +102,8 @@ def check_reduction(reduction: Reduction, tensor: Tensor, what: str, served: Any
         raise RuntimeError(
             f"Cannot use ReduceOp.{op.name} with non-integral dtype, got {tensor.dtype}"
         )
-    if op in (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT) and tensor.is_complex():
-        if op is not ReduceOp.PRODUCT:
-            raise ValueError(f"{what} does not support {op} on complex tensors")
+    if op in (ReduceOp.MIN, ReduceOp.MAX) and tensor.is_complex():
+        raise ValueError(f"{what} does not support {op} on complex tensors")
     if op in (ReduceOp.AVG, ReduceOp.PREMUL_SUM) and exact:
         raise ValueError(
             f"{what}: ReduceOp.{op.name} needs a floating-point or complex tensor, got {tensor.dtype}"

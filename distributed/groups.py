@@ -49,7 +49,7 @@ class Backend(str):
     def __new__(cls, name: str) -> str:  # type: ignore[misc]
         """Return the name in small letters."""
         if not isinstance(name, str):
-            raise ValueError("Backend constructor parameter must be string-ish")  # noqa: TRY004
+            raise ValueError("Backend constructor parameter must be string-ish")
         return name.lower()
 
 
@@ -505,7 +505,7 @@ def new_group(
             "init_process_group, and at least 1"
         )
     key = next(_numbers)
-    wanted = {t: c for t, c in world._communicators.items()}
+    wanted = dict(world._communicators)
     if backend is not None:
         served = _chosen(backend)
         wanted = {t: c for t, c in wanted.items() if t in served}

@@ -39,7 +39,7 @@ def _to_tensor(value: Any, device: str) -> Tensor:
 
 
 def _to_object(tensor: Tensor) -> Any:
-    return pickle.loads(tensor.cpu().numpy().tobytes())  # noqa: S301  # said in the docstrings
+    return pickle.loads(tensor.cpu().numpy().tobytes())  # said in the docstrings
 
 
 def _sizes(values: list[int], device: str) -> Tensor:
@@ -222,7 +222,8 @@ def scatter_object_list(
     found = member(group, "scatter_object_list")
     if found is None:
         return
-    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+    given: Any = scatter_object_output_list
+    if not isinstance(given, list) or not given:
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )

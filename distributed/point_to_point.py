@@ -231,7 +231,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         for work in dist.batch_isend_irecv(ring):
             work.wait()
     """
-    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+    given: Any = p2p_op_list
+    if not isinstance(given, list) or not all(isinstance(op, P2POp) for op in given):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``."
         )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tensorplug.core.futures import Future
 from tensorplug.core.plugins.process_groups import Communicator, Request
-from tensorplug.futures import Future
 
 from .errors import DistBackendError
 

@@ -50,8 +50,10 @@ class PluginRecord:
         The name of its entry point; empty for one registered in process.
     seconds : float
         How long it took to import and register; 0 for one registered in process.
-    devices, ops, kernels, derivatives, tangents, vmap_rules, layers, extensions, autocast, process_groups : list
+    devices, ops, kernels, derivatives, tangents, vmap_rules, layers, extensions, autocast : list
         What its hooks returned.
+    process_groups : list of ProcessGroupBackend
+        What it brings for processes to exchange arrays by.
     deferred : list of DeferredKernels
         Kernels that are built when another plugin is registered.
     """

@@ -100,7 +100,10 @@ class Communicator(ABC):
 
     @abstractmethod
     def reduce_scatter(self, output: Any, array: Any, reduction: str) -> Request:
-        """Write to `output` this member's share of the reduction over all `array`; that may be overwritten."""
+        """Write to `output` this member's share of the reduction over all `array`.
+
+        `array` may be overwritten.
+        """
 
     @abstractmethod
     def all_to_all(

@@ -44,7 +44,7 @@ class MpiBackend(ProcessGroupBackend):
         return dtype.itemsize > 1 or not dtype.is_floating_point
 
     def connect(self, rendezvous: Rendezvous) -> Communicator:
-        from .communicator import connect
+        from ._communicator import connect
 
         return connect(rendezvous)
 
