@@ -130,6 +130,10 @@ class Communicator(ABC):
         Only those members are sure to call it, with the same `key`, which no other group has.
         """
 
+    def supports(self, reduction: str, dtype: DType) -> bool:
+        """Return whether elements of a dtype can be reduced so."""
+        return True
+
     def close(self) -> None:
         """Give back what it holds; no request is under way."""
 
@@ -176,10 +180,6 @@ class ProcessGroupBackend(ABC):
     def launched(self) -> tuple[int, int] | None:
         """Return rank and size if this process was started as one of a world that this backend knows."""
         return None
-
-    def supports(self, reduction: str, dtype: DType) -> bool:
-        """Return whether elements of a dtype can be reduced so."""
-        return True
 
     @abstractmethod
     def connect(self, rendezvous: Rendezvous) -> Communicator:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from tensorplug.plugin import (
     Communicator,
-    DType,
     ProcessGroupBackend,
     Rendezvous,
     hookimpl,
@@ -40,10 +39,10 @@ class MpiBackend(ProcessGroupBackend):
 
         return MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 
-    def supports(self, reduction: str, dtype: DType) -> bool:
-        return dtype.itemsize > 1 or not dtype.is_floating_point
-
     def connect(self, rendezvous: Rendezvous) -> Communicator:
+        from ._meeting import meet
+
+        meet(rendezvous)
         from ._communicator import connect
 
         return connect(rendezvous)
