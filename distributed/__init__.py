@@ -69,8 +69,10 @@ from .objects import (
     send_object_list,
 )
 from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .reduce_op import ReduceOp, _make_nccl_premul_sum as _make_nccl_premul_sum, reduce_op
+from .reduce_op import ReduceOp, make_premul_sum, reduce_op
 from .work import Work
+
+_make_nccl_premul_sum = make_premul_sum  # torch's name
 
 __all__ = [
     "Backend",

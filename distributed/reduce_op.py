@@ -48,7 +48,7 @@ class Reduction:
         self.factor = factor
 
 
-def _make_nccl_premul_sum(factor: Any) -> Reduction:
+def make_premul_sum(factor: Any) -> Reduction:
     """Return the reduction that multiplies by `factor`, a number or tensor, and then sums."""
     return Reduction(ReduceOp.PREMUL_SUM, factor)
 

@@ -125,7 +125,8 @@ class _Member:
         self.rank = int(place["RANK"])
         environment = {**os.environ, **place, "LOCAL_RANK": str(local)}
         self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            command, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True,  # so that it can be ended with all that it has started
         )  # fmt: skip
         self.file = None if log is None else (log / f"rank-{self.rank}.log").open("ab")

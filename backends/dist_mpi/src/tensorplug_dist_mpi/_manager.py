@@ -56,56 +56,59 @@ class Manager(socketserver.ThreadingTCPServer):
 class Rank(socketserver.StreamRequestHandler):
     """The conversation with one rank."""
 
-    server: Manager
-
     def handle(self) -> None:
         """Answer until the rank leaves."""
+        manager = self.server
+        assert isinstance(manager, Manager)
         known = False
         try:
             for raw in self.rfile:
                 line = raw.decode().strip()
-                said = dict(part.partition("=")[::2] for part in line.split(" ") if part)
+                said = {
+                    key: value for key, _, value in (part.partition("=") for part in line.split())
+                }
                 known = True
-                for answer in self.answers(said, line):
+                for answer in answers(manager, said, line):
                     self.wfile.write(f"{answer}\n".encode())
                     self.wfile.flush()
         except OSError:
             pass
         if known:  # else somebody looked whether we listen
-            self.server.leave()
+            manager.leave()
 
-    def answers(self, said: dict[str, str], line: str) -> list[str]:
-        """Return the lines that answer one."""
-        match said.get("cmd"):
-            case "initack":
-                rank = said["pmiid"]
-                world = f"cmd=set size={self.server.size}"
-                return ["cmd=initack rc=0", world, f"cmd=set rank={rank}", "cmd=set debug=0"]
-            case "init":
-                return ["cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"]
-            case "get_maxes":
-                return [f"cmd=maxes {LIMITS} rc=0"]
-            case "get_appnum":
-                return ["cmd=appnum appnum=0 rc=0"]
-            case "get_my_kvsname":
-                return [f"cmd=my_kvsname kvsname={self.server.name} rc=0"]
-            case "get_universe_size":
-                return [f"cmd=universe_size size={self.server.size} rc=0"]
-            case "put":
-                self.server.values[said["key"]] = line.partition(" value=")[2]
-                return ["cmd=put_result rc=0 msg=success"]
-            case "get":
-                value = self.server.values.get(said["key"])
-                if value is None:
-                    return ["cmd=get_result rc=-1 msg=key_not_found value=unknown"]
-                return [f"cmd=get_result rc=0 msg=success value={value}"]
-            case "barrier_in":
-                self.server.barrier()
-                return ["cmd=barrier_out rc=0"]
-            case "finalize":
-                return ["cmd=finalize_ack rc=0"]
-            case _:
-                return []
+
+def answers(manager: Manager, said: dict[str, str], line: str) -> list[str]:
+    """Return the lines that answer one."""
+    match said.get("cmd"):
+        case "initack":
+            rank = said["pmiid"]
+            world = f"cmd=set size={manager.size}"
+            return ["cmd=initack rc=0", world, f"cmd=set rank={rank}", "cmd=set debug=0"]
+        case "init":
+            return ["cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"]
+        case "get_maxes":
+            return [f"cmd=maxes {LIMITS} rc=0"]
+        case "get_appnum":
+            return ["cmd=appnum appnum=0 rc=0"]
+        case "get_my_kvsname":
+            return [f"cmd=my_kvsname kvsname={manager.name} rc=0"]
+        case "get_universe_size":
+            return [f"cmd=universe_size size={manager.size} rc=0"]
+        case "put":
+            manager.values[said["key"]] = line.partition(" value=")[2]
+            return ["cmd=put_result rc=0 msg=success"]
+        case "get":
+            value = manager.values.get(said["key"])
+            if value is None:
+                return ["cmd=get_result rc=-1 msg=key_not_found value=unknown"]
+            return [f"cmd=get_result rc=0 msg=success value={value}"]
+        case "barrier_in":
+            manager.barrier()
+            return ["cmd=barrier_out rc=0"]
+        case "finalize":
+            return ["cmd=finalize_ack rc=0"]
+        case _:
+            return []
 
 
 def main() -> None:
