@@ -53,8 +53,7 @@ class GradBucket:
         )
         pieces = self.flat.split([p.numel() for p in parameters])
         self.views = {
-            i: piece.view(p.shape)
-            for i, piece, p in zip(indices, pieces, parameters, strict=True)
+            i: piece.view(p.shape) for i, piece, p in zip(indices, pieces, parameters, strict=True)
         }
         self.pending = len(indices)
         #: Waits for the reduction, and returns the reduced flat tensor.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tensorplug.core.ops import ones, zeros
 
@@ -110,7 +110,7 @@ class Join:
         self._enable = enable
         self._throw = throw_on_early_termination
 
-    def __enter__(self) -> Join:
+    def __enter__(self) -> Self:
         for number, joinable in enumerate(self._joinables):
             joinable._join_config = _JoinConfig(self._enable, self._throw, number == 0)
         return self
@@ -193,6 +193,4 @@ class _Active:
         return [self._active]
 
 
-_EARLY = (
-    "Detected at least one rank that exhausted inputs. Throwing across all ranks (throw_on_early_termination)."
-)
+_EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks (throw_on_early_termination)."

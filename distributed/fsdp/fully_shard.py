@@ -239,9 +239,7 @@ class FSDPModule(Module):
         """Set whether the next backward pass is the last one of what forward recorded."""
         self._state().prepare().is_last_backward = is_last_backward
 
-    def set_reshard_after_forward(
-        self, reshard_after_forward: bool, recurse: bool = True
-    ) -> None:
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Set whether forward gives the parameters up."""
         for state in self._of(recurse):
             state.reshard_after_forward = reshard_after_forward

@@ -44,7 +44,9 @@ class DividedParameter:
         self.rank = c10d.get_rank(self.group)
         self.shape = tuple(parameter.shape)
         self.reduce_dtype = policy.reduce_dtype
-        self.gather_dtype: DType | None = policy.param_dtype if parameter.is_floating_point() else None
+        self.gather_dtype: DType | None = (
+            policy.param_dtype if parameter.is_floating_point() else None
+        )
         rows = self.shape[shard.dim]
         self.most = -(-rows // self.size)
         start, count = shard.rows(rows, self.size, self.rank)

@@ -37,7 +37,9 @@ class DTensor(Tensor):
     Examples
     --------
     >>> whole = tp.arange(4.0)  # doctest: +SKIP
-    >>> distribute_tensor(whole, mesh, [Shard(0)]).to_local()  # on the second of two processes # doctest: +SKIP
+    >>> distribute_tensor(
+    ...     whole, mesh, [Shard(0)]
+    ... ).to_local()  # on the second of two processes # doctest: +SKIP
     tensor([2., 3.])
     """
 
@@ -156,7 +158,11 @@ class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
 
 
 def sharded_parameter(
-    local: Tensor, mesh: Any, placements: Sequence[Placement], shape: Sequence[int], requires_grad: bool
+    local: Tensor,
+    mesh: Any,
+    placements: Sequence[Placement],
+    shape: Sequence[int],
+    requires_grad: bool,
 ) -> ShardedParameter:
     """Return a part of a parameter."""
     parameter: ShardedParameter = _made(ShardedParameter, local, mesh, placements, shape)
@@ -180,7 +186,9 @@ def _gathered(part: Tensor, placement: Shard, size: int, mesh: Any, number: int)
     with no_grad():
         rows = part.transpose(0, placement.dim).contiguous()
         if rows.shape[0] < most:
-            rest = zeros(most - rows.shape[0], *rows.shape[1:], dtype=part.dtype, device=part.device)
+            rest = zeros(
+                most - rows.shape[0], *rows.shape[1:], dtype=part.dtype, device=part.device
+            )
             rows = cat([rows, rest])
         whole = empty(parts * most, *rows.shape[1:], dtype=part.dtype, device=part.device)
         c10d.all_gather_into_tensor(whole, rows, group=mesh.get_group(number))
@@ -223,7 +231,9 @@ def distribute_tensor(
     for number, placement in enumerate(placements):
         if isinstance(placement, Shard):
             start, size = placement.rows(
-                part.shape[placement.dim], device_mesh.size(number), device_mesh.get_local_rank(number)
+                part.shape[placement.dim],
+                device_mesh.size(number),
+                device_mesh.get_local_rank(number),
             )
             part = part.narrow(placement.dim, start, size)
     return DTensor.from_local(part.clone(), device_mesh, placements, shape=tensor.shape)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.device.generator import Generator
-from tensorplug.core.ops import cat, linalg_qr, matmul, randn
+from tensorplug.core.ops import cat, qr, matmul, randn
 from tensorplug.futures import Future
 
 from ... import distributed_c10d as c10d
@@ -144,7 +144,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         qs = _first_factors(state, number, matrices, ranks)
         ps, flat_p = _stacked([matmul(m, q) for m, q in zip(matrices, qs, strict=True)])
         c10d.all_reduce(flat_p, group=group)
-        ps = [linalg_qr(p)[0] for p in ps]
+        ps = [qr(p)[0] for p in ps]
         qs, flat_q = _stacked([matmul(m.T, p) for m, p in zip(matrices, ps, strict=True)])
         flat_q.div_(size)
         c10d.all_reduce(flat_q, group=group)
@@ -179,7 +179,7 @@ def _first_factors(
             randn(shape, generator=state.rng).to(m.device, m.dtype)
             for m, shape in zip(matrices, shapes, strict=True)
         ]
-    return [linalg_qr(factor)[0] for factor in factors]
+    return [qr(factor)[0] for factor in factors]
 
 
 def _stacked(matrices: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
