@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from tensorplug.autograd import is_grad_enabled, no_grad
@@ -89,7 +89,7 @@ class DistributedDataParallel(Module, Joinable):
         process_group: Any = None,
         bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
-        check_reduction: bool = False,  # noqa: ARG002  # torch ignores it, too
+        check_reduction: bool = False,  # torch ignores it, too
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
         delay_all_reduce_named_params: Any = None,
@@ -116,13 +116,13 @@ class DistributedDataParallel(Module, Joinable):
             if device_mesh.ndim != 1:
                 raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
-        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        ignored: set[str] = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named = [(n, p) for n, p in module.named_parameters() if n not in ignored]
         trained = [(n, p) for n, p in named if p.requires_grad]
         if not trained:
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires "
-                "a gradient."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that "
+                "requires a gradient."
             )
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError(
@@ -268,7 +268,7 @@ class DistributedDataParallel(Module, Joinable):
         return bool(flag.item())
 
     @contextlib.contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> Generator[None]:
         """Accumulate gradients in each process by itself within a ``with`` block.
 
         The first backward pass after it reduces the sums; forward belongs into the block, too.

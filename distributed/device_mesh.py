@@ -92,8 +92,8 @@ class DeviceMesh:
         if mesh_dim is None:
             if self.ndim > 1:
                 raise RuntimeError(
-                    f"Found the DeviceMesh have {self.ndim} dimensions: the optional kwarg `mesh_dim` needs to "
-                    "be specified when device_mesh.ndim > 1."
+                    f"Found the DeviceMesh have {self.ndim} dimensions: the optional kwarg `mesh_dim` needs "
+                    "to be specified when device_mesh.ndim > 1."
                 )
             return 0
         if isinstance(mesh_dim, str):

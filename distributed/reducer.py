@@ -24,6 +24,7 @@ from . import distributed_c10d as c10d
 
 __all__ = ["GradBucket", "Reducer"]
 
+MUL: Any = mul  # that takes `out`, as each op does
 MIB = 1024 * 1024
 #: The first bucket is small, so that the first collective starts early.
 FIRST_BUCKET_BYTES = MIB
@@ -139,7 +140,7 @@ class Reducer:
         # --- of all ---
         self._arrivals: list[int] = []  # the order in the first backward pass, for better buckets
         self._rebuilt = find_unused and not static_graph
-        # Whether the processes find out in this iteration who used what, and with a static graph what they found.
+        # Whether the processes find out in this iteration who used what, and what they found.
         self._tracks_use = find_unused or static_graph
         self._used = [0] * len(parameters)
         self._used_anywhere: list[int] | None = None
@@ -148,7 +149,7 @@ class Reducer:
         self._counts: dict[int, int] | None = None
         self._counted: dict[int, int] = {}
         self._make_buckets(range(len(parameters) - 1, -1, -1))
-        this = weakref.ref(self)
+        this: weakref.ref[Reducer] = weakref.ref(self)
         self._handles = [
             parameter.register_post_accumulate_grad_hook(_notifier(this, i))
             for i, parameter in enumerate(parameters)
@@ -248,7 +249,7 @@ class Reducer:
             return
         if not self._started:
             self._started = True
-            this = weakref.ref(self)
+            this: weakref.ref[Reducer] = weakref.ref(self)
             Variable._execution_engine.queue_callback(lambda: _finish(this))
             for i in self._unused:
                 self._mark(i)
@@ -281,7 +282,7 @@ class Reducer:
             elif gradient is view:
                 view.mul_(factor)
             else:
-                mul(gradient, factor, out=view)
+                MUL(gradient, factor, out=view)
                 if self.as_views:
                     parameter.grad = view
         bucket.pending -= 1
@@ -305,7 +306,7 @@ class Reducer:
                 bucket.finish = lambda: _tensor(future.wait())
                 bucket.is_completed = future.done
                 return
-            work = c10d.all_reduce(bucket.flat, group=self.group, async_op=True)
+            work: Any = c10d.all_reduce(bucket.flat, group=self.group, async_op=True)
         bucket.is_completed = work.is_completed
 
         def finish() -> Tensor:

@@ -115,7 +115,7 @@ class Join:
             joinable._join_config = _JoinConfig(self._enable, self._throw, number == 0)
         return self
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if self._enable and kind is None:
                 self._answer()
@@ -169,7 +169,7 @@ class Join:
             return None
         group, device = joinable.join_process_group, joinable.join_device
         active = ones(1, device=device)
-        work = c10d.all_reduce(active, group=group, async_op=True)
+        work: Any = c10d.all_reduce(active, group=group, async_op=True)
         if config.throw_on_early_termination:
             work.wait()
             if int(active.item()) < c10d.get_world_size(group):
@@ -193,4 +193,4 @@ class _Active:
         return [self._active]
 
 
-_EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks (throw_on_early_termination)."
+_EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks."

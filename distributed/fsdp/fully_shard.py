@@ -1,7 +1,7 @@
 """``fully_shard``: parameters, gradients and optimizer states divided among processes.
 
-Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, stage 3; Zhao
-et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", 2023.
+Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, stage 3;
+Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", 2023.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _State:
         self.reduced = False
         self.prefetch_forward: list[_State] | None = None
         self.prefetch_backward: list[_State] | None = None
-        this = weakref.ref(self)
+        this: weakref.ref[_State] = weakref.ref(self)
         group.on_gradients = lambda: _all_arrived(this)
 
     def all_states(self) -> list[_State]:
@@ -129,7 +129,7 @@ class _State:
         if self._reshards_after_forward() and not root.in_backward:
             self.group.reshard()
         if is_grad_enabled():
-            this = weakref.ref(self)
+            this: weakref.ref[_State] = weakref.ref(self)
             for value in tree_leaves(output):
                 if isinstance(value, Tensor) and value.requires_grad:
                     value.register_hook(lambda _: _before_backward(this))
@@ -341,8 +341,8 @@ def fully_shard(
         shard = None if shard_placement_fn is None else shard_placement_fn(parameter)
         if not parameter.ndim:
             raise ValueError(
-                f"fully_shard doesn't support scalar parameters. Change {name} to a 1D tensor with numel equal "
-                "to 1."
+                f"fully_shard doesn't support scalar parameters. Change {name} to a 1D tensor with numel "
+                "equal to 1."
             )
         divided.append(DividedParameter(parameter, name, owners, mesh, shard or Shard(0), policy))
     group = ParameterGroup(divided, type(modules[0]).__name__)
@@ -388,9 +388,14 @@ def _attach(module: Module, state: _State, divided: list[DividedParameter]) -> N
     module.register_load_state_dict_pre_hook(lambda *_: state.group.reshard())
 
 
-@functools.cache
+_classes: dict[type[Module], type[Module]] = {}
+
+
 def _class_of(cls: type[Module]) -> type[Module]:
-    return cast(type[Module], type(f"FSDP{cls.__name__}", (FSDPModule, cls), {}))
+    if cls not in _classes:
+        made = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+        _classes[cls] = cast(type[Module], made)
+    return _classes[cls]
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:

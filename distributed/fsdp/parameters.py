@@ -134,7 +134,7 @@ class DividedParameter:
         if narrow:
             rows = rows / divisor  # sums of 16 bits overflow sooner
         part = empty(self.most, *rows.shape[1:], dtype=dtype, device=rows.device)
-        work = c10d.reduce_scatter_tensor(part, rows, group=self.group, async_op=True)
+        work: Any = c10d.reduce_scatter_tensor(part, rows, group=self.group, async_op=True)
 
         def finish() -> None:
             work.wait()
@@ -178,7 +178,7 @@ class ParameterGroup:
         self._finish: list[Callable[[], None]] = []
         #: Called when all gradients of the group have arrived.
         self.on_gradients: Callable[[], object] | None = None
-        this = weakref.ref(self)
+        this: weakref.ref[ParameterGroup] = weakref.ref(self)
         for parameter in parameters:
             if parameter.whole.requires_grad:
                 parameter.whole.register_post_accumulate_grad_hook(_counter(this))

@@ -169,7 +169,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _exchange(self) -> None:
         """Give all processes the parameters of each."""
-        works = []
+        works: list[Any] = []
         with no_grad():
             for rank, alike, kept in self._buckets:
                 flat = kept

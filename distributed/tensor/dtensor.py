@@ -1,4 +1,4 @@
-"""This process's part of a tensor that is divided among processes."""
+"""Tensors of which each process has a part."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.autograd import no_grad
-from tensorplug.core import Size, Tensor
+from tensorplug.core import Tensor
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.ops import cat, empty, zeros
+from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.tensor import of_class
 from tensorplug.nn import Parameter
 
@@ -20,7 +21,7 @@ __all__ = ["DTensor", "distribute_tensor"]
 
 
 class DTensor(Tensor):
-    """This process's part of a tensor that is divided among the processes of a mesh.
+    """The part that a process has of a tensor, which is divided among those of a mesh.
 
     Ops and ``shape`` are those of the part: an optimizer that updates each element by itself works on it as
     it is. ``full_tensor()`` has the whole, ``full_shape`` its shape. (In torch, ops compute with the whole.)
@@ -37,9 +38,7 @@ class DTensor(Tensor):
     Examples
     --------
     >>> whole = tp.arange(4.0)  # doctest: +SKIP
-    >>> distribute_tensor(
-    ...     whole, mesh, [Shard(0)]
-    ... ).to_local()  # on the second of two processes # doctest: +SKIP
+    >>> distribute_tensor(whole, mesh, [Shard(0)]).to_local()  # the second of two # doctest: +SKIP
     tensor([2., 3.])
     """
 
@@ -147,11 +146,11 @@ class DTensor(Tensor):
             "distributed.checkpoint.save, or the whole, full_tensor()"
         )
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         return f"DTensor(local_tensor={self.to_local()!r}, placements={self.placements})"
 
 
-class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
+class ShardedParameter(DTensor, Parameter):
     """A parameter that is divided among processes."""
 
     __slots__ = ()
@@ -166,7 +165,8 @@ def sharded_parameter(
 ) -> ShardedParameter:
     """Return a part of a parameter."""
     parameter: ShardedParameter = _made(ShardedParameter, local, mesh, placements, shape)
-    return parameter.requires_grad_(requires_grad)  # type: ignore[return-value]
+    parameter.requires_grad_(requires_grad)
+    return parameter
 
 
 def _made(
@@ -215,12 +215,13 @@ def distribute_tensor(
     src_data_rank : int or None
         The process of each group whose values count; None takes those of each.
     """
-    if placements is None:
-        placements = [Replicate()] * device_mesh.ndim
-    if len(placements) != device_mesh.ndim:
+    given: Sequence[Placement] = (
+        [Replicate()] * device_mesh.ndim if placements is None else placements
+    )
+    if len(given) != device_mesh.ndim:
         raise ValueError(
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
-            f"{len(placements)}, and device_mesh.ndim: {device_mesh.ndim}."
+            f"{len(given)}, and device_mesh.ndim: {device_mesh.ndim}."
         )
     part = tensor.detach()
     if src_data_rank is not None:
@@ -228,7 +229,7 @@ def distribute_tensor(
         for number in range(device_mesh.ndim):
             group = device_mesh.get_group(number)
             c10d.broadcast(part, c10d.get_global_rank(group, src_data_rank), group)
-    for number, placement in enumerate(placements):
+    for number, placement in enumerate(given):
         if isinstance(placement, Shard):
             start, size = placement.rows(
                 part.shape[placement.dim],
@@ -236,4 +237,4 @@ def distribute_tensor(
                 device_mesh.get_local_rank(number),
             )
             part = part.narrow(placement.dim, start, size)
-    return DTensor.from_local(part.clone(), device_mesh, placements, shape=tensor.shape)
+    return DTensor.from_local(part.clone(), device_mesh, given, shape=tensor.shape)

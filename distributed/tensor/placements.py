@@ -25,7 +25,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Divided along a dimension: each process has the rows that ``chunk`` gives it, the last ones fewer or none.
+    """Divided along a dimension: each has the rows that ``chunk`` gives it, the last ones fewer or none.
 
     Examples
     --------

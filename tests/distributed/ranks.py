@@ -41,7 +41,14 @@ def names(file):
 def run(file, size, folder, only=(), timeout=170):
     """Run the checks in `size` processes; return what each has to say, "" if it passed."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [launcher(), "-n", str(size), sys.executable, str(HERE / "ranks.py"), str(HERE / file)]
+    command = [
+        launcher(),
+        "-n",
+        str(size),
+        sys.executable,
+        str(HERE / "ranks.py"),
+        str(HERE / file),
+    ]
     done = subprocess.run(
         [*command, str(folder), *only],
         capture_output=True, text=True, timeout=timeout, env=environment, check=False,

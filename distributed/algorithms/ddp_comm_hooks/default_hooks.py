@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.core import DType, Tensor
 from tensorplug.core.device.dtypes import bfloat16, float16
-from tensorplug.futures import Future
+from tensorplug.core.futures import Future
 
 from ... import distributed_c10d as c10d
 from ...reducer import GradBucket
@@ -31,7 +31,7 @@ def _group(group: Any) -> Any:
 def mean(group: Any, flat: Tensor) -> Future[Tensor]:
     """Return a future of the mean of a tensor over the processes; it is overwritten."""
     flat.div_(c10d.get_world_size(group))
-    work = c10d.all_reduce(flat, group=group, async_op=True)
+    work: Any = c10d.all_reduce(flat, group=group, async_op=True)
     return work.get_future().then(lambda _: flat)
 
 

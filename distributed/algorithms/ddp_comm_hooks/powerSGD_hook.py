@@ -11,8 +11,8 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.device.generator import Generator
-from tensorplug.core.ops import cat, qr, matmul, randn
-from tensorplug.futures import Future
+from tensorplug.core.futures import Future
+from tensorplug.core.ops import cat, matmul, qr, randn
 
 from ... import distributed_c10d as c10d
 from ...reducer import GradBucket
