@@ -29,6 +29,7 @@ LAZY = frozenset(
         "func",
         "futures",
         "fx",
+        "graph",
         "hub",
         "library",
         "linalg",
