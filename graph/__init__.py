@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .capture import Recorder, Uncapturable, called, capture
-from .graph import Graph, Kind, Node, Value
+from .graph import Graph, Node, Value
 from .rewriting import Match, find, replace_pattern
 
 __all__ = [
     "Graph",
-    "Kind",
     "Match",
     "Node",
     "Recorder",

@@ -22,7 +22,7 @@ from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.tensor.base import TensorBase
 
-__all__ = ["Graph", "Kind", "Node", "Value"]
+__all__ = ["Graph", "Node", "Value"]
 
 #: What an input of a graph is: an argument of the program, or state that the graph holds under a name.
 Kind = Literal["input", "parameter", "buffer", "constant"]

@@ -24,6 +24,7 @@ LAZY = frozenset(
         "backends",
         "compat",
         "data",
+        "distributed",
         "distributions",
         "fft",
         "func",
