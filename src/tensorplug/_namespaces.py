@@ -30,6 +30,7 @@ LAZY = frozenset(
         "func",
         "futures",
         "fx",
+        "graph",
         "hub",
         "library",
         "linalg",
