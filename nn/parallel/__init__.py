@@ -13,9 +13,8 @@ __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: what several processes need stands above nn, and most programs are one process.
     if name == "DistributedDataParallel":
-        from . import distributed
+        from . import distributed  # what several processes need stands above nn: on first use
 
         return distributed.DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
