@@ -35,6 +35,7 @@ LAZY = frozenset(
         "masked",
         "multiprocessing",
         "nn",
+        "onnx",
         "optim",
         "overrides",
         "plugin",
