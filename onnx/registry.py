@@ -54,6 +54,9 @@ class Operator:
     prepare: Callable[[dict[str, Any]], dict[str, Any]] | None
     trained: frozenset[str]
 
+    def __reduce__(self) -> Any:
+        return _registered, (self.domain, self.name, self.since)
+
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
 
@@ -107,6 +110,14 @@ def find(domain: str, name: str, version: int) -> Operator | None:
 
     fitting = [found for found in _TABLE.get((domain, name), ()) if found.since <= version]
     return fitting[-1] if fitting else None
+
+
+def _registered(domain: str, name: str, since: int) -> Operator:
+    """Return the operator of the table, for pickles and copies."""
+    found = find(domain, name, since)
+    if found is None:
+        raise LookupError(f"no ONNX operator {domain}.{name}")
+    return found
 
 
 def names() -> set[tuple[str, str]]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.ops.linalg import namespace as linalg
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.nn import functional as F
 
@@ -207,7 +206,6 @@ def svm_classifier(
     if prob_a is not None and prob_b is not None:
         sure = ops.clamp(1 - ops.sigmoid(scores * prob_a + prob_b), 1e-7, 1 - 1e-7)
         scores = _coupled(sure, pairs, len(won))
-        places = ops.argmax(scores, dim=1)
     elif len(pairs) == 1:
         scores = ops.cat([-scores, scores], 1) if post_transform != "NONE" else scores
         if scores.shape[1] == 1:
@@ -219,22 +217,31 @@ def svm_classifier(
 
 
 def _coupled(sure: Tensor, pairs: Sequence[tuple[int, int]], count: int) -> Tensor:
-    """Return probabilities of classes from those of pairs: Wu, Lin and Weng (2004), second method."""
-    if count == 2:
-        return ops.cat([sure, 1 - sure], 1)
+    """Return probabilities of classes from those of pairs, by libsvm's iteration.
+
+    Wu, Lin and Weng (2004), algorithm 2; it stops early, so that results are those of libsvm to the last
+    digits only if its steps are taken.
+    """
     r = ops.zeros((sure.shape[0], count, count), dtype=sure.dtype, device=sure.device)
     for n, (i, j) in enumerate(pairs):
         r[:, i, j] = sure[:, n]
         r[:, j, i] = 1 - sure[:, n]
-    q = -ops.transpose(r, 1, 2) * r
-    diagonal = ops.sum(r * r, 1)
-    q = q + ops.diag_embed(diagonal)
-    # min pᵀQp with Σp = 1: the linear system that the iteration of libsvm converges to
-    ones = ops.ones((sure.shape[0], count, 1), dtype=sure.dtype, device=sure.device)
-    corner = ops.zeros((sure.shape[0], 1, 1), dtype=sure.dtype, device=sure.device)
-    system = ops.cat([ops.cat([q, ones], 2), ops.cat([ops.transpose(ones, 1, 2), corner], 2)], 1)
-    right = ops.cat([ops.zeros_like(ones), corner + 1], 1)
-    return linalg.solve(system, right)[:, :count, 0]
+    q = ops.diag_embed(ops.sum(r * r, 1)) - ops.transpose(r, 1, 2) * r
+    p = ops.full_like(r[:, 0], 1 / count)
+    for _ in range(max(100, count)):
+        qp = ops.matmul(q, p[..., None])[..., 0]
+        pqp = ops.sum(p * qp, 1, keepdim=True)
+        going = ops.amax(ops.abs(qp - pqp), 1, keepdim=True) >= 0.005 / count
+        if not bool(ops.any(going)):
+            break
+        for t in range(count):
+            step = ops.where(going, (pqp - qp[:, t : t + 1]) / q[:, t, t : t + 1], 0.0)
+            pqp = (pqp + step * (step * q[:, t, t : t + 1] + 2 * qp[:, t : t + 1])) / (
+                1 + step
+            ) ** 2
+            qp = (qp + step * q[:, t]) / (1 + step)
+            p = (p + step * (ops.arange(count, device=p.device) == t)) / (1 + step)
+    return p
 
 
 # --- preparation of features ---------------------------------------------------------------------
