@@ -173,7 +173,7 @@ def is_inf(X: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
     if detect_negative and detect_positive:
         return ops.isinf(X)
     if detect_negative or detect_positive:
-        return (math.inf if detect_positive else -math.inf) == X
+        return ops.isposinf(X) if detect_positive else ops.isneginf(X)
     return ops.zeros_like(X, dtype=dtype_of(9))
 
 

@@ -287,7 +287,7 @@ def imputer(
         old, new = replaced_value_float, imputed_value_floats or [0.0]
     else:
         old, new = replaced_value_int64, imputed_value_int64s or [0]
-    missing = ops.isnan(X) if old != old else old == X
+    missing: Any = ops.isnan(X) if old != old else X.eq(old)
     return ops.where(missing, tensor(new, dtype=X.dtype, device=X.device), X)
 
 
