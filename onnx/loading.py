@@ -62,7 +62,7 @@ def load(
     ... <float[2, 3] weight = {1, 2, 3, 4, 5, 6}> { y = MatMul(x, weight) }'''
     >>> model = tp.onnx.load(onnx.parser.parse_model(text))
     >>> model(tp.tensor([[1.0, 1.0]]))
-    tensor([[5., 7., 9.]], grad_fn=<MmBackward0>)
+    tensor([[5., 7., 9.]], grad_fn=<MatmulBackward0>)
     >>> [name for name, _ in model.named_parameters()]
     ['weight']
     """
