@@ -32,8 +32,10 @@ BEFORE = {
     "docs/conformance.md": "from tensorplug.plugin import DeviceRuntime",
     "docs/data.md": "import tensorplug as tp; model, train = tp.nn.Linear(2, 3), None\n"
     "dataset = tp.data.TensorDataset(tp.ones(8, 2))",
-    "docs/onnx.md": "import onnx.parser, tensorplug as tp; x = tp.ones(1, 2); onnx.save(onnx.parser.parse_model("
-    "'<ir_version: 8, opset_import: [\\"\\" : 18]> g (float[N, 2] x) => (float[N, 2] y) { y = Relu(x) }'), 'model.onnx')",
+    "docs/onnx.md": """import onnx.parser, tensorplug as tp
+x = tp.ones(1, 2)
+text = '<ir_version: 8, opset_import: ["" : 18]> g (float[N, 2] x) => (float[N, 2] y) { y = Relu(x) }'
+onnx.save(onnx.parser.parse_model(text), "model.onnx")""",
     "docs/files.md": "import tensorplug as tp; model = tp.nn.Linear(2, 3)",
 }
 
