@@ -143,6 +143,7 @@ NAMESPACES = {
     "profiler": "Profiles",
     "serialization": "Files",
     "safetensors": "Files of safetensors",
+    "onnx": "Models in ONNX files",
     "signal.windows": "Windows",
     "random": "Random numbers",
     "quasirandom": "Sobol sequences",
