@@ -98,16 +98,26 @@ def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
 def _processes(wish: str) -> int:
     """Return how many processes ``--nproc-per-node`` means."""
     if wish in ("auto", "cpu", "gpu", "xpu"):
-        from tensorplug import accelerator
-
-        if wish != "cpu" and accelerator.device_count():
-            return accelerator.device_count()
+        devices = 0 if wish == "cpu" else _devices()
+        if devices:
+            return devices
         if wish in ("gpu", "xpu"):
             raise SystemExit(f"--nproc-per-node {wish}: there is no such device")
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if not wish.isdecimal() or int(wish) < 1:
         raise SystemExit(f"--nproc-per-node: expected a number, auto, cpu or gpu, got {wish!r}")
     return int(wish)
+
+
+def _devices() -> int:
+    """Return how many devices beside the host's processor the installed plugins find."""
+    from tensorplug.core.plugins import discovery, entry_points, manager
+
+    discovery.load_all()
+    types = manager.runtimes().keys() - {"cpu", "meta"} - entry_points.NO_DEVICES
+    found = [discovery.find_runtime(type_) for type_ in types]
+    counts = [runtime.device_count() for runtime in found if runtime.unavailable_reason() is None]
+    return max(counts, default=0)
 
 
 def _free_port() -> int:

@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..device.dtypes import DType
 
-#: How elements are reduced, as :meth:`Communicator.all_reduce` is told.
-REDUCTIONS = ("sum", "product", "min", "max", "band", "bor", "bxor")
-
-
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
     """Where the processes of a world meet.
@@ -76,7 +72,10 @@ class Communicator(ABC):
 
     @abstractmethod
     def all_reduce(self, array: Any, reduction: str) -> Request:
-        """Replace `array` on each by the reduction (one of :data:`REDUCTIONS`) over all."""
+        """Replace `array` on each by the reduction over all.
+
+        That is one of "sum", "product", "min", "max", "band", "bor" and "bxor".
+        """
 
     @abstractmethod
     def reduce(self, array: Any, reduction: str, root: int) -> Request:
