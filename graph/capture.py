@@ -13,17 +13,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import TensorBase, version_of
+from tensorplug.nn import Buffer, Parameter
 
 from .graph import (
     Graph,
     Kind,
     Node,
     Value,
+    call,
     infer,
     known_op,
     map_leaves,
@@ -213,7 +216,9 @@ class Recorder(Layer):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
     ) -> None:
         made = tensors_in(result)
-        shaped = not self.reads or self.shapes_from_data or self._shaped(op, args, kwargs)
+        shaped = self.shapes_from_data or self._shaped(op, args, kwargs)
+        if not shaped and not self.reads:
+            self.reads = ["the shape of what it returns"]
         if self.reads and not (made and (shaped or self.follow)):
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
         changed = [tensor for tensor, version in before if version_of(tensor) != version]
@@ -230,11 +235,15 @@ class Recorder(Layer):
                 self._node(known_op("graph.expect_shape"), (self.value_of(tensor), tensor._shape))
 
     def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return whether shapes of results follow from those of arguments, though the op reads data."""
+        """Return whether shapes of results follow from those of arguments."""
+        if not self.reads and (op.kind == "primitive" or op.view or op.inplace_of is not None):
+            return True  # a primitive's rule says so where they do not
         function = op if op.inplace_of is None else op.inplace_of
+        options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            with layers.isolated():
-                infer(function, map_leaves(function.bind(args, kwargs), self.value_of))
+            with layers.isolated(), layers.gradient_off():
+                arguments = function.bind(args, options)
+                call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
         except Exception:  # on meta tensors nothing can be read
             return False
         return True
@@ -366,7 +375,7 @@ class Recorder(Layer):
             ):
                 return self._show_again(tensor)
             return known
-        if type(tensor) is not base.tensor_class and not getattr(tensor, "_is_param", False):
+        if type(tensor) not in (base.tensor_class, Parameter, Buffer):
             self._refuse(f"a tensor of class {type(tensor).__name__} is used")
         same = self.arrays.get(id(tensor._array))
         if same is not None:  # detached, or a tensor as autograd kept it

@@ -22,11 +22,11 @@ from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor
-from tensorplug.nn import Module, Parameter
+from tensorplug.nn import Buffer, Module, Parameter
 
 from .capture import Recorder, Uncapturable, source_line
 from .graph import Graph, Value
-from .guards import Watch
+from .guards import Watch, has_state
 from .ops import Unexpected
 from .passes import optimize
 from .program import Program, lower
@@ -79,10 +79,8 @@ class Explanation(NamedTuple):
     eager: int
 
     def __str__(self) -> str:
-        lines = [
-            f"{len(self.graphs)} graphs, {self.captures} captures; {self.calls} calls ran as graphs, "
-            f"{self.eager} eagerly"
-        ]
+        ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
+        lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]
         lines += [f"break: {reason} ({source})" for reason, source in self.breaks]
         lines += [f"guard: {guard}" for guard in self.guards]
         return "\n".join([*lines, *map(str, self.graphs)])
@@ -91,11 +89,15 @@ class Explanation(NamedTuple):
 class _Entry:
     """A graph and what it holds for."""
 
-    def __init__(self, graph: Graph, watch: Watch, tree: Tree, leaves: list[Any], shared: Any) -> None:
+    def __init__(
+        self, graph: Graph, watch: Watch, tree: Tree, same: dict[int, int], shared: dict[Value, int]
+    ) -> None:
         self.graph = graph
         self.watch = watch
         self.tree = tree
-        self.leaves = leaves
+        self.leaves = list(graph.result)
+        # Which results are inputs themselves, written or not.
+        self.same = same
         self.shared = shared
         self.program: Program | None = None
         self.inference: Graph | None = None
@@ -130,21 +132,19 @@ class _Entry:
             leaves, written = graph.evaluate(inputs)
             for target, new in written:
                 target.copy_(new)
+            for position, number in self.same.items():
+                leaves[position] = inputs[number]
             return tree_unflatten(leaves, self.tree)
         return self._by_kernels(inputs)
 
     def _by_kernels(self, inputs: list[Any]) -> Any:
         if self.program is None:
             self.inference = optimize(self.graph)
-            state = self.inference.state
-            self.places = [
-                number for number, v in enumerate(self.graph.inputs) if v.kind == "input"
-            ]
-            self.folded = [state[v.name] for v in self.inference.inputs if v.kind != "input"]
-            self.program, _ = lower(self.inference, self._with_state(inputs))
+            self.program, made = lower(self.inference, self._with_state(inputs))
+            arrays = [tensor._array for tensor in made]
+        else:
+            arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
         program = self.program
-        assert self.inference is not None
-        arrays = program.run([tensor._array for tensor in self._with_state(inputs)])
         graph = self.graph
         returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
         outputs = graph.outputs()
@@ -163,6 +163,8 @@ class _Entry:
             tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
             bump_version(tensor)
         leaves = [returned[leaf] if type(leaf) is Value else leaf for leaf in self.leaves]
+        for position, number in self.same.items():
+            leaves[position] = inputs[number]
         return tree_unflatten(leaves, self.tree)
 
     def _with_state(self, inputs: list[Any]) -> list[Any]:
@@ -223,8 +225,7 @@ class Compiled:
             thread.enabled, thread.inference, get_default_dtype(), default_device(),
         ]  # fmt: skip
         try:
-            for value in args:
-                parts.append(_part(value, tensors))
+            parts += [_part(value, tensors) for value in args]
             for name, value in kwargs.items():
                 parts += (name, _part(value, tensors))
             key = tuple(parts)
@@ -260,6 +261,10 @@ class Compiled:
         watch.add(getattr(function, "__self__", function), "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
+        for value in (*args, *kwargs.values()):
+            if has_state(value) and not isinstance(value, TensorBase):
+                recorder.add_state(value)
+                watch.add(value, "an argument")
         with watch.watching(lambda: recorder.inside), recorder.active():
             result = function(*args, **kwargs)
         self._captures += 1
@@ -281,7 +286,7 @@ class Compiled:
             return Break(f"the program {watch.effects[0]}", "")
         leaves, tree = tree_flatten(result)
         for leaf in leaves:
-            if type(leaf) is not base.tensor_class and type(leaf) is not Parameter:
+            if type(leaf) not in (base.tensor_class, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
             elif recorder.shows_input(leaf):
@@ -294,7 +299,13 @@ class Compiled:
         if _draws_before_reading(graph):
             return Break("the program draws random numbers before it reads data", "")
         shared = recorder.shared(leaves, graph.result)
-        return _Entry(graph, watch, tree, graph.result, shared)
+        numbers = {value: number for number, value in enumerate(graph.inputs)}
+        same = {
+            position: numbers[recorder.inputs[id(leaf)]]
+            for position, leaf in enumerate(leaves)
+            if id(leaf) in recorder.inputs
+        }
+        return _Entry(graph, watch, tree, same, shared)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""
@@ -316,11 +327,9 @@ class _Unknown(Exception):
 
 def _part(value: Any, tensors: list[Any]) -> Any:
     kind = type(value)
-    if kind is base.tensor_class or kind is Parameter:
+    if kind in (base.tensor_class, Parameter, Buffer):
         for number, other in enumerate(tensors):
-            if other is value or (
-                value._storage is not None and other._storage is value._storage
-            ):
+            if other is value or (value._storage is not None and other._storage is value._storage):
                 if other is not value:
                     raise _Unknown("two arguments show the same memory")
                 tensors.append(value)
@@ -337,6 +346,10 @@ def _part(value: Any, tensors: list[Any]) -> Any:
         return (kind, *[_part(item, tensors) for item in value])
     if kind is dict:
         return (kind, *[(key, _part(item, tensors)) for key, item in value.items()])
+    if has_state(value):
+        return (kind, id(value))  # which is watched, and so stays
+    if kind is slice:
+        return (kind, *[_part(part, tensors) for part in (value.start, value.stop, value.step)])
     raise _Unknown(f"an argument is of type {kind.__name__}")
 
 
@@ -466,10 +479,10 @@ def compile(
     Notes
     -----
     The first call with tensors of some shapes and dtypes is the program's own. A graph serves a later one if
-    arguments and state are alike: shapes, dtypes, strides and plain values of arguments; attributes of modules
-    and objects, closures and globals that the program's functions name. A number or truth value that the
-    program reads from a tensor belongs to that, too; up to eight graphs hold for different ones. Results
-    are bit for bit those of the program, unless convolutions were folded with what follows (in inference).
+    arguments and state are alike: shapes, dtypes, strides and plain values of arguments; attributes of
+    modules and objects, closures and globals that the program's functions name. A number or truth value that
+    the program reads from a tensor belongs to that, too; up to eight graphs hold for different ones. Results
+    are bit for bit those of the program.
 
     Examples
     --------
@@ -495,6 +508,8 @@ def compile(
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
         )
+    if isinstance(model, (Compiled, OptimizedModule)):
+        return model
     if not callable(model):
         raise TypeError(f"compile() takes a function or a module, got {type(model).__name__}")
     compiled = Compiled(model, fullgraph, dynamic, not disable and backend != "eager")

@@ -1,9 +1,9 @@
 """Guards: what of Python's state a captured program holds for, and what it must not do.
 
-While a program runs for the first time, a profile function sees which Python functions it calls. What these can
-look at is watched from then on: attributes of modules and other objects, closures, the globals that their code
-names. If the program itself changes any of it, or calls what is different each time (a clock, a random
-number of Python's, ``print``), then a graph of its ops does less than the program.
+While a program runs for the first time, a profile function sees which Python functions it calls. What these
+can look at is watched from then on: attributes of modules and other objects, closures, the globals that
+their code names. If the program itself changes any of it, or calls what is different each time (a clock,
+a random number of Python's, ``print``), then a graph of its ops does less than the program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 __all__ = ["Watch"]
 
@@ -71,7 +71,7 @@ class Watch:
             self.add(value.__self__, label, depth + 1)
         elif isinstance(value, FunctionType):
             self._known[id(value)] = value
-        elif _has_state(value):
+        elif has_state(value):
             self._known[id(value)] = value
             state = vars(value)
             self._known[id(state)] = state
@@ -84,20 +84,23 @@ class Watch:
         """Watch what a function that is called can look at."""
         code = frame.f_code
         here = frame.f_locals
-        library = (frame.f_globals.get("__name__") or "").startswith(_LIBRARY)
+        name = frame.f_globals.get("__name__") or ""
+        if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
+            return
+        library = name.startswith(_LIBRARY)
         if "self" in here and (isinstance(here["self"], Module) or not library):
             self.add(here["self"], "self")
         if code in self._seen or library:
             return
         self._seen.add(code)
-        for name in code.co_freevars:
-            if name in here:
-                self.add(here[name], name)
-        for name in code.co_names:
-            if name in frame.f_globals:
-                value = frame.f_globals[name]
-                self._globals.append((frame.f_globals, name, value))
-                self.add(value, name)
+        for free in code.co_freevars:
+            if free in here:
+                self.add(here[free], free)
+        for used in code.co_names:
+            if used in frame.f_globals:
+                value = frame.f_globals[used]
+                self._globals.append((frame.f_globals, used, value))
+                self.add(value, used)
                 if isinstance(value, ModuleType) and not value.__name__.startswith(_LIBRARY[:-1]):
                     table = vars(value)
                     self._globals += [(table, n, table[n]) for n in code.co_names if n in table]
@@ -117,7 +120,7 @@ class Watch:
     # --- during the first run ---
 
     @contextmanager
-    def watching(self, in_op: Callable[[], bool]) -> Iterator[None]:
+    def watching(self, in_op: Callable[[], bool]) -> Generator[None, None, None]:
         """See which functions are called within a ``with`` block, but not those that ops call."""
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -159,13 +162,15 @@ class Watch:
                 found = table.get(name)
                 if found is not value and (isinstance(value, TensorBase) or found != value):
                     return name
-        except Exception as error:  # what is compared may be of any class; tensors have no truth value
+        except (
+            Exception
+        ) as error:  # what is compared may be of any class; tensors have no truth value
             return f"what cannot be compared: {error}"
         return ""
 
 
-def _has_state(value: Any) -> bool:
-    """Return whether a program may look at attributes of an object: a module's, and those of its own classes."""
+def has_state(value: Any) -> bool:
+    """Return whether a program may look at attributes of an object: a module, or of a class of its own."""
     if isinstance(value, Module):
         return True
     module = type(value).__module__

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.autograd.grad_mode import no_grad
+from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.execution import call_kernel, unwrap
 from tensorplug.core.dispatch.keys import DispatchKey
@@ -20,7 +21,7 @@ from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
-from .graph import Graph, Node, Value, map_values, run_node
+from .graph import Graph, Node, Value, map_leaves, run_node
 
 __all__ = ["CallStep", "KernelStep", "Program", "lower"]
 
@@ -166,6 +167,7 @@ class _Tracer(Layer):
 
     def __init__(self) -> None:
         self.program = Program()
+        self.op: Op | None = None  # of the node that is lowered
         self.places: dict[int, int] = {}
         # Tensors and arrays whose ids are known stay alive.
         self.kept: list[Any] = []
@@ -223,6 +225,10 @@ class _Tracer(Layer):
                 if type(spec) is Delegated:
                     return spec.result
             values, key, outputs = spec.values, spec.key, spec.outputs
+        if any([shape is None for shape, _ in outputs or ()]) or (
+            outputs is None and op is not self.op and not _shaped(op, values)
+        ):
+            raise Unlowerable(f"the shape of what {op.name} returns")  # which the rest may look at
         with layers.isolated():
             return self._note(op, key, values, outputs)
 
@@ -249,7 +255,9 @@ class _Tracer(Layer):
             if isinstance(value, TensorBase):
                 step.slots.append((index, self.place(value)))
                 step.template[index] = None
-            elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
+            elif isinstance(value, (list, tuple)) and any(
+                [isinstance(v, TensorBase) for v in value]
+            ):
                 if any([v is not None and not isinstance(v, TensorBase) for v in value]):
                     raise Unlowerable("numbers beside tensors")
                 places = [None if item is None else self.place(item) for item in value]
@@ -277,6 +285,16 @@ class _Tracer(Layer):
             return made[0]
         named: Any = op.named
         return tuple(made) if named is None else named(*made)
+
+
+def _shaped(op: Op, values: Any) -> bool:
+    """Return whether the shapes of a composite's results follow from those of its arguments."""
+    try:
+        with layers.isolated():
+            op.decompose(map_leaves(tuple(values), lambda t: empty_meta(t._shape, t._key.dtype)))
+    except Exception:  # on meta tensors no data can be read
+        return False
+    return True
 
 
 def _of_one_key(values: Any, key: DispatchKey, mixed: bool) -> bool:
@@ -322,15 +340,24 @@ def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
     steps, count, known = len(program.steps), len(program.keys), dict(tracer.places)
     if not (node.updates or node.op.random):
         try:
+            tracer.op = node.op
             with tracer.active():
                 run_node(node, tensors)
             for value in node.outputs:
                 tracer.place(tensors[value])
-            if not any([place >= count for place in program.constants]) or len(program.steps) > steps:
+            if (
+                not any([place >= count for place in program.constants])
+                or len(program.steps) > steps
+            ):
                 return
         except Unlowerable:
             pass
-        del program.steps[steps:], program.keys[count:], tracer.roots[count:], tracer.strides[count:]
+        del (
+            program.steps[steps:],
+            program.keys[count:],
+            tracer.roots[count:],
+            tracer.strides[count:],
+        )
         program.constants = {p: array for p, array in program.constants.items() if p < count}
         tracer.places = known
     given = {value: tracer.place(tensors[value]) for value in dict.fromkeys(node.values())}

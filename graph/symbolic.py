@@ -1,8 +1,8 @@
 """Symbolic sizes: numbers in a graph that follow from the sizes of its arguments.
 
-A graph is captured for tensors of given sizes. Where one of another size gives the same calls, the numbers that
-differ between the two are taken for expressions in the sizes: :func:`generalize` finds them, :meth:`Size.at`
-gives the number for some sizes.
+A graph is captured for tensors of given sizes. Where one of another size gives the same calls, the numbers
+that differ between the two are taken for expressions in the sizes: :func:`generalize` finds them,
+:meth:`Size.at` gives the number for some sizes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Size:
         parts = []
         for names, factor in sorted(self.terms.items(), key=lambda item: (-len(item[0]), item[0])):
             product = "*".join(names)
-            parts.append(str(factor) if not names else product if factor == 1 else f"{factor}*{product}")
+            parts.append(
+                str(factor) if not names else product if factor == 1 else f"{factor}*{product}"
+            )
         return " + ".join(parts) or "0"
 
 
@@ -88,7 +90,10 @@ def generalize(graphs: Sequence[tuple[Mapping[str, int], Graph]]) -> Graph | Non
     others = [graph for _, graph in graphs]
     fit = _Fit(settings)
     try:
-        if len({len(graph.nodes) for graph in others}) != 1 or len({len(g.inputs) for g in others}) != 1:
+        if (
+            len({len(graph.nodes) for graph in others}) != 1
+            or len({len(g.inputs) for g in others}) != 1
+        ):
             raise _Differs
         numbers = [_numbered(graph) for graph in others]
         for value, *same in zip(made.inputs, *[graph.inputs for graph in others], strict=True):
@@ -110,7 +115,9 @@ def _numbered(graph: Graph) -> dict[Value, int]:
 def _merge_value(fit: _Fit, value: Value, same: list[Value]) -> None:
     if len({(v.dtype, v.device, v.kind, len(v.shape)) for v in same}) != 1:
         raise _Differs
-    value.shape = tuple([fit.number(list(sizes)) for sizes in zip(*[v.shape for v in same], strict=True)])
+    value.shape = tuple(
+        [fit.number(list(sizes)) for sizes in zip(*[v.shape for v in same], strict=True)]
+    )
 
 
 def _merge_node(fit: _Fit, node: Node, nodes: list[Node], numbers: list[dict[Value, int]]) -> None:
