@@ -37,6 +37,7 @@ LAZY = frozenset(
         "masked",
         "multiprocessing",
         "nn",
+        "onnx",
         "optim",
         "overrides",
         "plugin",
