@@ -17,6 +17,7 @@ from tensorplug.core.ops import cat
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
+from tensorplug.distributions.independent import sum_rightmost
 from tensorplug.nn import Module, init
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
@@ -231,6 +232,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
     "torch.distributed": _DISTRIBUTED,
+    "torch.distributions.utils": {"_sum_rightmost": sum_rightmost},
     "torch.distributed._composable.fsdp": {},
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
         "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
@@ -243,12 +245,13 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributed.nn.functional": {},
     "torch.distributed.pipelining": {"SplitPoint": _constants("SplitPoint", "BEGINNING END")},
     "torch.distributed.rpc": {"is_available": no},
+    "torch.distributed.rpc.api": {"_require_initialized": compiling.no_op_decorator},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
-    "torch.serialization": {"MAP_LOCATION": Any},
+    "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
     "torch.nn.init": {
         "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,
         "_no_grad_uniform_": init.uniform_,
