@@ -18,7 +18,7 @@ from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
 from tensorplug.distributions.independent import sum_rightmost
-from tensorplug.nn import Module, init
+from tensorplug.nn import Module, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.torch_version import TorchVersion
@@ -245,7 +245,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributed.nn.functional": {},
     "torch.distributed.pipelining": {"SplitPoint": _constants("SplitPoint", "BEGINNING END")},
     "torch.distributed.rpc": {"is_available": no},
-    "torch.distributed.rpc.api": {"_require_initialized": compiling.no_op_decorator},
+    "torch.distributed.rpc.api": {"_require_initialized": compiling.as_it_is},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
     "torch.hub": {"tqdm": _progress_bars()},
@@ -266,6 +266,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
         "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
     },
+    "torch.nn.parameter": {"UninitializedTensorMixin": parameter.UninitializedTensor},
     "torch.nn.quantized": {"FloatFunctional": FloatFunctional},
     "torch.numa.binding": {
         "AffinityMode": _constants("AffinityMode", "NODE SOCKET EXCLUSIVE CORE_COMPLEX")
