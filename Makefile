@@ -25,7 +25,7 @@ ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 PIP_UNINSTALL := -m pip --disable-pip-version-check uninstall --quiet --yes
-FOLDERS := src core autograd profiler nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
+FOLDERS := src core autograd profiler nn graph array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
@@ -144,7 +144,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix

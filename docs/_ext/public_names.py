@@ -123,6 +123,7 @@ NAMESPACES = {
     "overrides": "Classes that take calls over",
     "library": "Ops of one's own",
     "fx": "Graphs of calls",
+    "graph": "Programs as graphs of ops",
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",

@@ -24,6 +24,7 @@ from . import (
     func as func,
     futures as futures,
     fx as fx,
+    graph as graph,
     hub as hub,
     library as library,
     linalg as linalg,
