@@ -99,16 +99,20 @@ def _of_parts(registry: ConstraintRegistry) -> None:
 
 
 _both(constraints.real, lambda _: transforms.identity_transform)
-for _kind in (constraints.greater_than, constraints.greater_than_eq):
-    _both(_kind, lambda c: _beyond(c.lower_bound, 1))
+_both(constraints.greater_than, lambda c: _beyond(c.lower_bound, 1))
+_both(constraints.greater_than_eq, lambda c: _beyond(c.lower_bound, 1))
 _both(constraints.less_than, lambda c: _beyond(c.upper_bound, -1))
-for _kind in (constraints.interval, constraints.half_open_interval):
-    _both(_kind, _between)
+_both(constraints.interval, _between)
+_both(constraints.half_open_interval, _between)
 _both(constraints.corr_cholesky, lambda _: transforms.CorrCholeskyTransform())
 biject_to.register(constraints.simplex, lambda _: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda _: transforms.SoftmaxTransform())
 transform_to.register(constraints.lower_cholesky, lambda _: transforms.LowerCholeskyTransform())
-for _kind in (constraints.positive_definite, constraints.positive_semidefinite):
-    transform_to.register(_kind, lambda _: transforms.PositiveDefiniteTransform())
+transform_to.register(
+    constraints.positive_definite, lambda _: transforms.PositiveDefiniteTransform()
+)
+transform_to.register(
+    constraints.positive_semidefinite, lambda _: transforms.PositiveDefiniteTransform()
+)
 _of_parts(biject_to)
 _of_parts(transform_to)

@@ -120,7 +120,7 @@ class ContinuousBernoulli(_Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Any:
         low, high = (limit - 0.5 for limit in self._lims)
         clear = (x <= low) | (x > high)
         far = where(clear, x, low)

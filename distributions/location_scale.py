@@ -89,7 +89,7 @@ class Normal(_LocationScale, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.loc / self.scale**2, -0.5 / self.scale**2)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
         return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()
 
 

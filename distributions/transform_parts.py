@@ -31,7 +31,7 @@ class _Parts(Transform):
         raise NotImplementedError
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
     def _call(self, x: Any) -> Any:

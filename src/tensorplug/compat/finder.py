@@ -75,7 +75,9 @@ class Alias(types.ModuleType):
         # Programs go through a module's classes by `vars`; its other values may change, and are asked for.
         shown = vars(target).items() if isinstance(target, types.ModuleType) else ()
         for public, value in list(shown):
-            if not public.startswith("_") and isinstance(value, (type, types.FunctionType)):
+            if public.startswith("_") or f"{name}.{public}" in RENAMED:
+                continue
+            if isinstance(value, (type, types.FunctionType)):
                 self.__dict__[public] = value
         self.__dict__.update(own, __spec__=spec, __loader__=FINDER)
         for added, value in ADDITIONS.get(name, {}).items():
