@@ -208,13 +208,6 @@ class _IntegerGreaterThan(_Above):
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-class _IntegerLessThan(_Below):
-    is_discrete = True
-
-    def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-
 class _Between(Constraint):
     """What has two bounds."""
 

@@ -120,7 +120,8 @@ class ContinuousBernoulli(_Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
         low, high = (limit - 0.5 for limit in self._lims)
         clear = (x <= low) | (x > high)
         far = where(clear, x, low)

@@ -120,7 +120,8 @@ class Bernoulli(_Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
         return _softplus(x)
 
 
@@ -276,5 +277,6 @@ class Poisson(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.rate.log(),)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
         return x.exp()

@@ -18,16 +18,14 @@ class ExponentialFamily(Distribution):
     ``_log_normalizer(*theta)``. Entropies and divergences follow from its derivative, E[t(x)].
     """
 
+    #: E[k(x)], where it is known.
+    _mean_carrier_measure: Any = None
+
     @property
     def _natural_params(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
     def _log_normalizer(self, *natural_params: Any) -> Any:
-        raise NotImplementedError
-
-    @property
-    def _mean_carrier_measure(self) -> Any:
-        """E[k(x)]."""
         raise NotImplementedError
 
     def _statistics(self) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
@@ -42,6 +40,8 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Any:
         carrier = self._mean_carrier_measure
+        if carrier is None:
+            raise NotImplementedError
         parameters, normalizer, expected = self._statistics()
         shape = (*self._batch_shape, -1)
         for parameter, mean in zip(parameters, expected, strict=True):

@@ -75,7 +75,8 @@ class Gamma(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.concentration - 1, -self.rate)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
         return (x + 1).lgamma() - (x + 1) * (-y).log()
 
 
@@ -148,7 +149,8 @@ class Exponential(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (-self.rate,)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
         return -(-x).log()
 
 
@@ -209,7 +211,8 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
 
 
@@ -260,7 +263,8 @@ class Beta(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.concentration1, self.concentration0)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
         return x.lgamma() + y.lgamma() - (x + y).lgamma()
 
 

@@ -89,7 +89,8 @@ class Normal(_LocationScale, ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return (self.loc / self.scale**2, -0.5 / self.scale**2)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
         return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()
 
 

@@ -250,7 +250,8 @@ class Wishart(ExponentialFamily):
     def _natural_params(self) -> tuple[Any, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
         n = self._event_shape[-1]
         half = y + (n + 1) / 2
         return half * (n * math.log(2) - linalg_slogdet(-2 * x)[1]) + mvlgamma(half, n)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tensorplug.core.ops import eye, randn
+from tensorplug.core.ops import eye
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
 from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property
+from .utils import standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -138,7 +138,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        noise = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
+        noise = standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def mahalanobis(self, difference: Any) -> Any:

@@ -81,7 +81,8 @@ def normalized(logits: Any) -> Any:
     return log_softmax(logits, -1)
 
 
-def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+def standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+    """Return normal numbers of mean 0 and deviation 1."""
     return randn(shape, dtype=dtype, device=device)
 
 

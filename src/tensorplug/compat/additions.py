@@ -18,6 +18,7 @@ from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
 from tensorplug.distributions.independent import sum_rightmost
+from tensorplug.distributions.utils import standard_normal
 from tensorplug.nn import Module, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
@@ -232,7 +233,9 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
     "torch.distributed": _DISTRIBUTED,
-    "torch.distributions.utils": {"_sum_rightmost": sum_rightmost},
+    "torch.distributions.utils": {
+        "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
+    },
     "torch.distributed._composable.fsdp": {},
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
         "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
