@@ -31,6 +31,7 @@ from . import (
     masked as masked,
     multiprocessing as multiprocessing,
     nn as nn,
+    onnx as onnx,
     optim as optim,
     overrides as overrides,
     plugin as plugin,

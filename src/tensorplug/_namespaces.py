@@ -37,6 +37,7 @@ LAZY = frozenset(
         "masked",
         "multiprocessing",
         "nn",
+        "onnx",
         "optim",
         "overrides",
         "plugin",
@@ -74,6 +75,7 @@ LAZY_FUNCTIONS = {
         ),
         "amp.autocast_mode",
     ),
+    "compile": "graph",
     "vmap": "func",
     "GradScaler": "amp",
     **dict.fromkeys(
