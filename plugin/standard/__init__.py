@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,10 +20,10 @@ from ..host_kernels import host_kernels
 from ..strided import view_kernels, view_layout
 from ..tables import KernelTable
 from .kernels import FLOATS, HALVES, REQUIRED, add_kernels
-from .runtime import StandardRuntime
+from .runtime import ArrayApiRuntime
 from .stores import StoredArray, layout_of, relaid
 
-__all__ = ["ArrayApiBackend", "array_api_backend"]
+__all__ = ["ArrayApiBackend", "ArrayApiRuntime", "array_api_backend"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,17 +35,21 @@ class ArrayApiBackend:
     ----------
     name : str
         The plugin's name.
-    runtime : DeviceRuntime
+    runtime : ArrayApiRuntime
         The device's; its ``expected_failures`` and ``capabilities`` may be set.
     """
 
-    def __init__(self, name: str, runtime: StandardRuntime) -> None:
+    def __init__(self, name: str, runtime: ArrayApiRuntime) -> None:
         self.name = name
         self.runtime = runtime
         self._own = KernelTable(runtime.type, priority=1)
 
     def kernel(
-        self, op: str | None = None, *, dtypes: Iterable[DType] | None = None
+        self,
+        op: str | None = None,
+        *,
+        dtypes: Iterable[DType] | None = None,
+        writes: bool = False,
     ) -> Callable[[F], F]:
         """Add the decorated function as a kernel that wins over those of the adapter.
 
@@ -58,11 +62,16 @@ class ArrayApiBackend:
             The op; by default the function's name.
         dtypes : iterable of DType, optional
             Those it takes; by default all that the library has.
+        writes : bool
+            Whether it is of an op that writes to its arguments: it then sees the device's arrays, of
+            which ``runtime.read`` gives the library's and to which ``runtime.write`` writes, and
+            returns what the op returns as ``runtime.new`` makes it.
         """
 
         def decorate(function: F) -> F:
             taken = self.runtime.dtypes if dtypes is None else dtypes
-            self._own.add(op or function.__name__, self._wrapped(function), dtypes=taken)
+            kernel = function if writes else self._wrapped(function)
+            self._own.add(op or function.__name__, kernel, dtypes=taken)
             return function
 
         return decorate
@@ -109,11 +118,20 @@ class ArrayApiBackend:
 
         @functools.wraps(function)
         def kernel(*values: Any) -> Any:
-            with np.errstate(all="ignore"):  # of libraries that compute with NumPy
-                result = function(*[unwrap(value) for value in values])
+            result = function(
+                *[read(v) if type(v) is array_type else unwrap(v) for v in values]
+            )
             return tuple(map(new, result)) if isinstance(result, tuple) else new(result)
 
-        return kernel
+        if type(self.runtime).quiet is DeviceRuntime.quiet:
+            return kernel
+
+        @functools.wraps(function)
+        def quiet_kernel(*values: Any) -> Any:
+            with self.runtime.quiet():
+                return kernel(*values)
+
+        return quiet_kernel
 
     def _through_float32(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a pointwise function that computes half precision in float32, as torch does."""
@@ -131,7 +149,7 @@ class ArrayApiBackend:
     def _relaid(self, array: StoredArray, layout: Any) -> StoredArray:
         found = relaid(array, layout)
         made: StoredArray = self.runtime.array_type(
-            found.store, found.shape, found.strides, found.offset, found.dtype
+            found.store, found.shape, found.strides, found.offset, found.dtype, found.whole
         )
         return made
 
@@ -177,6 +195,8 @@ def array_api_backend(
     to_host: Callable[[Any], Any] = np.asarray,
     from_host: Callable[[Any, Any], Any] | None = None,
     unavailable_reason: Callable[[], str | None] = lambda: None,
+    dtypes: Collection[DType] | None = None,
+    runtime: type[ArrayApiRuntime] = ArrayApiRuntime,
 ) -> ArrayApiBackend:
     """Make a device out of an array library that follows the Python array API standard.
 
@@ -202,6 +222,11 @@ def array_api_backend(
         dtype; by default ``xp.asarray``.
     unavailable_reason : callable, optional
         Returns why the library's hardware cannot be used, or None.
+    dtypes : collection of DType, optional
+        Those of the library's dtypes that the device has; by default all.
+    runtime : type, optional
+        A subclass of :class:`ArrayApiRuntime`, for what the library does better than by the standard's
+        functions: strides, queues, figures of memory.
 
     Returns
     -------
@@ -235,8 +260,8 @@ def array_api_backend(
             f"array_api_backend(): {library} lacks {', '.join(missing)}, which the adapter needs; "
             "pass a namespace that adds them"
         )
-    runtime = StandardRuntime(xp, device_type, to_host, from_host or carry_in, unavailable_reason)
-    lacks = [d.name for d in (bool_, int64, float32) if d not in runtime.natives]
+    made = runtime(xp, device_type, to_host, from_host or carry_in, unavailable_reason, dtypes)
+    lacks = [d.name for d in (bool_, int64, float32) if d not in made.natives]
     if lacks:
         fix = (
             '; run jax.config.update("jax_enable_x64", True) first'
@@ -244,4 +269,4 @@ def array_api_backend(
             else ""
         )
         raise TypeError(f"array_api_backend(): {library} lacks the dtypes {', '.join(lacks)}{fix}")
-    return ArrayApiBackend(name or device_type, runtime)
+    return ArrayApiBackend(name or device_type, made)

@@ -1,0 +1,22 @@
+"""Kernels of matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mlx.core as mx
+
+from tensorplug.plugin import ArrayApiBackend
+
+from ..dtypes import FLOATS
+
+
+def build(plugin: ArrayApiBackend) -> None:
+    """Add these kernels to the plugin."""
+    plugin.kernel("matmul", dtypes=FLOATS)(mx.matmul)
+
+    @plugin.kernel(dtypes=FLOATS)
+    def linear(input: Any, weight: Any, bias: Any) -> Any:
+        if bias is None:
+            return mx.matmul(input, weight.T)
+        return mx.addmm(bias, input, weight.T)
