@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
@@ -70,8 +71,10 @@ class ArrayApiBackend:
 
         def decorate(function: F) -> F:
             taken = self.runtime.dtypes if dtypes is None else dtypes
-            kernel = function if writes else self._wrapped(function)
-            self._own.add(op or function.__name__, kernel, dtypes=taken)
+            name = op or function.__name__
+            out = not writes and _pointwise(name)
+            kernel = function if writes else self._wrapped(function, out)
+            self._own.add(name, kernel, dtypes=taken, out=out)
             return function
 
         return decorate
@@ -95,18 +98,20 @@ class ArrayApiBackend:
             if not all(hasattr(self.runtime.xp, name) for name in needs.split()):
                 return
             known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
-            table.add(op, self._wrapped(function), dtypes=known)
+            pointwise = op_registry.get_op(op).pointwise
+            table.add(op, self._wrapped(function, pointwise), dtypes=known, out=pointwise)
             halves = [d for d in HALVES if d in self.runtime.natives and d not in known]
-            if halves and set(FLOATS) & set(known) and op_registry.get_op(op).pointwise:
-                table.add(op, self._wrapped(self._through_float32(function)), dtypes=halves)
+            if halves and set(FLOATS) & set(known) and pointwise:
+                wide = self._wrapped(self._through_float32(function), out=True)
+                table.add(op, wide, dtypes=halves, out=True)
 
         add_kernels(self.runtime, add)
         return [*host_kernels(self.runtime), *table, *self._own]
 
     # --- between the library's arrays and the stores ---
 
-    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of the library's arrays as a kernel over stores."""
+    def _wrapped(self, function: Callable[..., Any], out: bool = False) -> Callable[..., Any]:
+        """Return a function of the library's arrays as a kernel over stores, which may write into one."""
         array_type, read, new = self.runtime.array_type, self.runtime.read, self.runtime.new
 
         def unwrap(value: Any) -> Any:
@@ -116,20 +121,33 @@ class ArrayApiBackend:
                 return type(value)([unwrap(item) for item in value])
             return value
 
-        @functools.wraps(function)
-        def kernel(*values: Any) -> Any:
-            result = function(
-                *[read(v) if type(v) is array_type else unwrap(v) for v in values]
-            )
-            return tuple(map(new, result)) if isinstance(result, tuple) else new(result)
+        write = self.runtime.write
 
+        @functools.wraps(function)
+        def kernel(*values: Any, out: Any = None) -> Any:
+            arguments = []
+            for value in values:
+                if type(value) is array_type:
+                    arguments.append(read(value))
+                elif type(value) is list or type(value) is tuple:
+                    arguments.append(unwrap(value))
+                else:
+                    arguments.append(value)
+            result = function(*arguments)
+            if out is not None:
+                write(out, result)
+                return out
+            return tuple(map(new, result)) if type(result) is tuple else new(result)
+
+        if out:
+            _takes_out(kernel, function)
         if type(self.runtime).quiet is DeviceRuntime.quiet:
             return kernel
 
-        @functools.wraps(function)
-        def quiet_kernel(*values: Any) -> Any:
+        @functools.wraps(kernel)
+        def quiet_kernel(*values: Any, out: Any = None) -> Any:
             with self.runtime.quiet():
-                return kernel(*values)
+                return kernel(*values, out=out)
 
         return quiet_kernel
 
@@ -165,6 +183,26 @@ class ArrayApiBackend:
         target = self._relaid(result, view_layout("basic_index", layout_of(result), key))
         self.runtime.write(target, self.runtime.read(input))
         return result
+
+
+def _takes_out(kernel: Any, function: Callable[..., Any]) -> None:
+    """Give a kernel the signature of what it wraps and `out`, where the library tells a signature."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    taken = [p for p in signature.parameters.values() if p.name != "out"]
+    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken):
+        kernel.__signature__ = signature.replace(parameters=[*taken, out])
+
+
+def _pointwise(name: str) -> bool:
+    """Return whether an op is one of elements, whose kernels can write in place; not of what is unknown yet."""
+    try:
+        return op_registry.get_op(name).pointwise
+    except KeyError:
+        return False
 
 
 #: Libraries that array_api_compat makes follow the standard.

@@ -118,7 +118,7 @@ class ArrayApiRuntime(DeviceRuntime):
     def new(self, array: Any) -> StoredArray:
         """Return one of the library's arrays as the whole of a store of its own."""
         shape = tuple(array.shape)
-        dtype = self.dtype_of(array)
+        dtype = self._ours.get(array.dtype) or self.dtype_of(array)
         made: StoredArray = self.array_type(
             Store(array, dtype), shape, row_major(shape), 0, dtype, True
         )

@@ -79,6 +79,12 @@ class StoredArray:
         return f"StoredArray({self.shape}, {self.dtype.name})"
 
 
+def stored(array: Any, dtype: DType) -> StoredArray:
+    """Return one of the library's arrays as the whole of a store of its own."""
+    shape = tuple(array.shape)
+    return StoredArray(Store(array, dtype), shape, row_major(shape), 0, dtype, True)
+
+
 def layout_of(array: StoredArray) -> Layout:
     """Return how an array lies in its store."""
     return Layout(array.shape, array.strides, array.offset, array.dtype)

@@ -50,13 +50,10 @@ class MpsRuntime(ArrayApiRuntime):
     def new(self, array: Any) -> Any:
         """Return one of MLX's arrays as the whole of a store of its own, to be evaluated in time."""
         made = super().new(array)
-        self._await(made.store)
-        return made
-
-    def _await(self, store: Any) -> None:
-        self._pending.append(weakref.ref(store))
+        self._pending.append(weakref.ref(made.store))
         if len(self._pending) > MOST_PENDING:
             self.flush()
+        return made
 
     def flush(self) -> None:
         """Queue the evaluation of everything that somebody still holds."""
@@ -101,7 +98,9 @@ class MpsRuntime(ArrayApiRuntime):
                 flat = mx.view(mx.reshape(held, (-1,)), self.natives[target.dtype])
                 flat = places.put(flat, target, source)
                 store.array = mx.reshape(mx.view(flat, held.dtype), held.shape)
-        self._await(store)
+        self._pending.append(weakref.ref(store))
+        if len(self._pending) > MOST_PENDING:
+            self.flush()
 
     def empty(self, shape: Any, dtype: DType, index: int) -> Any:
         """Return an array of zeros."""
