@@ -1,8 +1,8 @@
 """Kernels that compute on the CPU, for what a device's own library does not have.
 
 Unlike the fallback policy, which is the user's choice for any op, this is the author's choice for some:
-``tp.explain`` and the coverage matrix show these kernels as the backend's, and ``tp.fallback_counts()`` counts
-their calls.
+``tp.explain`` and the coverage matrix show these kernels as the backend's, and ``tp.fallback_counts()``
+counts their calls.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def _takes_out(kernel: Any, function: Callable[..., Any]) -> None:
 
 
 def _pointwise(name: str) -> bool:
-    """Return whether an op is one of elements, whose kernels can write in place; not of what is unknown yet."""
+    """Return whether an op is one of elements, whose kernels can write in place; False of unknown ones."""
     try:
         return op_registry.get_op(name).pointwise
     except KeyError:

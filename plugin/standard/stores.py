@@ -19,7 +19,6 @@ from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
 from ..strided import Layout
 
-
 #: The strides of an array that lies row by row: asked for by each kernel, of few shapes.
 row_major = lru_cache(maxsize=4096)(contiguous_strides)
 

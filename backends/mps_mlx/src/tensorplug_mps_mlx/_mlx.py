@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import mlx.core as mx
 import ml_dtypes
+import mlx.core as mx
 import numpy as np
 
 #: The device: Metal's where there is one. MLX's CPU device stands in for it in tests alone.

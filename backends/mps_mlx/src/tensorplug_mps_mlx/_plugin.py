@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from tensorplug.plugin import DeviceRuntime, hookimpl
+from tensorplug.plugin import DeviceNotAvailableError, DeviceRuntime, hookimpl
 
 NAME = "mps_mlx"
 
@@ -27,10 +27,16 @@ class AbsentRuntime(DeviceRuntime):
     def unavailable_reason(self) -> str:
         """Return what is missing, and what installs it."""
         package = "mlx" if sys.platform == "darwin" else "'mlx[cpu]'"
-        tests = "" if sys.platform == "darwin" else ", whose CPU device stands in for Metal in tests"
+        tests = (
+            "" if sys.platform == "darwin" else ", whose CPU device stands in for Metal in tests"
+        )
         return f"MLX cannot be imported ({self._error}); pip install {package}{tests}"
 
-    dtype = empty = scalar = copy_into = from_host = to_host = lambda self, *args: None  # type: ignore[assignment]
+    def refuse(self, *args: Any) -> Any:
+        """Raise what is missing: nothing can be asked of arrays that are not there."""
+        raise DeviceNotAvailableError(self.unavailable_reason())
+
+    dtype = empty = scalar = copy_into = from_host = to_host = refuse
 
 
 class AbsentPlugin:

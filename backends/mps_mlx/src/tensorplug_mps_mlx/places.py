@@ -1,4 +1,4 @@
-"""Writes to some elements of an array that never changes: by slices where they are slices, else by positions."""
+"""Writes to some elements of an array that never changes: by slices if they are that, else by positions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _count(part: slice) -> int:
 def _slices(
     base: Shape, shape: Shape, strides: Shape, offset: int
 ) -> tuple[tuple[slice, ...], tuple[int, ...]] | None:
-    """Return a view's place as slices of the base's dimensions, and the order in which they go through its own.
+    """Return a view's place as slices of the base's dimensions, and the order in which they take its own.
 
     None where it is not of that form: diagonals, windows that overlap, views in other shapes.
     """

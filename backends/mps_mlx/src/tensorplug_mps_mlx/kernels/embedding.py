@@ -17,7 +17,10 @@ def build(plugin: ArrayApiBackend) -> None:
 
     @plugin.kernel(dtypes=FLOATS)
     def embedding(
-        weight: Any, input: Any, padding_idx: int | None, scale_grad_by_freq: bool
+        weight: Any,
+        input: Any,
+        padding_idx: int | None,  # noqa: ARG001
+        scale_grad_by_freq: bool,  # noqa: ARG001
     ) -> Any:
         if not weight.size or not input.size:
             return mx.zeros((*input.shape, *weight.shape[1:]), dtype=weight.dtype)

@@ -29,10 +29,7 @@ def same(array: Any) -> Any:
 
 def _full_key(shape: Shape, indices: list[Any]) -> tuple[Any, ...]:
     return tuple(
-        [
-            slice(None) if item is None else inside(item, shape[d])
-            for d, item in enumerate(indices)
-        ]
+        [slice(None) if item is None else inside(item, shape[d]) for d, item in enumerate(indices)]
     )
 
 
@@ -60,9 +57,7 @@ def gather(input: Any, dim: int, index: Any) -> Any:
         return mx.zeros(index.shape, dtype=input.dtype)
     shape = index.shape
     input, index = _with_dims(input, dim, index)
-    part = tuple(
-        [slice(None) if d == dim else slice(0, index.shape[d]) for d in range(input.ndim)]
-    )
+    part = tuple([slice(None) if d == dim else slice(0, index.shape[d]) for d in range(input.ndim)])
     return mx.reshape(mx.take_along_axis(input[part], index, axis=dim), shape)
 
 

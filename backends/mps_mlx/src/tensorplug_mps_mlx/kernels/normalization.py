@@ -73,9 +73,7 @@ def rms_norm_backward(
     if weight is None:
         (result,) = mx.vjp(lambda x: mx.fast.rms_norm(x, None, eps), [rows], [gradient])[1]
         return mx.reshape(result, input.shape), _none(None, input)
-    results = mx.vjp(
-        lambda x, w: mx.fast.rms_norm(x, w, eps), [rows, _flat(weight)], [gradient]
-    )[1]
+    results = mx.vjp(lambda x, w: mx.fast.rms_norm(x, w, eps), [rows, _flat(weight)], [gradient])[1]
     return mx.reshape(results[0], input.shape), mx.reshape(results[1], weight.shape)
 
 
