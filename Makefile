@@ -25,11 +25,11 @@ ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 PIP_UNINSTALL := -m pip --disable-pip-version-check uninstall --quiet --yes
-FOLDERS := src core autograd profiler nn array_api optim amp data distributions testing plugin backends/cpu_numpy/src
+FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -42,6 +42,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
+	@echo 'make test-onnx          run the backend tests that the package onnx ships, and print the figures'
 	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
@@ -132,6 +133,10 @@ test-cuda-hosted: $(CUDA)/.cuda
 	HOSTED_DEVICES=2 $(HOSTED) -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
 	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 
+# 2,024 models, of which tests/onnx/test_backend_suite.py takes a sample.
+test-onnx: $(VENV)/.dev
+	$(VENV)/bin/python tests/onnx/backend_suite.py
+
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
 
@@ -144,7 +149,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix

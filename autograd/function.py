@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.counts import recording_on
 from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.state import dispatch_state
@@ -262,6 +263,8 @@ class Function:
             _contexts.append(ctx)
         tracked = tuple([isinstance(arg, TensorBase) and requires_grad(arg) for arg in args])
         recorded = any(tracked) and (not dispatch_state.grad_disabled or recording_on())
+        if recorded and dispatch_state.layers_active:
+            layers.note_opaque(f"{cls.__name__}.apply()")
         ctx.needs_input_grad = tracked if recorded else (False,) * len(args)
         with gradient_off():
             if cls.setup_context is Function.setup_context:

@@ -54,6 +54,13 @@ from tensorplug.core.errors import (
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.plugins.installation import Advice, install_command
+from tensorplug.core.plugins.process_groups import (
+    REDUCTIONS,
+    Communicator,
+    ProcessGroupBackend,
+    Rendezvous,
+    Request,
+)
 from tensorplug.core.tensor.shapes import (
     Shape,
     broadcast_shapes,
@@ -82,11 +89,13 @@ __all__ = [
     "FLOATS",
     "GROUP",
     "INTEGRAL",
+    "REDUCTIONS",
     "Advice",
     "ArrayApiBackend",
     "ArrayApiRuntime",
     "AutocastPolicy",
     "BitsOfBfloat16",
+    "Communicator",
     "DType",
     "DeferredKernels",
     "Delegated",
@@ -105,7 +114,10 @@ __all__ = [
     "Op",
     "OutOfMemoryError",
     "PluginError",
+    "ProcessGroupBackend",
     "RegistrationError",
+    "Rendezvous",
+    "Request",
     "RuntimeExtension",
     "Shape",
     "SharedMemory",

@@ -16,7 +16,7 @@ from ..device.runtime import RefusingRuntime
 from ..errors import KernelContractError
 from ..tensor.base import Storage, TensorBase, new_tensor, storage_of
 from ..tensor.shapes import Shape
-from . import contracts
+from . import contracts, layers
 from .call_cache import CachedCall
 from .contracts import violation
 from .keys import DispatchKey
@@ -211,6 +211,8 @@ def _wrap_checked(op: Op, key: DispatchKey, array: Any, shape: Shape | None, dty
         array = result.as_array(array)
     if shape is None:
         shape = tuple(array.shape)
+        if dispatch_state.layers_active:
+            layers.note_read(None, "the shape of what it returns")
     elif array.shape != shape:
         raise contract(op, key, f"shape {list(array.shape)}", f"{list(shape)}")
     return new_tensor(array, result, shape)

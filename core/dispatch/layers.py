@@ -56,6 +56,12 @@ class Layer:
         """Handle one call; ``proceed(*args, **kwargs)`` passes it on."""
         return proceed(*args, **kwargs)
 
+    def on_read(self, tensor: Any, how: str) -> None:
+        """Note that data of a tensor decides what follows: it goes to the host, or into a shape."""
+
+    def on_opaque(self, what: str) -> None:
+        """Note that something computes which layers see only the parts of."""
+
     def active(self) -> AbstractContextManager[Layer]:
         """Intercept this thread's calls within a ``with`` block."""
         return _Active(self)
@@ -86,6 +92,18 @@ def with_layer(stack: tuple[Layer, ...], layer: Layer) -> tuple[Layer, ...]:
 def active_layers() -> tuple[Layer, ...]:
     """Return this thread's active layers, the outermost last."""
     return thread.stack
+
+
+def note_read(tensor: Any, how: str) -> None:
+    """Tell this thread's layers that data of a tensor is read."""
+    for layer in thread.stack:
+        layer.on_read(tensor, how)
+
+
+def note_opaque(what: str) -> None:
+    """Tell this thread's layers that something computes which they see only the parts of."""
+    for layer in thread.stack:
+        layer.on_opaque(what)
 
 
 class isolated(Context, ContextDecorator):

@@ -17,7 +17,7 @@ from ..dispatch.keys import lock
 from ..dispatch.state import dispatch_state
 from ..errors import DeviceNotAvailableError, PluginWarning, warn
 from . import hookspecs, manager, waiting
-from .entry_points import EXTENSION, Found, installed
+from .entry_points import EXTENSION, NO_DEVICES, Found, installed
 from .manager import PluginRecord
 
 
@@ -211,7 +211,7 @@ def _unavailable(device: str) -> DeviceNotAvailableError:
         return DeviceNotAvailableError(
             f"device {device!r} went away when plugin {former} was unregistered; register it again"
         )
-    known = sorted({found.device for found in installed()} - {EXTENSION} | set(manager._runtimes))
+    known = sorted({found.device for found in installed()} - NO_DEVICES | set(manager._runtimes))
     hint = install_hint(device)
     advice = (
         f"install one with: {hint}"

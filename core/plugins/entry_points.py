@@ -1,7 +1,8 @@
 """The entry points of installed packages, which are read without importing anything.
 
 The group tells the API version (``tensorplug.v1``), the name the device type and a label (``cpu.numpy``);
-extension plugins, which add ops for every device, have names that begin with ``extension.``.
+extension plugins, which add ops for every device, have names that begin with ``extension.``, those that bring
+process groups ``distributed.``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 EXTENSION = "extension"
+DISTRIBUTED = "distributed"
+
+#: What the first part of a name can be that is no device type.
+NO_DEVICES = frozenset({EXTENSION, DISTRIBUTED})
 
 
 @dataclass
@@ -33,7 +38,7 @@ class Found:
 
     @property
     def device(self) -> str:
-        """The device type it serves, or "extension"."""
+        """The device type it serves, or one of ``NO_DEVICES``."""
         return self.entry_point.name.partition(".")[0]
 
     @property

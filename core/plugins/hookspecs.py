@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..dispatch.op_registry import Op
     from .installation import Advice
     from .op_rules import OpItem
+    from .process_groups import ProcessGroupBackend
 
 PROJECT = "tensorplug"
 API_VERSION = 1
@@ -266,4 +267,23 @@ def tensorplug_runtime_extensions() -> Iterable[RuntimeExtension]:  # type: igno
         @hookimpl
         def tensorplug_runtime_extensions(self):
             return [CachingMemory()]
+    """
+
+
+@hookspec
+def tensorplug_process_groups() -> Iterable[ProcessGroupBackend]:  # type: ignore[empty-body]
+    """Return backends of process groups, by which processes exchange arrays.
+
+    Returns
+    -------
+    iterable of ProcessGroupBackend
+        Two that have a name and a device type in common need different priorities; the higher one serves.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_process_groups(self):
+            return [AcmeBackend()]
     """

@@ -26,6 +26,7 @@ from ..errors import PluginError, RegistrationError
 from ..labels import labelled
 from . import hookspecs, validation, waiting
 from .op_rules import OpItem, OpRules
+from .process_groups import ProcessGroupBackend
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class PluginRecord:
         How long it took to import and register; 0 for one registered in process.
     devices, ops, kernels, derivatives, tangents, vmap_rules, layers, extensions, autocast : list
         What its hooks returned.
+    process_groups : list of ProcessGroupBackend
+        What it brings for processes to exchange arrays by.
     deferred : list of DeferredKernels
         Kernels that are built when another plugin is registered.
     """
@@ -71,6 +74,7 @@ class PluginRecord:
     layers: list[Layer] = field(default_factory=list)
     extensions: list[RuntimeExtension] = field(default_factory=list)
     autocast: list[AutocastPolicy] = field(default_factory=list)
+    process_groups: list[ProcessGroupBackend] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -228,6 +232,9 @@ def _register_parts(record: PluginRecord) -> None:
         validation.check_runtime_extension(item, record)
         for item in _collect(record, "tensorplug_runtime_extensions")
     ]
+    record.process_groups = validation.check_process_groups(
+        _collect(record, "tensorplug_process_groups"), record, registered()
+    )
     record.devices = list(runtimes.values())
     _runtimes.update(runtimes)
     _extensions.extend(record.extensions)
@@ -343,6 +350,12 @@ def runtimes() -> dict[str, DeviceRuntime]:
 def runtime_parts(device: str) -> list[DeviceRuntime | RuntimeExtension]:
     """Return the runtime of a device type that is loaded, and what other plugins add to it."""
     return [_runtimes[device], *[e for e in _extensions if e.type == device]]
+
+
+def process_group_backends() -> list[ProcessGroupBackend]:
+    """Return the backends of process groups whose plugins are loaded, the highest priority first."""
+    found = [backend for record in registered() for backend in record.process_groups]
+    return sorted(found, key=lambda backend: -backend.priority)
 
 
 def layers() -> dict[str, Layer]:

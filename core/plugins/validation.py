@@ -15,6 +15,7 @@ from ..dispatch.layers import Layer
 from ..dispatch.op_registry import Op
 from ..errors import RegistrationError
 from .entry_points import installed
+from .process_groups import ProcessGroupBackend
 
 if TYPE_CHECKING:
     from .manager import PluginRecord
@@ -273,3 +274,46 @@ def check_runtime_extension(extension: object, record: PluginRecord) -> RuntimeE
             f"{type_!r}"
         )
     return extension
+
+
+def check_process_groups(
+    given: list[object], record: PluginRecord, records: list[PluginRecord]
+) -> list[ProcessGroupBackend]:
+    """Refuse what is no backend of process groups, is incomplete, or ties with another's."""
+    taken = [(backend, other) for other in records for backend in other.process_groups]
+    checked: list[ProcessGroupBackend] = []
+    for backend in given:
+        if not isinstance(backend, ProcessGroupBackend):
+            raise RegistrationError(
+                f"plugin {record.label}: tensorplug_process_groups must return ProcessGroupBackend "
+                f"objects, got {backend!r}"
+            )
+        name: Any = getattr(backend, "name", None)
+        if not isinstance(name, str) or not name.isidentifier() or name != name.lower():
+            raise RegistrationError(
+                f"plugin {record.label}: {backend!r} needs an attribute `name` that is an identifier "
+                f"in small letters, got {name!r}"
+            )
+        types: Any = getattr(backend, "device_types", None)
+        if not isinstance(types, frozenset) or not types:
+            raise RegistrationError(
+                f"plugin {record.label}: the process groups of {name!r} need a frozenset of device "
+                f"types as `device_types`, got {types!r}"
+            )
+        if isinstance(backend.priority, bool) or not isinstance(backend.priority, int):
+            raise RegistrationError(
+                f"plugin {record.label}: the process groups of {name!r} need an int as `priority`, "
+                f"got {backend.priority!r}"
+            )
+        for other, owner in taken:
+            if (other.name, other.priority) == (
+                name,
+                backend.priority,
+            ) and other.device_types & types:
+                raise RegistrationError(
+                    f"plugin {record.label}: process groups {name!r} have priority {backend.priority}, "
+                    f"and so have those of plugin {owner.label}; give one of them another priority"
+                )
+        taken.append((backend, record))
+        checked.append(backend)
+    return checked

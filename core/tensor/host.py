@@ -13,7 +13,9 @@ import numpy as np
 from ..contexts import thread
 from ..device.device import CPU, Device
 from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
+from ..dispatch import layers
 from ..dispatch.keys import dispatch_key
+from ..dispatch.state import dispatch_state
 from ..plugins import runtimes
 from ..plugins.discovery import find_runtime
 from .base import TensorBase, new_tensor
@@ -60,6 +62,8 @@ def on_device(array: Array, dtype: DType, device: Device) -> Any:
 
 def host_array(tensor: Any) -> Array:
     """Return a tensor's contents as a NumPy array; no copy where its memory is the host's."""
+    if dispatch_state.layers_active:
+        layers.note_read(tensor, "as an array of the host")
     return tensor._key.runtime.to_host(tensor._array)
 
 
@@ -236,6 +240,8 @@ def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
     """Return a DLPack capsule of a tensor."""
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if dispatch_state.layers_active:
+        layers.note_read(tensor, "through DLPack")
     return tensor._key.runtime.to_dlpack(tensor._array, **options)
 
 

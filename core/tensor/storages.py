@@ -13,7 +13,9 @@ from typing import Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, uint8
+from ..dispatch import layers
 from ..dispatch.keys import default_device
+from ..dispatch.state import dispatch_state
 from . import creation, host
 from .base import new_tensor, storage_of
 from .shapes import as_shape, contiguous_strides
@@ -74,6 +76,8 @@ class UntypedStorage:
     @classmethod
     def _over(cls, tensor: Any) -> UntypedStorage:
         """Return the storage of a tensor."""
+        if dispatch_state.layers_active:
+            layers.note_read(tensor, "its storage")
         made = cls.__new__(cls)
         made._elements = _whole(tensor)
         return made

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import Device
 from ..device.dtypes import DType, uint8
-from ..dispatch import composite_calls, execution, fast_path, op_registry, overrides
+from ..dispatch import composite_calls, execution, fast_path, layers, op_registry, overrides
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from ..errors import warn
@@ -201,6 +201,8 @@ class Tensor(TensorMethods):
 
     def data_ptr(self) -> int:
         """Return the address of the first element; 0 of none."""
+        if dispatch_state.layers_active:
+            layers.note_read(self, "data_ptr()")
         return 0 if 0 in self._shape else self._key.runtime.data_pointer(self._array)
 
     const_data_ptr = data_ptr
@@ -752,10 +754,14 @@ class Tensor(TensorMethods):
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
             )
+        if dispatch_state.layers_active:
+            layers.note_read(self, "item()")
         return self._key.runtime.to_host(self._array).item()
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
+        if dispatch_state.layers_active:
+            layers.note_read(self, "tolist()")
         return self._key.runtime.to_host(self._array).tolist()
 
     def __bool__(self) -> bool:

@@ -16,7 +16,7 @@ _STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
 
 _REASONS = {
     **dict.fromkeys(("compile", "compiler", "jit", "cond", "while_loop"), _COMPILER),
-    **dict.fromkeys(("export", "onnx", "package"), _EXPORT),
+    **dict.fromkeys(("export", "package"), _EXPORT),
     **dict.fromkeys(
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
     ),

@@ -44,7 +44,7 @@ def is_device_type(name: str) -> bool:
         name in WELL_KNOWN
         or name in plugins.runtimes()
         or any(found.device == name for found in plugins.installed())
-    ) and name != entry_points.EXTENSION
+    ) and name not in entry_points.NO_DEVICES
 
 
 def _index(device: Any, runtime: DeviceRuntime) -> int:

@@ -24,7 +24,7 @@ __all__ = [
     "synchronize",
 ]
 
-_HOST = ("cpu", "meta", entry_points.EXTENSION)
+_HOST = ("cpu", "meta", *entry_points.NO_DEVICES)
 
 
 def _module() -> DeviceModule | None:

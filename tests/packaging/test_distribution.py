@@ -166,6 +166,7 @@ def test_cpu_numpy_is_declared_as_any_plugin_would_be(built):
         "extension.amp": "tensorplug.amp.plugin:plugin",
         "extension.nn": "tensorplug.nn.plugin:plugin",
         "extension.optim": "tensorplug.optim.plugin:plugin",
+        "extension.graph": "tensorplug.graph.plugin:plugin",
         "extension.sparse": "tensorplug.sparse.plugin:plugin",
     }
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name) for name in plugins)

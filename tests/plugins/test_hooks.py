@@ -16,6 +16,7 @@ from tensorplug.plugin import (
     AutocastPolicy,
     Kernel,
     Layer,
+    ProcessGroupBackend,
     RegistrationError,
     RuntimeExtension,
     composite,
@@ -47,6 +48,7 @@ def test_these_are_the_hooks():
         "tensorplug_kernels",
         "tensorplug_layers",
         "tensorplug_ops",
+        "tensorplug_process_groups",
         "tensorplug_records",
         "tensorplug_runtime_extensions",
         "tensorplug_tangents",
@@ -374,6 +376,67 @@ def test_a_malformed_runtime_extension_is_refused(registry, extension):
 
     with pytest.raises(RegistrationError, match="only_a_bad_extension"):
         registry.register(Only())
+
+
+class Groups(ProcessGroupBackend):
+    name, device_types = "pigeons", frozenset(["toy"])
+
+    def connect(self, rendezvous):
+        raise NotImplementedError
+
+
+def bringing(name, *backends):
+    class Only:
+        @hookimpl
+        def tensorplug_process_groups(self):
+            return backends
+
+    Only.name = name
+    return Only()
+
+
+def test_tensorplug_process_groups(registry):
+    slow, fast = Groups(), Groups()
+    fast.priority = 5
+    registry.register(bringing("slow_groups", slow))
+    registry.register(bringing("fast_groups", fast))
+    found = [b for b in manager.process_group_backends() if b.name == "pigeons"]
+    assert found == [fast, slow]
+    assert tp.distributed.is_backend_available("Pigeons")
+    registry.unregister("fast_groups")
+    assert fast not in manager.process_group_backends()
+    registry.unregister("slow_groups")
+    assert not tp.distributed.is_backend_available("pigeons")
+
+
+def changed(**attributes):
+    backend = Groups()
+    for name, value in attributes.items():
+        setattr(backend, name, value)
+    return backend
+
+
+@pytest.mark.parametrize(
+    ("backends", "message"),
+    [
+        ([object()], "ProcessGroupBackend objects"),
+        ([changed(name="Pigeons")], "small letters, got 'Pigeons'"),
+        ([changed(name=None)], "small letters, got None"),
+        ([changed(device_types=["toy"])], "frozenset of device types"),
+        ([changed(device_types=frozenset())], "frozenset of device types"),
+        ([changed(priority="high")], "int as `priority`, got 'high'"),
+        ([Groups(), Groups()], "and so have those of plugin bad_groups"),
+    ],
+)
+def test_malformed_process_groups_are_refused(registry, backends, message):
+    with pytest.raises(RegistrationError, match="plugin bad_groups: .*" + message):
+        registry.register(bringing("bad_groups", *backends))
+
+
+def test_process_groups_of_equal_priority_are_refused(registry):
+    registry.register(bringing("first_groups", Groups()))
+    with pytest.raises(RegistrationError, match="second_groups.* priority 0, .*first_groups"):
+        registry.register(bringing("second_groups", Groups()))
 
 
 def test_tensorplug_advice(registry):

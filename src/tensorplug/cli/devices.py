@@ -37,7 +37,7 @@ def report() -> list[dict[str, Any]]:
     """Return a row for each device type; those of the plugins that are loaded come first."""
     rows = [_row(name, runtime) for name, runtime in sorted(manager.runtimes().items())]
     known = {row["device"] for row in rows}
-    asked = {found.device for found in entry_points.installed()} - {entry_points.EXTENSION}
+    asked = {found.device for found in entry_points.installed()} - entry_points.NO_DEVICES
     for name in sorted((asked | set(WELL_KNOWN)) - known):
         broken = [entry for entry in discovery.quarantined() if entry.found.device == name]
         reason = "; ".join(f"{entry.found.label}: {entry.reason}" for entry in broken)

@@ -22,7 +22,7 @@ from tensorplug.core.plugins import (
     quarantined_kernels,
 )
 from tensorplug.core.plugins.discovery import Quarantined
-from tensorplug.core.plugins.entry_points import EXTENSION, Found
+from tensorplug.core.plugins.entry_points import DISTRIBUTED, EXTENSION, Found
 from tensorplug.core.plugins.installation import install_command
 
 from . import devices
@@ -31,6 +31,7 @@ from .output import heading, print_json, table
 # Users wait for a plugin when they first ask for its device; beyond this they wonder.
 _SLOW = 2.0
 
+_SERVES = {EXTENSION: "every device", DISTRIBUTED: "process groups"}
 _PACKAGES = ("numpy", "scipy", "pluggy", "ml-dtypes", "threadpoolctl")
 
 
@@ -176,7 +177,7 @@ def _installed(found: Found, is_aside: bool) -> dict[str, Any]:
         "package": found.package,
         "version": found.version,
         "api": f"v{found.api_version}",
-        "serves": "every device" if found.device == EXTENSION else found.device,
+        "serves": _SERVES.get(found.device, found.device),
         "ops": len(record.ops) if record is not None else 0,
         "kernels": len(record.kernels) if record is not None else 0,
         "state": "quarantined" if is_aside else "in use" if record is not None else "not used",

@@ -18,7 +18,7 @@ from tensorplug.core.plugins import GROUP, discovery, entry_points
 from .output import complain
 
 # Device types that a new backend cannot have, and a name that entry points give another meaning.
-_TAKEN = ("cpu", "meta", entry_points.EXTENSION)
+_TAKEN = ("cpu", "meta", *entry_points.NO_DEVICES)
 
 
 class _Text(Template):

@@ -1,0 +1,25 @@
+"""Programs as graphs of ops: captured while they run, changed, and run again.
+
+:func:`capture` runs a function or module once and returns a :class:`Graph` of the ops that it called. A graph
+can be looked at, changed, pickled, and called like the program.
+"""
+
+from __future__ import annotations
+
+from . import plugin as plugin  # isort: skip  # first: it registers the ops
+from .capture import Recorder, Uncapturable, called, capture
+from .graph import Graph, Node, Value
+from .rewriting import Match, find, replace_pattern
+
+__all__ = [
+    "Graph",
+    "Match",
+    "Node",
+    "Recorder",
+    "Uncapturable",
+    "Value",
+    "called",
+    "capture",
+    "find",
+    "replace_pattern",
+]

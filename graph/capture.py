@@ -1,0 +1,465 @@
+"""Capture: a program runs once, on real or meta tensors, and the ops that it calls become a graph.
+
+:class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What writes in place is
+noted as the op that computes the new value, and from then on the tensor, and all that show the same memory,
+stand for that; so the graph itself writes nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op import Delegated, Op
+from tensorplug.core.tensor.base import TensorBase, version_of
+
+from .graph import (
+    Graph,
+    Kind,
+    Node,
+    Value,
+    infer,
+    known_op,
+    map_leaves,
+    tensors_in,
+    values_in,
+)
+
+__all__ = ["Recorder", "Uncapturable", "called", "capture"]
+
+#: Decides whether a call of an op becomes a node; else what its body calls does.
+Level = Callable[[Op, tuple[Any, ...], dict[str, Any]], bool]
+
+
+#: A view: the op, its arguments after the first, and which of several results it is.
+_How = tuple[str, Any, int | None]
+
+
+class Uncapturable(RuntimeError):
+    """A program does what a graph cannot hold: the message says what, and at which line.
+
+    Attributes
+    ----------
+    source : str
+        The program's line, ``file:line``.
+    """
+
+    def __init__(self, reason: str, source: str = "") -> None:
+        super().__init__(f"{reason} ({source})" if source else reason)
+        self.reason = reason
+        self.source = source
+
+
+def called(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Keep each op as the program calls it: the level at which graphs are captured."""
+    return True
+
+
+def capture(
+    function: Callable[..., Any],
+    *args: Any,
+    level: Level | None = None,
+    shapes_from_data: bool = False,
+    kwargs: dict[str, Any] | None = None,
+) -> Graph:
+    """Return the graph of what a function or module does with arguments.
+
+    Parameters
+    ----------
+    function : callable
+        A function of tensors, or a module, whose parameters and buffers then are state of the graph under
+        their names. Other tensors that it uses become constants. It runs once.
+    *args
+        Tensors, real ones or on "meta", in any nesting, and plain objects, which the graph holds for.
+    level : callable, optional
+        ``level(op, args, kwargs)`` says whether a call becomes a node; if not, the body of the op is
+        captured in its place. By default ops are kept as they are called.
+    shapes_from_data : bool
+        Whether ops whose result's shape depends on data (``nonzero``) are captured. The program must then
+        make no use of that shape, which differs from run to run.
+    kwargs : dict, optional
+        Further arguments by name.
+
+    Raises
+    ------
+    Uncapturable
+        If the program reads the data of its tensors (``item()``, ``if tensor``), since what it does then is
+        no fixed sequence of ops, or does something else that a graph cannot hold.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> from tensorplug.graph import capture
+    >>> print(capture(tp.nn.Linear(2, 1), tp.ones(3, 2)))
+    graph(%input: float32[3, 2]):
+      parameter %weight: float32[1, 2]
+      parameter %bias: float32[1]
+      %linear: float32[3, 1] = linear(%input, %weight, %bias)
+      return %linear
+    """
+    recorder = Recorder(level or called, shapes_from_data)
+    recorder.add_state(function)
+    recorder.add_arguments(function, args, kwargs or {})
+    with recorder.active():
+        result = function(*args, **(kwargs or {}))
+    return recorder.finished(result)
+
+
+class Recorder(Layer):
+    """The layer that makes a graph of the calls it sees.
+
+    Attributes
+    ----------
+    graph : Graph
+        What was captured so far.
+    """
+
+    name = "graph capture"
+    order = 100
+    nested = True
+
+    def __init__(self, level: Level = called, shapes_from_data: bool = False) -> None:
+        self.graph = Graph()
+        self.level = level
+        self.shapes_from_data = shapes_from_data
+        # What tensors stand for, by id; they stay alive, so that no other tensor gets an id.
+        self.values: dict[int, Value] = {}
+        self.kept: dict[int, Any] = {}
+        self.inputs: dict[int, Value] = {}
+        self.written: dict[int, Any] = {}
+        self.views: dict[int, _View] = {}
+        self.arrays: dict[int, Any] = {}
+        # How often the memory of a tensor that is no view was written, and how often when a tensor's value
+        # was made.
+        self.writes: dict[int, int] = {}
+        self.seen: dict[int, int] = {}
+        self.recorded = layers.recording.enabled
+        # Within a call that becomes a node, what is called is its own affair.
+        self.inside = False
+        self.reads: list[str] = []
+
+    # --- what goes in ---
+
+    def add_state(self, function: Any) -> None:
+        """Make the parameters and buffers of a module, or a graph's state, state of the graph."""
+        if isinstance(function, Graph):
+            for value in function.inputs:
+                if value.kind != "input":
+                    self.add(value.name, function.state[value.name], value.kind)
+        elif hasattr(function, "named_parameters"):
+            for name, tensor in function.named_parameters():
+                self.add(name, tensor, "parameter")
+            for name, tensor in function.named_buffers():
+                self.add(name, tensor, "buffer")
+
+    def add_arguments(self, function: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """Make the tensors among the arguments inputs; of two for one tensor the first serves."""
+        for name, tensor in named_tensors(function, args, kwargs):
+            self.add(name, tensor, "input")
+
+    def add(self, name: str, tensor: Any, kind: Kind) -> Value:
+        """Make a tensor an input."""
+        known = self.inputs.get(id(tensor))
+        if known is not None and kind != "input":
+            return known
+        value = self.graph.add_input(name, tensor, kind)
+        if known is None:
+            self._keep(tensor, value)
+            self.inputs[id(tensor)] = value
+        return value
+
+    def _keep(self, tensor: Any, value: Value) -> None:
+        self.values[id(tensor)] = value
+        self.kept[id(tensor)] = tensor
+        self.arrays.setdefault(id(tensor._array), tensor)
+
+    # --- calls ---
+
+    def __call__(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        """Pass a call on and note it."""
+        if self.inside:
+            return proceed(*args, **kwargs)
+        if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
+            with self.active():
+                return self._taken_apart(op, args, dict(kwargs))
+        before = [(tensor, version_of(tensor)) for tensor in tensors_in((args, kwargs))]
+        self.reads = []
+        self.inside = True
+        try:
+            result = proceed(*args, **kwargs)
+        finally:
+            self.inside = False
+        made = tensors_in(result)
+        if self.reads and not (made and (self.shapes_from_data or self._shaped(op, args, kwargs))):
+            self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
+        changed = [tensor for tensor, version in before if version_of(tensor) != version]
+        if not made and not changed:
+            return result  # a fact of shapes and dtypes
+        with layers.isolated():
+            if op.inplace_of is not None:
+                self._compute(op.inplace_of, args, kwargs, [args[0]])
+            elif kwargs.get("out") is not None:
+                self._note_out(op, args, dict(kwargs))
+            else:
+                self._note(op, op.bind(args, kwargs), result, changed)
+        return result
+
+    def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether shapes of results follow from those of arguments, though the op reads data."""
+        function = op if op.inplace_of is None else op.inplace_of
+        try:
+            with layers.isolated():
+                infer(function, map_leaves(function.bind(args, kwargs), self.value_of))
+        except Exception:  # on meta tensors nothing can be read
+            return False
+        return True
+
+    def _taken_apart(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the body of a composite, which a kernel may stand in for elsewhere."""
+        out = kwargs.pop("out", None)
+        values: Any = op.arguments(args, kwargs)
+        result = values.result if type(values) is Delegated else op.decompose(values)
+        if out is None:
+            return result
+        made = result if isinstance(result, tuple) else (result,)
+        for target, tensor in zip(
+            out if isinstance(out, (tuple, list)) else (out,), made, strict=True
+        ):
+            target.copy_(tensor)
+        return out
+
+    def on_read(self, tensor: Any, how: str) -> None:
+        """Note that data is read: within an op by itself, elsewhere by the program."""
+        if not self.inside:
+            self._refuse(f"the program reads data: {how}")
+        self.reads.append(how)
+
+    def on_opaque(self, what: str) -> None:
+        """Refuse what computes, and is no op."""
+        if not self.inside:
+            self._refuse(f"{what} is no op")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise Uncapturable(reason, source_line())
+
+    def _node(self, op: Op, arguments: tuple[Any, ...], updates: tuple[int, ...] = ()) -> Node:
+        node = Node(
+            op,
+            arguments,
+            updates=updates,
+            records=layers.recording.enabled or not self.recorded,
+            source=source_line(),
+        )
+        self.graph.nodes.append(node)
+        return node
+
+    def _note(self, op: Op, bound: tuple[Any, ...], result: Any, changed: list[Any]) -> None:
+        given = tensors_in(bound)
+        if isinstance(result, TensorBase) and any([result is tensor for tensor in given]):
+            if not changed:
+                return  # there was nothing to do
+            self._refuse(f"{op.name}() returns an argument that it wrote")
+        marks = {id(tensor) for tensor in changed}
+        updates = tuple(
+            [p for p, arg in enumerate(bound) if any([id(t) in marks for t in tensors_in(arg)])]
+        )
+        arguments = map_leaves(bound, self.value_of)
+        node = self._node(op, arguments, updates)
+        node.result = map_leaves(result, lambda tensor: self.graph.add_output(node, tensor))
+        made = list(zip(tensors_in(result), node.outputs, strict=True))
+        updated = [
+            (tensor, self.graph.add_output(node, tensor, "updated"))
+            for position in updates
+            for tensor in tensors_in(bound[position])
+        ]
+        for number, (tensor, value) in enumerate(made):
+            if id(tensor) in self.values:
+                continue  # an argument among the results
+            self._keep(tensor, value)
+            sources = [source for source in given if _share(tensor, source)]
+            if sources:
+                several = None if isinstance(result, TensorBase) else number
+                first = isinstance(bound[0], TensorBase) and any([bound[0] is t for t in sources])
+                how = (op.name, arguments[1:], several) if first and not updates else None
+                self._show(tensor, sources[0], how)
+        for tensor, value in updated:
+            self._write(tensor, value)
+
+    def _note_out(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        out = kwargs.pop("out")
+        targets = list(out) if isinstance(out, (tuple, list)) else [out]
+        if "dtype" in op.names and "device" in op.names:
+            given = {"dtype": targets[0].dtype, "device": targets[0].device}
+            for name in op.names[: len(args)]:
+                given.pop(name, None)
+            kwargs = given | {name: value for name, value in kwargs.items() if value is not None}
+        self._compute(op, args, kwargs, targets)
+
+    def _compute(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], targets: list[Any]
+    ) -> None:
+        """Note a call whose results go into tensors that are there, converted to their dtypes."""
+        node = self._node(op, map_leaves(op.bind(args, kwargs), self.value_of))
+        try:
+            results = tensors_in(infer(op, node.args))
+        except Exception:  # only data tells: it is converted in any case
+            results = []
+        like = results or targets
+        node.result = [self.graph.add_output(node, tensor) for tensor in like]
+        node.result = node.result[0] if len(like) == 1 else tuple(node.result)
+        for number, (target, value) in enumerate(zip(targets, list(node.outputs), strict=True)):
+            if not results or value.dtype is not target._key.dtype:
+                node = self._node(known_op("cast"), (value, target._key.dtype))
+                node.result = self.graph.add_output(node, target)
+                value = node.output
+            value.device = target._key.device
+            if results and results[number]._shape != target._shape:
+                self._refuse(f"{op.name}() resizes the tensor that it writes")
+            self._write(target, value)
+
+    # --- values ---
+
+    def value_of(self, tensor: Any) -> Value:
+        """Return what a tensor stands for; one that is not known becomes a constant."""
+        known = self.values.get(id(tensor))
+        if known is not None:
+            if (
+                id(tensor) in self.views
+                and self.seen[id(tensor)] != self.writes[id(self._root(tensor))]
+            ):
+                return self._show_again(tensor)
+            return known
+        same = self.arrays.get(id(tensor._array))
+        if same is not None:  # detached, or a tensor as autograd kept it
+            node = self._node(known_op("graph.detach"), (self.value_of(same),))
+            node.result = self.graph.add_output(node, tensor)
+            self._keep(tensor, node.output)
+            self._show(tensor, same, ("graph.detach", (), None))
+            return node.output
+        if any([_share(tensor, t) for number, t in self.kept.items() if number not in self.inputs]):
+            self._refuse("a tensor shows memory of another one, and no op says how")
+        return self.add("constant", tensor, "constant")
+
+    def _show(self, tensor: Any, source: Any, how: _How | None) -> None:
+        self.views[id(tensor)] = _View(source, how)
+        self.seen[id(tensor)] = self.writes.setdefault(id(self._root(source)), 0)
+
+    def _root(self, tensor: Any) -> Any:
+        """Return the tensor whose memory one shows, itself if it is no view."""
+        while id(tensor) in self.views:
+            tensor = self.views[id(tensor)].source
+        return tensor
+
+    def _show_again(self, tensor: Any) -> Value:
+        """Note the view that a tensor is once more, of memory that was written since."""
+        source, how = self.views[id(tensor)]
+        if how is None:
+            self._refuse("memory is written that a view of several tensors shows")
+        name, rest, number = how
+        node = self._node(known_op(name), (self.value_of(source), *rest))
+        if number is None:
+            node.result = self.graph.add_output(node, tensor)
+        else:
+            made = infer(node.op, node.args)
+            node.result = map_leaves(made, lambda like: self.graph.add_output(node, like))
+            for value in node.outputs:
+                value.device = tensor._key.device
+        value = self.values[id(tensor)] = node.outputs[number or 0]
+        self.seen[id(tensor)] = self.writes[id(self._root(tensor))]
+        return value
+
+    def _write(self, target: Any, value: Value) -> None:
+        """Have a tensor, and what shows its memory, stand for a new value."""
+        self.value_of(target)  # makes it known
+        chain: list[_How] = []
+        root = target
+        while id(root) in self.views:
+            root, how = self.views[id(root)]
+            if how is None:
+                self._refuse("a view is written that takes several tensors")
+            chain.insert(0, how)
+        if any(values_in(chain)):
+            self._refuse("a view that takes a tensor as an argument is written")
+        others = [t for number, t in self.kept.items() if number in self.inputs and t is not root]
+        if any([_share(root, other) for other in others]):
+            self._refuse("a tensor is written whose memory another input shows")
+        new = value
+        if chain:
+            before = self.value_of(root)
+            node = self._node(known_op("graph.write_view"), (before, value, tuple(chain)))
+            new = node.result = self.graph.add_output(node, root)
+        self.values[id(root)] = new
+        self.writes[id(root)] = self.writes.get(id(root), 0) + 1
+        if chain:
+            self.values[id(target)] = value
+            self.seen[id(target)] = self.writes[id(root)]
+        if id(root) in self.inputs:
+            self.written[id(root)] = root
+
+    # --- the end ---
+
+    def finished(self, result: Any) -> Graph:
+        """Return the graph, given what the program returned."""
+        with layers.isolated():
+            self.graph.result = map_leaves(result, self.value_of)
+            self.graph.writes = [
+                (self.inputs[number], self.value_of(tensor))
+                for number, tensor in self.written.items()
+            ]
+        return self.graph
+
+
+class _View(NamedTuple):
+    """What a tensor shows, and how; None if that takes more than the tensor as the first argument."""
+
+    source: Any
+    how: _How | None
+
+
+def _share(tensor: Any, other: Any) -> bool:
+    """Return whether two tensors are of one storage, or the same array."""
+    storage = tensor._storage
+    return tensor is not other and (
+        (storage is not None and storage is other._storage) or tensor._array is other._array
+    )
+
+
+# --- names ------------------------------------------------------------------------------------------
+
+
+def named_tensors(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[tuple[str, Any]]:
+    """Return the tensors among a call's arguments, with names after the function's parameters."""
+    target = getattr(function, "forward", function)
+    try:
+        bound = inspect.signature(target).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        bound = {f"arg{number}": arg for number, arg in enumerate(args)} | kwargs
+    found: list[tuple[str, Any]] = []
+    for name, value in bound.items():
+        tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, TensorBase)]
+        if isinstance(value, TensorBase):
+            found.append((name, value))
+        else:
+            found += [(f"{name}_{number}", tensor) for number, tensor in enumerate(tensors)]
+    return found
+
+
+def source_line() -> str:
+    """Return the innermost line that is not this library's: ``file:line``."""
+    frame: Any = sys._getframe(1)
+    outside = (__name__.partition(".")[0] + ".",)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(outside):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

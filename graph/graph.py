@@ -1,0 +1,619 @@
+"""Graphs: programs as lists of calls of ops, each of whose results is assigned once.
+
+A :class:`Graph` has inputs, nodes in the order in which they run, and results. A :class:`Node` is a call of
+an op that the dispatcher knows, with the arguments of its declaration, defaults filled in; a :class:`Value`
+is a tensor: an input or what a node returns. Nothing in a graph writes into memory: an op that updates
+arguments returns them anew, and what the program changes outside is listed in :attr:`Graph.writes`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from tensorplug.autograd.grad_mode import no_grad
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.meta import empty_meta
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.dispatch.layers import isolated
+from tensorplug.core.dispatch.op import Op
+from tensorplug.core.tensor.base import TensorBase
+
+__all__ = ["Graph", "Node", "Value"]
+
+#: What an input of a graph is: an argument of the program, or state that the graph holds under a name.
+Kind = Literal["input", "parameter", "buffer", "constant"]
+
+
+class Value:
+    """A tensor of a program: what is known of it before the program runs.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the graph.
+    shape : tuple of int
+        The sizes when the graph was captured.
+    dtype : DType
+        The dtype.
+    device : Device
+        The device.
+    node : Node or None
+        The node that makes it; None of an input.
+    kind : {"input", "parameter", "buffer", "constant"}
+        Of an input: what it is. State is found by its name in :attr:`Graph.state`.
+    requires_grad : bool
+        Of an input: whether it required grad when the graph was captured.
+    """
+
+    __slots__ = ("device", "dtype", "kind", "name", "node", "requires_grad", "shape")
+
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: DType,
+        device: Device,
+        *,
+        node: Node | None = None,
+        kind: Kind = "input",
+        requires_grad: bool = False,
+    ) -> None:
+        self.name = name
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.device = device
+        self.node = node
+        self.kind: Kind = kind
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"%{self.name}"
+
+    @property
+    def type(self) -> str:
+        """Dtype and shape as text: ``float32[2, 3]``, with the device unless that is "cpu"."""
+        where = "" if self.device.type == "cpu" else f"@{self.device}"
+        return f"{self.dtype.name}{list(self.shape)}{where}"
+
+    def meta(self) -> Any:
+        """Return a meta tensor of the shape and dtype."""
+        return empty_meta(self.shape, self.dtype)
+
+
+class Node:
+    """A call of an op.
+
+    Attributes
+    ----------
+    op : Op
+        What is called.
+    args : tuple
+        One for each name in ``op.names``, defaults filled in: values, plain Python objects, and lists and
+        tuples of both.
+    result : object
+        The values that the call returns, in the structure in which it returns them.
+    updates : tuple of int
+        The indices of the arguments that the op writes; their new values are among the outputs, after those
+        in `result`.
+    outputs : list of Value
+        All values that the node makes.
+    records : bool
+        Whether the call was made where gradients are recorded, outside ``no_grad``.
+    source : str
+        The line of the program that made the call, ``file:line``; "" if unknown.
+    """
+
+    __slots__ = ("args", "op", "outputs", "records", "result", "source", "updates")
+
+    def __init__(
+        self,
+        op: Op,
+        args: tuple[Any, ...],
+        *,
+        updates: tuple[int, ...] = (),
+        records: bool = True,
+        source: str = "",
+    ) -> None:
+        self.op = op
+        self.args = args
+        self.result: Any = None
+        self.updates = updates
+        self.outputs: list[Value] = []
+        self.records = records
+        self.source = source
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        return self.op.name
+
+    @property
+    def output(self) -> Value:
+        """The value of a node that makes one."""
+        (value,) = self.outputs
+        return value
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by the names in the op's declaration."""
+        return dict(zip(self.op.names, self.args, strict=True))
+
+    def values(self) -> Iterator[Value]:
+        """Yield the values among the arguments, one that is given twice twice."""
+        return values_in(self.args)
+
+    def __repr__(self) -> str:
+        made = ", ".join([f"%{value.name}: {value.type}" for value in self.outputs])
+        given = ", ".join(
+            [
+                shown(arg) if position < _leading(self.op) else f"{name}={shown(arg)}"
+                for position, (name, arg) in enumerate(zip(self.op.names, self.args, strict=True))
+                if not self._is_default(name, arg)
+            ]
+        )
+        return f"{made} = {self.op.name}({given})"
+
+    def _is_default(self, name: str, arg: Any) -> bool:
+        default = self.op.signature.parameters[name].default
+        return default is arg or (
+            type(default) is type(arg) and not list(values_in(arg)) and default == arg
+        )
+
+    def __getstate__(self) -> Any:
+        return (
+            self.op.name,
+            self.args,
+            self.result,
+            self.updates,
+            self.outputs,
+            self.records,
+            self.source,
+        )
+
+    def __setstate__(self, state: Any) -> None:
+        name, self.args, self.result, self.updates, self.outputs, self.records, self.source = state
+        self.op = known_op(name)
+
+
+class Graph:
+    """A program of calls of ops.
+
+    Attributes
+    ----------
+    inputs : list of Value
+        What goes in: the program's arguments, in order, and state.
+    nodes : list of Node
+        The calls, in order.
+    result : object
+        What the program returns: values and plain objects in any nesting of tuples, lists and dicts.
+    writes : list of (Value, Value)
+        Which inputs the program changed in place, and to what.
+    state : dict
+        The tensors of parameters, buffers and constants, by name.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> from tensorplug.graph import capture
+    >>> graph = capture(lambda x, y: (x + y).relu(), tp.ones(2), tp.ones(2))
+    >>> print(graph)
+    graph(%x: float32[2], %y: float32[2]):
+      %add: float32[2] = add(%x, %y)
+      %relu: float32[2] = relu(%add)
+      return %relu
+    >>> graph(tp.tensor([1.0, -3.0]), tp.ones(2))
+    tensor([2., 0.])
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.result: Any = None
+        self.writes: list[tuple[Value, Value]] = []
+        self.state: dict[str, Any] = {}
+        self._names: set[str] = set()
+
+    # --- looking ---
+
+    @property
+    def arguments(self) -> list[Value]:
+        """The inputs that are arguments of the program."""
+        return [value for value in self.inputs if value.kind == "input"]
+
+    def outputs(self) -> list[Value]:
+        """Return the values that outlast the run: those in the result, and those written back."""
+        return [*values_in(self.result), *[new for _, new in self.writes]]
+
+    def users(self) -> dict[Value, list[Node]]:
+        """Return which nodes use each value; who uses it twice is there once."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.values()):
+                found.setdefault(value, []).append(node)
+        return found
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        given = ", ".join([f"%{value.name}: {value.type}" for value in self.arguments])
+        lines = [f"graph({given}):"]
+        lines += [f"  {v.kind} %{v.name}: {v.type}" for v in self.inputs if v.kind != "input"]
+        lines += [f"  {node!r}" for node in self.nodes]
+        lines += [f"  write %{old.name} <- %{new.name}" for old, new in self.writes]
+        return "\n".join([*lines, f"  return {shown(self.result)}"])
+
+    def table(self) -> str:
+        """Return the nodes as a table: op, shapes, source line."""
+        rows = [("value", "type", "op", "source")]
+        rows += [
+            (f"%{value.name}", value.type, node.op.name, node.source)
+            for node in self.nodes
+            for value in node.outputs
+        ]
+        widths = [max([len(row[column]) for row in rows]) for column in range(4)]
+        return "\n".join(
+            ["  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=True)]).rstrip()
+             for row in rows]
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise ValueError unless each value is made once, before it is used."""
+        known = set(self.inputs)
+        for node in self.nodes:
+            for value in node.values():
+                if value not in known:
+                    raise ValueError(f"{value} is used before it is made, by: {node!r}")
+            for value in node.outputs:
+                if value in known or value.node is not node:
+                    raise ValueError(f"{value} is made twice")
+                known.add(value)
+        for value in self.outputs():
+            if value not in known:
+                raise ValueError(f"{value} is returned, but nothing makes it")
+
+    # --- making ---
+
+    def name(self, wanted: str) -> str:
+        """Return a name that no value has yet, and take it."""
+        name, number = wanted, 0
+        while name in self._names:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._names.add(name)
+        return name
+
+    def add_input(
+        self, name: str, tensor: Any, kind: Kind = "input", requires_grad: bool | None = None
+    ) -> Value:
+        """Add an input like a tensor; state keeps the tensor itself."""
+        value = Value(
+            self.name(name),
+            tensor._shape,
+            tensor._key.dtype,
+            tensor._key.device,
+            kind=kind,
+            requires_grad=tensor.requires_grad if requires_grad is None else requires_grad,
+        )
+        self.inputs.append(value)
+        if kind != "input":
+            self.state[value.name] = tensor
+        return value
+
+    def add_output(self, node: Node, like: Any, name: str | None = None) -> Value:
+        """Add an output like a tensor (or value) to a node."""
+        shape, dtype, device = (
+            (like.shape, like.dtype, like.device)
+            if isinstance(like, Value)
+            else (like._shape, like._key.dtype, like._key.device)
+        )
+        wanted = name or node.op.name.rpartition(".")[2]
+        value = Value(self.name(wanted), shape, dtype, device, node=node)
+        node.outputs.append(value)
+        return value
+
+    def call(
+        self,
+        op: str | Op | Callable[..., Any],
+        *args: Any,
+        before: Node | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Add a call of an op and return its value or values; shapes and dtypes come from the op's rule.
+
+        Parameters
+        ----------
+        op : str, Op or callable
+            The op, its name, or the public function.
+        before : Node, optional
+            Where to add the call; by default at the end.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> from tensorplug.graph import capture
+        >>> graph = capture(lambda x: x + 1, tp.ones(2))
+        >>> graph.result = graph.call("exp", graph.result)
+        >>> graph(tp.zeros(2))
+        tensor([2.7183, 2.7183])
+        """
+        op = known_op(op) if isinstance(op, str) else getattr(op, "op", op)
+        assert isinstance(op, Op)
+        node = Node(op, op.bind(args, kwargs))
+        found = infer(op, node.args)
+        given = [value.device for value in node.values()]
+        device = given[0] if given else None
+
+        def made(tensor: Any) -> Value:
+            value = self.add_output(node, tensor)
+            value.device = device or value.device
+            return value
+
+        node.result = map_leaves(found, made)
+        position = len(self.nodes) if before is None else self.nodes.index(before)
+        self.nodes.insert(position, node)
+        return node.result
+
+    # --- changing ---
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Have whatever uses one value use another one."""
+
+        def other(value: Value) -> Value:
+            return new if value is old else value
+
+        for node in self.nodes:
+            if any([value is old for value in node.values()]):
+                node.args = map_values(node.args, other)
+        self.result = map_values(self.result, other)
+        self.writes = [(target, other(value)) for target, value in self.writes]
+
+    def erase(self, node: Node) -> None:
+        """Take a node out.
+
+        Raises
+        ------
+        ValueError
+            If something uses what it makes.
+        """
+        made = set(node.outputs)
+        used = {value for other in self.nodes for value in other.values()} | set(self.outputs())
+        if made & used:
+            raise ValueError(f"{(made & used).pop()} is used; replace it first")
+        self.nodes.remove(node)
+
+    def remove_unused(self) -> int:
+        """Take out the nodes whose values nobody uses, and unused state; return how many nodes there were.
+
+        What draws random numbers stays: the numbers after it would be others.
+        """
+        used = set(self.outputs())
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if node.op.random or not used.isdisjoint(node.outputs) or not node.outputs:
+                kept.append(node)
+                used.update(node.values())
+        removed = len(self.nodes) - len(kept)
+        self.nodes = kept[::-1]
+        targets = {target for target, _ in self.writes}
+        for value in list(self.inputs):
+            if value.kind != "input" and value not in used and value not in targets:
+                self.inputs.remove(value)
+                del self.state[value.name]
+        return removed
+
+    def copy(self) -> Graph:
+        """Return a graph that can be changed by itself; state is shared."""
+        made = Graph()
+        made._names = set(self._names)
+        made.state = dict(self.state)
+        known: dict[Value, Value] = {}
+
+        def copied(value: Value) -> Value:
+            return known[value]
+
+        def again(value: Value, node: Node | None) -> Value:
+            known[value] = Value(
+                value.name, value.shape, value.dtype, value.device,
+                node=node, kind=value.kind, requires_grad=value.requires_grad,
+            )  # fmt: skip
+            return known[value]
+
+        made.inputs = [again(value, None) for value in self.inputs]
+        for node in self.nodes:
+            twin = Node(
+                node.op, map_values(node.args, copied),
+                updates=node.updates, records=node.records, source=node.source,
+            )  # fmt: skip
+            twin.outputs = [again(value, twin) for value in node.outputs]
+            twin.result = map_values(node.result, copied)
+            made.nodes.append(twin)
+        made.result = map_values(self.result, copied)
+        made.writes = [(copied(old), copied(new)) for old, new in self.writes]
+        return made
+
+    # --- running ---
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the program: the ops it consists of are called as usual, and recorded for differentiation.
+
+        Raises
+        ------
+        TypeError
+            If the number of arguments is wrong.
+        """
+        given = self.arguments
+        if len(args) != len(given):
+            raise TypeError(f"the graph takes {len(given)} tensors, got {len(args)}")
+        state = self.state
+        rest = iter(args)
+        tensors = [next(rest) if v.kind == "input" else state[v.name] for v in self.inputs]
+        result, written = self.evaluate(tensors)
+        if written:
+            with no_grad():
+                for target, new in written:
+                    target.copy_(new)
+        return result
+
+    def evaluate(self, inputs: list[Any]) -> tuple[Any, list[tuple[Any, Any]]]:
+        """Return the result for tensors in the place of all inputs, and what has to be written where."""
+        values: dict[Value, Any] = dict(zip(self.inputs, inputs, strict=True))
+        last = self._last_uses()
+        for position, node in enumerate(self.nodes):
+            run_node(node, values)
+            for value in last.get(position, ()):
+                del values[value]
+        written = [(values[old], values[new]) for old, new in self.writes]
+        return map_values(self.result, values.__getitem__), written
+
+    def _last_uses(self) -> dict[int, list[Value]]:
+        """Return which values are no longer needed after the node at a position."""
+        last: dict[Value, int] = {}
+        for position, node in enumerate(self.nodes):
+            for value in (*node.outputs, *node.values()):
+                last[value] = position
+        kept = {*self.outputs(), *self.inputs}
+        found: dict[int, list[Value]] = {}
+        for value, position in last.items():
+            if value not in kept:
+                found.setdefault(position, []).append(value)
+        return found
+
+
+def run_node(node: Node, values: dict[Value, Any]) -> None:
+    """Call a node's op on tensors, and put what it returns among them."""
+    given = map_values(node.args, values.__getitem__)
+    updated: list[Any] = []
+    if node.updates:
+        given = list(given)
+        for position in node.updates:
+            given[position] = map_leaves(given[position], lambda tensor: tensor.clone())
+            updated += tensors_in(given[position])
+        given = tuple(given)
+    if node.records:
+        result = call(node.op, given)
+    else:
+        with no_grad():
+            result = call(node.op, given)
+    made = [*tensors_in(result), *updated]
+    values.update(zip(node.outputs, made, strict=True))
+
+
+def call(op: Op, arguments: tuple[Any, ...]) -> Any:
+    """Call an op with one argument for each name of its declaration."""
+    signature = op.signature
+    bound = inspect.BoundArguments(
+        signature, OrderedDict(zip(signature.parameters, arguments, strict=True))
+    )
+    return op.call(*bound.args, **bound.kwargs)
+
+
+def infer(op: Op, arguments: tuple[Any, ...]) -> Any:
+    """Return meta tensors of what an op makes of values."""
+    with isolated(), no_grad():
+        return call(op, map_values(arguments, lambda value: value.meta()))
+
+
+def known_op(name: str) -> Op:
+    """Return the op of a name, which an installed extension may bring.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    op = op_registry.handle(name)
+    if not op.declared:
+        op.index.__index__()  # loads the extension that registers it
+    return op
+
+
+def _leading(op: Op) -> int:
+    """Return how many parameters of an op are shown without their names: the tensors at its beginning."""
+    kinds = op.declaration.__annotations__
+    for position, name in enumerate(op.names):
+        if "Tensor" not in str(kinds.get(name, "")):
+            return max(position, 1)
+    return len(op.names)
+
+
+# --- nested arguments -------------------------------------------------------------------------------
+
+
+def map_values(nested: Any, function: Callable[[Any], Any]) -> Any:
+    """Return nested arguments with a function's result in the place of each value."""
+    kind = type(nested)
+    if kind is Value:
+        return function(nested)
+    if kind is tuple or kind is list:
+        return kind([map_values(item, function) for item in nested])
+    if kind is dict:
+        return {key: map_values(item, function) for key, item in nested.items()}
+    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
+        return kind(*[map_values(item, function) for item in nested])
+    return nested
+
+
+def values_in(nested: Any) -> Iterator[Value]:
+    """Yield the values among nested arguments."""
+    if type(nested) is Value:
+        yield nested
+    elif isinstance(nested, (tuple, list)):
+        for item in nested:
+            yield from values_in(item)
+    elif type(nested) is dict:
+        for item in nested.values():
+            yield from values_in(item)
+
+
+def map_leaves(nested: Any, function: Callable[[Any], Any]) -> Any:
+    """Return nested results with a function's result in the place of each tensor."""
+    kind = type(nested)
+    if isinstance(nested, TensorBase):
+        return function(nested)
+    if kind is tuple or kind is list:
+        return kind([map_leaves(item, function) for item in nested])
+    if kind is dict:
+        return {key: map_leaves(item, function) for key, item in nested.items()}
+    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
+        return kind(*[map_leaves(item, function) for item in nested])
+    return nested
+
+
+def tensors_in(nested: Any) -> list[Any]:
+    """Return the tensors among nested results."""
+    found: list[Any] = []
+    map_leaves(nested, found.append)
+    return found
+
+
+def shown(value: Any) -> str:
+    """Return an argument as text."""
+    if type(value) is Value:
+        return f"%{value.name}"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(shown, value))
+        if isinstance(value, list):
+            return f"[{inside}]"
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if type(value) is dict:
+        return "{" + ", ".join([f"{key!r}: {shown(item)}" for key, item in value.items()]) + "}"
+    if type(value) is slice:
+        parts = (value.start, value.stop) + (() if value.step in (None, 1) else (value.step,))
+        return ":".join(["" if part is None else shown(part) for part in parts])
+    return repr(value)
+
+
+def flat(nested: Iterable[Any]) -> list[Any]:
+    """Return what is in nested lists and tuples, in order."""
+    found: list[Any] = []
+    for item in nested:
+        found += flat(item) if isinstance(item, (list, tuple)) else [item]
+    return found

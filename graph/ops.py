@@ -1,0 +1,60 @@
+"""Ops that graphs need to say without writing what programs do by writing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.core.dispatch.op_registry import composite
+
+if TYPE_CHECKING:
+    from tensorplug.core import Tensor
+
+
+@composite(name="graph.write_view", method=False)
+def write_view(input: Tensor, value: Tensor, views: Any) -> Tensor:
+    """Return `input` with a value in the place of what views show of it.
+
+    Parameters
+    ----------
+    input : Tensor
+        What the views are of; it stays as it is.
+    value : Tensor
+        Of the shape and dtype of the last view.
+    views : tuple of (str, tuple, int or None)
+        The ops that make the views, one of another: the name, the arguments after the first, and which of
+        several results it is.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> write_view(tp.zeros(2, 2), tp.ones(2), (("basic_index", ((1,),), None),))
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    output = input.clone()
+    shown(output, views).copy_(value)
+    return output
+
+
+def shown(tensor: Any, views: Any) -> Any:
+    """Return the last of a chain of views of a tensor."""
+    from .graph import call, known_op
+
+    for name, arguments, number in views:
+        tensor = call(known_op(name), (tensor, *arguments))
+        if number is not None:
+            tensor = tensor[number]
+    return tensor
+
+
+@composite(name="graph.detach", method=False)
+def detach(input: Tensor) -> Tensor:
+    """Return `input` cut off from what made it, as ``Tensor.detach`` does.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> detach(tp.ones(2, requires_grad=True)).requires_grad
+    False
+    """
+    return input.detach()
