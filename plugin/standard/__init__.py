@@ -98,6 +98,8 @@ class ArrayApiBackend:
             if not all(hasattr(self.runtime.xp, name) for name in needs.split()):
                 return
             known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
+            if not known:
+                return
             pointwise = op_registry.get_op(op).pointwise
             table.add(op, self._wrapped(function, pointwise), dtypes=known, out=pointwise)
             halves = [d for d in HALVES if d in self.runtime.natives and d not in known]

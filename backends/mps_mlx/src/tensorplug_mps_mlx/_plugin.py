@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -32,11 +33,16 @@ class AbsentRuntime(DeviceRuntime):
         )
         return f"MLX cannot be imported ({self._error}); pip install {package}{tests}"
 
-    def refuse(self, *args: Any) -> Any:
-        """Raise what is missing: nothing can be asked of arrays that are not there."""
+    def _refuse(self, *args: Any) -> Any:
         raise DeviceNotAvailableError(self.unavailable_reason())
 
-    dtype = empty = scalar = copy_into = from_host = to_host = refuse
+    # Required of a runtime, and never called where no device can be used.
+    dtype: Any = _refuse
+    empty: Any = _refuse
+    scalar: Any = _refuse
+    copy_into: Any = _refuse
+    from_host: Any = _refuse
+    to_host: Any = _refuse
 
 
 class AbsentPlugin:
@@ -55,7 +61,7 @@ class AbsentPlugin:
 
 def _made() -> Any:
     try:
-        import mlx.core  # noqa: F401
+        importlib.import_module("mlx.core")
     except ImportError as error:
         return AbsentPlugin(error)
     from .backend import made  # on first use: it imports MLX

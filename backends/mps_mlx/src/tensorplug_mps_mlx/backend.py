@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, array_api_backend
 
 from . import _mlx
+from ._mlx import mx
 from .dtypes import DTYPES
 from .kernels import families
 from .runtime import MpsRuntime

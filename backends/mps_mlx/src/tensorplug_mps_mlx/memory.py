@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import OutOfMemoryError
 
 from . import _mlx
+from ._mlx import mx
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import Shape, contiguous_strides
+
+from ._mlx import mx
 
 
 def put(held: Any, target: Any, source: Any) -> Any:

@@ -8,11 +8,10 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiRuntime, DeviceRuntime, DType
 
 from . import _mlx, memory, places
+from ._mlx import mx
 
 #: So many results may wait for their evaluation. A graph that nobody asks anything of would grow for ever.
 MOST_PENDING = 4096

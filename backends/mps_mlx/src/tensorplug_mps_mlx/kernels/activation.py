@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import FLOAT32, FLOATS, HALVES
 from .fusing import fused
 from .halves import through_float32

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import BOOL, COMPLEX, FLOATS, HALVES, INTEGERS
 from .halves import through_float32
 

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import FLOATS
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, DType, Number, Shape, wrap_integer
 
 from .. import _mlx
+from .._mlx import mx
 from ..dtypes import DTYPES, REALS
 
 

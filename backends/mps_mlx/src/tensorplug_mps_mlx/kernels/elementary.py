@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import FLOAT32, FLOATS, HALVES
 from .arithmetic import is_negative
 from .halves import through_float32

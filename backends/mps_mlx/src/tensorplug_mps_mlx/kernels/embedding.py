@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import FLOATS
 from .indexing import inside
 
@@ -41,7 +40,7 @@ def build(plugin: ArrayApiBackend) -> None:
         rows = mx.reshape(inside(indices, num_weights), (-1,))
         wide = mx.reshape(grad_output, (rows.size, *width)).astype(mx.float32)
         share = mx.ones(rows.shape, dtype=mx.float32)
-        if padding_idx is not None and padding_idx >= 0:
+        if padding_idx >= 0:
             share = (rows != padding_idx).astype(mx.float32)
         if scale_grad_by_freq:
             count = mx.zeros((num_weights,), dtype=mx.float32).at[rows].add(mx.ones(rows.shape))

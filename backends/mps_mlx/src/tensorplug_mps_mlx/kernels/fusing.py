@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
-
 from .. import _mlx
+from .._mlx import mx
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:

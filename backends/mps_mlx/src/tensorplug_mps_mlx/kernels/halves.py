@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
+from .._mlx import mx
 
 _HALVES = (mx.float16, mx.bfloat16)
 

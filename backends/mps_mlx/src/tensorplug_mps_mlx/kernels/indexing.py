@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, Shape
 
+from .._mlx import mx
 from ..dtypes import BOOL, COMPLEX, DTYPES, FLOAT32, HALVES, INTEGERS, REALS
 from .creation import whole
 from .halves import through_float32

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, Shape
 
+from .._mlx import mx
 from ..dtypes import FLOATS
 
 

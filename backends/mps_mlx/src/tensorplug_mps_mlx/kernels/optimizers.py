@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
 from .. import _mlx
+from .._mlx import mx
 from ..dtypes import FLOATS
 from .fusing import fused
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, Shape
 
 from .. import _mlx
+from .._mlx import mx
 from .creation import whole
 
 # Philox 4x32 (Salmon et al. 2011, section 3.3): the multipliers and the steps of the key.

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend, Shape, reduced_shape
 
+from .._mlx import mx
 from ..dtypes import BOOL, COMPLEX, DTYPES, FLOAT32, FLOATS, HALVES, INTEGERS, UINT8
 from .halves import through_float32
 

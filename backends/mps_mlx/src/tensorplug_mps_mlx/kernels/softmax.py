@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
-
 from tensorplug.plugin import ArrayApiBackend
 
+from .._mlx import mx
 from ..dtypes import FLOATS
 
 
