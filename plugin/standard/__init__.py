@@ -70,7 +70,7 @@ class ArrayApiBackend:
         """
 
         def decorate(function: F) -> F:
-            taken = self.runtime.dtypes if dtypes is None else dtypes
+            taken = self.runtime.natives if dtypes is None else dtypes
             name = op or function.__name__
             out = not writes and _pointwise(name)
             kernel = function if writes else self._wrapped(function, out)
@@ -89,7 +89,7 @@ class ArrayApiBackend:
         """Return the kernels: views, the standard's functions, the host's for what is left, its own."""
         table = KernelTable(self.runtime.type)
         view_kernels(table, layout_of, self._relaid)
-        table.add("copy", self._copy, dtypes=self.runtime.dtypes, out=True)
+        table.add("copy", self._copy, dtypes=self.runtime.natives, out=True)
         table.add("place", self._place, dtypes=self.runtime.dtypes)
 
         def add(

@@ -74,8 +74,6 @@ class ArrayApiRuntime(DeviceRuntime):
         Those of the library's dtypes that the device has; by default all.
     """
 
-    dtypes: Collection[DType]
-
     def __init__(
         self,
         xp: Any,

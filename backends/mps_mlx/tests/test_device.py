@@ -43,6 +43,12 @@ def test_what_the_device_has_not_is_refused_with_the_way(mps):
     assert tp.ones(2, dtype=tp.float64).float().to("mps").tolist() == [1.0, 1.0]
 
 
+def test_dimensions_beyond_32_bits_are_refused(mps):
+    wide = tp.ones(1, device="mps").expand(1 << 33)
+    with pytest.raises(RuntimeError, match="at most 2147483647 elements a dimension"):
+        wide + 1
+
+
 def test_what_nobody_asks_for_is_not_computed(mps, monkeypatch):
     from tensorplug_mps_mlx import _mlx
 

@@ -9,6 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tensorplug.plugin import OutOfMemoryError
+
 # MLX's own annotations leave out a part of it, so it counts as untyped, installed or not.
 mx: Any = importlib.import_module("mlx.core")
 
@@ -35,7 +37,12 @@ thread = _Thread()
 def evaluate(*arrays: Any) -> None:
     """Compute arrays; return when they are there."""
     with _evaluating:
-        mx.eval(*arrays)
+        try:
+            mx.eval(*arrays)
+        except RuntimeError as error:
+            if "allocate" not in str(error):
+                raise
+            raise OutOfMemoryError(f"mps: {error}") from error
 
 
 def begin(*arrays: Any) -> None:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
-
-from tensorplug.plugin import OutOfMemoryError
 
 from . import _mlx
 from ._mlx import mx
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Raise what says that memory is used up as the error that says so everywhere."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "memory" not in str(error) and "allocate" not in str(error):
-            raise
-        raise OutOfMemoryError(f"mps: {error}") from error
 
 
 def stats() -> Mapping[str, int]:

@@ -16,6 +16,9 @@ from ._mlx import mx
 #: So many results may wait for their evaluation. A graph that nobody asks anything of would grow for ever.
 MOST_PENDING = 4096
 
+#: MLX counts the elements of a dimension in 32 bits, and ends the program where they do not suffice.
+LARGEST = (1 << 31) - 1
+
 
 class MpsRuntime(ArrayApiRuntime):
     """Memory of MLX's arrays, which are computed when somebody asks for their elements.
@@ -80,6 +83,10 @@ class MpsRuntime(ArrayApiRuntime):
         shape = array.shape
         if 0 in shape:
             return mx.zeros(shape, dtype=self.natives[array.dtype])
+        if max(shape, default=0) > LARGEST:
+            raise RuntimeError(
+                f"mps: MLX's arrays have at most {LARGEST} elements a dimension, got {shape}"
+            )
         if array.dtype is not store.dtype:
             held = mx.view(mx.reshape(held, (-1,)), self.natives[array.dtype])
         return mx.as_strided(mx.contiguous(held), shape, array.strides, array.offset)

@@ -29,7 +29,7 @@ def _product(word: Any, factor: int) -> tuple[Any, Any]:
 def build(plugin: ArrayApiBackend) -> None:
     """Add these kernels to the plugin."""
 
-    @plugin.kernel(dtypes=plugin.runtime.dtypes)
+    @plugin.kernel(dtypes=plugin.runtime.natives)
     def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
         _mlx.thread.ready  # noqa: B018
         count = math.prod(shape)
