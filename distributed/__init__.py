@@ -6,6 +6,9 @@ one on MPI. docs/distributed.md tells how programs are started, and how they sca
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -71,13 +74,26 @@ from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from .reduce_op import ReduceOp, _make_nccl_premul_sum as _make_nccl_premul_sum, reduce_op
 from .work import Work
 
+if TYPE_CHECKING:
+    from . import algorithms as algorithms, fsdp as fsdp, optim as optim, tensor as tensor
+    from .device_mesh import DeviceMesh, init_device_mesh
+    from .reducer import GradBucket
+
+#: What is imported on first use: modules, and names with the module that has them.
+_MODULES = (
+    "algorithms", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
+)  # fmt: skip
+_LAZY = {"DeviceMesh": "device_mesh", "GradBucket": "reducer", "init_device_mesh": "device_mesh"}
+
 __all__ = [
     "Backend",
+    "DeviceMesh",
     "DistBackendError",
     "DistError",
     "DistNetworkError",
     "DistQueueEmptyError",
     "DistStoreError",
+    "GradBucket",
     "GroupMember",
     "P2POp",
     "ProcessGroup",
@@ -107,6 +123,7 @@ __all__ = [
     "get_rank",
     "get_world_size",
     "group",
+    "init_device_mesh",
     "init_process_group",
     "irecv",
     "is_available",
@@ -134,3 +151,17 @@ __all__ = [
     "send",
     "send_object_list",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_LAZY})
