@@ -214,7 +214,7 @@ def test_a_module_is_run_by_name(tmp_path):
         ),
         (
             "import torch.distributed; torch.distributed.barrier()",
-            "ValueError: Default process group has not been initialized, please make sure to call",
+            "ValueError: Default process group has not been initialized",
         ),
     ],
 )
