@@ -78,7 +78,7 @@ from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
 if TYPE_CHECKING:
-    from .standard import ArrayApiBackend, array_api_backend
+    from .standard import ArrayApiBackend, ArrayApiRuntime, array_api_backend
 
 __all__ = [
     "ALL_DTYPES",
@@ -92,6 +92,7 @@ __all__ = [
     "REDUCTIONS",
     "Advice",
     "ArrayApiBackend",
+    "ArrayApiRuntime",
     "AutocastPolicy",
     "BitsOfBfloat16",
     "Communicator",
@@ -166,7 +167,7 @@ if not TYPE_CHECKING:  # type checkers are to report what is missing
 
     def __getattr__(name: str) -> Any:
         """Import the adapter of array libraries when it is asked for: few plugins do."""
-        if name not in ("ArrayApiBackend", "array_api_backend"):
+        if name not in ("ArrayApiBackend", "ArrayApiRuntime", "array_api_backend"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from . import standard
 

@@ -76,6 +76,7 @@ TOP_LEVEL = {
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
     "Neural-network functions": "nn _top_level",
+    "Compiled programs": "graph",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins

@@ -17,7 +17,9 @@ from tensorplug.core.ops import cat
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
-from tensorplug.nn import Module, init
+from tensorplug.distributions.independent import sum_rightmost
+from tensorplug.distributions.utils import standard_normal
+from tensorplug.nn import Module, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.torch_version import TorchVersion
@@ -231,6 +233,9 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
     "torch.distributed": _DISTRIBUTED,
+    "torch.distributions.utils": {
+        "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
+    },
     "torch.distributed._composable.fsdp": {},
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
         "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
@@ -243,12 +248,13 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributed.nn.functional": {},
     "torch.distributed.pipelining": {"SplitPoint": _constants("SplitPoint", "BEGINNING END")},
     "torch.distributed.rpc": {"is_available": no},
+    "torch.distributed.rpc.api": {"_require_initialized": compiling.as_it_is},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
-    "torch.serialization": {"MAP_LOCATION": Any},
+    "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
     "torch.nn.init": {
         "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,
         "_no_grad_uniform_": init.uniform_,
@@ -263,6 +269,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
         "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
     },
+    "torch.nn.parameter": {"UninitializedTensorMixin": parameter.UninitializedTensor},
     "torch.nn.quantized": {"FloatFunctional": FloatFunctional},
     "torch.numa.binding": {
         "AffinityMode": _constants("AffinityMode", "NODE SOCKET EXCLUSIVE CORE_COMPLEX")

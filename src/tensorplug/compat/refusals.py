@@ -23,6 +23,10 @@ BUILT = (
 )
 PIPES = "torch gave up data pipes as well; use a Dataset or IterableDataset"
 CAPTURED = "tensorplug has no graphs of device calls and marks no ranges in a vendor's tools"
+BELOW = (
+    "tensorplug has no dispatch below autograd to stand in; torch.overrides.TorchFunctionMode sees the calls "
+    "of a program, torch.profiler those of kernels, in backward too"
+)
 PENDING = "it is not there yet"
 
 _SHARDING = (
@@ -232,6 +236,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     },
     "torch.autograd.profiler": (CAPTURED, "emit_itt emit_nvtx load_nvprof"),
     "torch.autograd.profiler_legacy": (CAPTURED, "profile"),
+    "torch.utils._python_dispatch": (
+        BELOW,
+        "TorchDispatchMode BaseTorchDispatchMode transform_subclass return_and_correct_aliasing",
+    ),
     # --- numbers of few bits ---
     "torch": (
         QUANTIZED,
