@@ -8,17 +8,17 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-import hashlib  # noqa: E402
-import resource  # noqa: E402
-import statistics  # noqa: E402
-import sys  # noqa: E402
-import time  # noqa: E402
+import hashlib
+import resource
+import statistics
+import sys
+import time
 
-import tensorplug as tp  # noqa: E402
-import tensorplug.distributed as dist  # noqa: E402
-from tensorplug import nn  # noqa: E402
-from tensorplug.distributed.fsdp import fully_shard  # noqa: E402
-from tensorplug.nn.parallel import DistributedDataParallel  # noqa: E402
+import tensorplug as tp
+import tensorplug.distributed as dist
+from tensorplug import nn
+from tensorplug.distributed.fsdp import fully_shard
+from tensorplug.nn.parallel import DistributedDataParallel
 
 
 def say(*words):
@@ -149,7 +149,7 @@ def memory(steps=1000):
 
 def wide(width=512, depth=8):
     tp.manual_seed(0)
-    layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.GELU())]
+    layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.ReLU())]
     return nn.Sequential(*layers)
 
 
@@ -228,26 +228,36 @@ def torch(rounds=15):
         layers = [
             layer
             for _ in range(depth)
-            for layer in (theirs.nn.Linear(width, width), theirs.nn.GELU())
+            for layer in (theirs.nn.Linear(width, width), theirs.nn.ReLU())
         ]
-        other = theirs.nn.parallel.DistributedDataParallel(theirs.nn.Sequential(*layers))
+        plain = theirs.nn.Sequential(*layers)
+        other = theirs.nn.parallel.DistributedDataParallel(plain)
         x, y = tp.randn(rows, width), theirs.randn(rows, width)
+        pairs = {"DDP": (ours, other), "without": (ours.module, plain)}
         steps_of(ours, x, 3)
         steps_of(other, y, 3)
-        wall, cpu = [], []
+        found = {}
         for _ in range(rounds):
-            times = []
-            for model, inputs in ((ours, x), (other, y)):
-                dist.barrier()
-                start = time.perf_counter(), time.process_time()
-                steps_of(model, inputs, 2)
-                times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-            wall.append(times[0][0] / times[1][0])
-            cpu.append(times[0][1] / times[1][1])
-        say(
-            f"step time over torch DDP's on gloo, {depth} layers of {width}, {rows} rows: "
-            f"{statistics.median(wall):.2f} by the clock, {statistics.median(cpu):.2f} by CPU time"
-        )
+            for kind, (mine, its) in pairs.items():
+                times = []
+                for model, inputs in ((mine, x), (its, y)):
+                    # A module that is in a DDP has its hooks: what is without is told to reduce nothing.
+                    ours.require_backward_grad_sync = other.require_backward_grad_sync = True
+                    wrapped = kind == "DDP"
+                    dist.barrier()
+                    start = time.perf_counter(), time.process_time()
+                    if not wrapped:
+                        ours.reducer.expect_nothing()
+                    steps_of(model, inputs, 2)
+                    end = time.perf_counter(), time.process_time()
+                    times.append([b - a for a, b in zip(start, end, strict=True)])
+                found.setdefault(kind, []).append([a / b for a, b in zip(*times, strict=True)])
+        for kind, ratios in found.items():
+            wall, cpu = (statistics.median(column) for column in zip(*ratios, strict=True))
+            say(
+                f"step time over torch's, {kind}, {depth} layers of {width}, {rows} rows: "
+                f"{wall:.2f} by the clock, {cpu:.2f} by CPU time"
+            )
     theirs.distributed.destroy_process_group()
 
 
