@@ -1,7 +1,8 @@
 """Training in several processes: same weights, memory, overlap, efficiency, and the ratio to torch.
 
-``mpiexec -n 2 python benchmarks/several_processes.py [same repeats memory overlap efficiency torch]``: what
-docs/distributed.md shows. ``peak ddp|fsdp`` and ``limit MIB`` are runs of their own. Each process has one thread.
+``mpiexec -n 2 python benchmarks/several_processes.py [same repeats memory overlap efficiency torch]`` prints
+what docs/distributed.md shows. ``peak ddp|fsdp`` and ``limit MIB`` are runs of their own. Processes have one
+thread.
 """
 
 import os
@@ -13,6 +14,7 @@ import resource
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import tensorplug as tp
 import tensorplug.distributed as dist
@@ -110,7 +112,8 @@ def same(steps=50):
                 float((a - b).norm() / b.norm()) for a, b in zip(ours, reference, strict=True)
             )
             say(
-                f"same weights, {name}, {dtype}, {dist.get_world_size()} processes: {worst:.1e} after {steps} steps"
+                f"same weights, {name}, {dtype}, {dist.get_world_size()} processes: {worst:.1e} "
+                f"after {steps} steps"
             )
 
 
@@ -126,8 +129,7 @@ def repeats(count=20):
 
 
 def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 def memory(steps=1000):
@@ -165,7 +167,7 @@ def overlap(rounds=15):
         reducer = model.reducer
         finish = reducer.finish
 
-        def timed(finish=finish):
+        def timed(finish=finish, reducer=reducer):
             nonlocal waited
             start = time.perf_counter()
             for bucket in reducer.buckets:
@@ -197,18 +199,21 @@ def steps_of(model, x, count):
 def efficiency(rounds=9):
     """CPU time of a step alone over that of one with the others: other programs do not count."""
     alone, together = wide(), DistributedDataParallel(wide())
-    x = tp.randn(512, 512)
-    ratios = []
-    steps_of(alone, x, 2)
-    steps_of(together, x, 3)
-    for _ in range(rounds):
-        dist.barrier()
-        start = time.process_time()
+    for rows in (512, 2048):
+        x = tp.randn(rows, 512)
+        ratios = []
         steps_of(alone, x, 2)
-        middle = time.process_time()
-        steps_of(together, x, 2)
-        ratios.append((middle - start) / (time.process_time() - middle))
-    say(f"efficiency: {statistics.median(ratios):.2f} of a process alone, by CPU time")
+        steps_of(together, x, 3)
+        for _ in range(rounds):
+            dist.barrier()
+            start = time.process_time()
+            steps_of(alone, x, 2)
+            middle = time.process_time()
+            steps_of(together, x, 2)
+            ratios.append((middle - start) / (time.process_time() - middle))
+        say(
+            f"efficiency, {rows} rows: {statistics.median(ratios):.2f} of a process alone, by CPU time"
+        )
 
 
 def torch(rounds=15):
@@ -290,7 +295,7 @@ def peak(kind, width=1024, depth=16, steps=3):
 
 def limit(mib):
     """Train a model under a limit of memory."""
-    now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + int(mib) * 2**20,) * 2)
     try:
         peak("fsdp")

@@ -206,7 +206,7 @@ def load(
     Parameters
     ----------
     state_dict : dict
-        As it was given to :func:`save`, or some of it. Tensors are written to in place, other values replaced.
+        As it was given to :func:`save`, or some of it. Tensors are written to, other values replaced.
     checkpoint_id : path, optional
         The folder.
     storage_reader : FileSystemReader, optional
