@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class NcclCommunicator(Communicator):
         self._batch: list[NcclRequest] | None = None
 
     @contextmanager
-    def _under_way(self) -> Iterator[int]:
+    def _under_way(self) -> Generator[int]:
         """Return the stream for NCCL, which waits for what the program has queued until now."""
         self._stream.wait_event(cupy.cuda.get_current_stream().record())
         yield int(self._stream.ptr)
@@ -71,8 +71,9 @@ class NcclCommunicator(Communicator):
         return request
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        self._batch = started = []
+    def batch(self) -> Generator[None]:
+        started: list[NcclRequest] = []
+        self._batch = started
         nccl.groupStart()
         try:
             yield
