@@ -55,7 +55,6 @@ from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.plugins.installation import Advice, install_command
 from tensorplug.core.plugins.process_groups import (
-    REDUCTIONS,
     Communicator,
     ProcessGroupBackend,
     Rendezvous,
@@ -89,7 +88,6 @@ __all__ = [
     "FLOATS",
     "GROUP",
     "INTEGRAL",
-    "REDUCTIONS",
     "Advice",
     "ArrayApiBackend",
     "ArrayApiRuntime",
