@@ -22,6 +22,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from .declared_shapes import ShapeRule
 from .op import Delegated, Op, OpKind, Spec, first_tensor
 from .op_names import defined_by, find_op, get_op
 from .registered_ops import all_ops, claim, handle, has_op, op_at, register_op, unregister_op
@@ -188,6 +189,7 @@ def composite(
     kernel: str | None = None,
     *,
     rule: Callable[..., Any] | None = None,
+    shapes: str = "",
     name: str | None = None,
     elementwise: bool = False,
     view: bool = False,
@@ -224,6 +226,10 @@ def composite(
     another op serves a form of the call, it returns ``Delegated(result)``, and `delegates` says so for
     ``explain``.
 
+    An op whose arguments are canonical as they come declares their `shapes` instead,
+    ``"input(N, C, *S), kernel[S]+"`` say, see :mod:`.declared_shapes`; calls are held to them before any
+    kernel runs. A `rule` with them is called with the arguments, and raises for what shapes don't tell.
+
     `outputs` names several outputs (``"values, indices"``), or is the class of the named tuple of them; it is
     ``"*"`` for a tuple of as many as the arguments say, and ``""`` for a plain value such as a bool.
 
@@ -247,6 +253,7 @@ def composite(
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
+        held = ShapeRule(shapes, rule) if shapes else None
         made: Any = _declare(
             function,
             "composite",
@@ -258,9 +265,11 @@ def composite(
             inplace,
             method,
             aliases,
-            rule=rule,
+            rule=held or rule,
         )
         op: Op = made.op
+        if held is not None:
+            held.op = op
         op.elementwise = elementwise
         op.mixed = mixed
         op.layout = layout

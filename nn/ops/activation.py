@@ -67,7 +67,7 @@ def leaky_relu(input: Tensor, negative_slope: Real = 0.01) -> Tensor:
     return where(input > 0, input, input * negative_slope)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def leaky_relu_backward(g: Tensor, input: Tensor, negative_slope: Real) -> Tensor:
     """Return `g` times the derivative of :func:`leaky_relu`."""
     return where(input > 0, g, g * negative_slope)
@@ -96,7 +96,7 @@ def elu(
     return widened(input, body)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def elu_backward(g: Tensor, input: Tensor, alpha: Real, scale: Real, input_scale: Real) -> Tensor:
     """Return `g` times the derivative of :func:`elu`."""
     below = (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
@@ -173,7 +173,7 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBE = 0.044715  # of Hendrycks and Gimpel; x * x * x, for array libraries take long over powers
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     """Return `g` times the derivative of :func:`gelu`."""
     x = input
@@ -198,7 +198,7 @@ def silu(input: Tensor) -> Tensor:
     return widened(input, lambda x: x * x.sigmoid())
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def silu_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`silu`."""
     s = input.sigmoid()
@@ -233,7 +233,7 @@ def softplus(input: Tensor, beta: Real = 1.0, threshold: Real = 20.0) -> Tensor:
     return widened(input, body)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> Tensor:
     """Return `g` times the derivative of :func:`softplus`."""
     z = input * beta
@@ -253,7 +253,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def logsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`logsigmoid`."""
     return g * (-input).sigmoid()
@@ -291,13 +291,13 @@ def hardtanh(input: Tensor, min_val: Real = -1.0, max_val: Real = 1.0) -> Tensor
     return input.clamp(min_val, max_val)
 
 
-@composite(method=False)
+@composite(shapes="input(*S)", method=False)
 def relu6(input: Tensor) -> Tensor:
     """Return ``min(max(0, x), 6)``."""
     return hardtanh(input, 0, 6)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def hardtanh_backward(g: Tensor, input: Tensor, min_val: Real, max_val: Real) -> Tensor:
     """Return `g` times the derivative of :func:`hardtanh`."""
     return where((input > min_val).logical_and(input < max_val), g, 0.0)
@@ -309,7 +309,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
     return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def hardsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardsigmoid`."""
     return where((input > -3).logical_and(input < 3), g * (1 / 6), 0.0)
@@ -321,7 +321,7 @@ def hardswish(input: Tensor) -> Tensor:
     return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def hardswish_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardswish`."""
     return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
@@ -353,7 +353,15 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return first * second.sigmoid()
 
 
-@composite(method=False)
+def _check_halves(g: Any, input: Any, dim: int) -> None:
+    shape, dim = input._shape, normalize_dim(dim, input.ndim, "glu_backward")
+    if shape[dim] % 2 or g._shape != (*shape[:dim], shape[dim] // 2, *shape[dim + 1 :]):
+        raise RuntimeError(
+            f"glu_backward(): a gradient {list(g._shape)} is not of half of {list(shape)}, dimension {dim}"
+        )
+
+
+@composite(shapes="input(*S), g(*)", rule=_check_halves, method=False)
 def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
     """Return `g` times the derivative of :func:`glu`."""
     first, second = input.chunk(2, dim)
@@ -405,7 +413,7 @@ def hardshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)
 
 
-@composite(method=False)
+@composite(shapes="g(*S), input(*S)", method=False)
 def hardshrink_backward(g: Tensor, input: Tensor, lambd: Real) -> Tensor:
     """Return `g` times the derivative of :func:`softshrink`, which is :func:`hardshrink`'s too."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, g)

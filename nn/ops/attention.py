@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
+_INPUTS = "inputs.0(*, L, E), inputs.1(*, S, E), inputs.2(*, S, V)"
+_OUTPUT = "(*B, L, V)"
+
+
 def _scores(query: Any, key: Any, mask: Any, is_causal: bool, scale: float) -> Any:
     """Return the masked scores; where nothing may be seen they are minus infinity."""
     scores = (query * scale) @ key.transpose(-2, -1)
@@ -39,7 +43,11 @@ def _wide_mask(mask: Any) -> Any:
     return mask if mask is None or mask.dtype is bool_ else mask.to(float32)
 
 
-@composite(method=False, outputs="output, logsumexp")
+@composite(
+    shapes=_INPUTS,
+    method=False,
+    outputs="output, logsumexp",
+)
 def scaled_dot_product_efficient_attention(
     inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
@@ -80,7 +88,11 @@ def scaled_dot_product_efficient_attention(
     return _weights(scores, logsumexp) @ value, logsumexp
 
 
-@composite(method=False, outputs="g_query, g_key, g_value")
+@composite(
+    shapes=f"{_INPUTS}, g_output{_OUTPUT}, g_logsumexp(*B, L), output{_OUTPUT}, logsumexp(*B, L)",
+    method=False,
+    outputs="g_query, g_key, g_value",
+)
 def scaled_dot_product_efficient_attention_backward(
     g_output: Tensor,
     g_logsumexp: Tensor,
@@ -152,7 +164,12 @@ def _mask_gradient(
 # --- half precision -------------------------------------------------------------------------------
 
 
-@composite(method=False, mixed=True, outputs="output, logsumexp")
+@composite(
+    shapes=_INPUTS,
+    method=False,
+    mixed=True,
+    outputs="output, logsumexp",
+)
 def scaled_dot_product_flash_attention(
     inputs: Sequence[Tensor], mask: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
@@ -169,7 +186,12 @@ def scaled_dot_product_flash_attention(
     return output.to(inputs[0].dtype), logsumexp
 
 
-@composite(method=False, mixed=True, outputs="g_query, g_key, g_value")
+@composite(
+    shapes=f"{_INPUTS}, g_output{_OUTPUT}, output{_OUTPUT}, logsumexp(*B, L)",
+    method=False,
+    mixed=True,
+    outputs="g_query, g_key, g_value",
+)
 def scaled_dot_product_flash_attention_backward(
     g_output: Tensor,
     inputs: Sequence[Tensor],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-@composite(method=False, outputs="output, mask")
+@composite(shapes="input(*S)", method=False, outputs="output, mask")
 def native_dropout(input: Tensor, p: float, seed: int, offset: int) -> tuple[Tensor, Tensor]:
     """Return `input` with each element zeroed with probability `p`, and which elements were kept.
 
@@ -43,7 +43,7 @@ def native_dropout(input: Tensor, p: float, seed: int, offset: int) -> tuple[Ten
     return native_dropout_backward(input, mask, p), mask
 
 
-@composite(method=False)
+@composite(shapes="g(*S), mask:bool(*S)", method=False)
 def native_dropout_backward(g: Tensor, mask: Tensor, p: float) -> Tensor:
     """Return `g` scaled by 1/(1-p) where `mask` is True, and zero elsewhere."""
     return g * (mask.to(g.dtype) * (1 / (1 - p) if p < 1 else 0.0))

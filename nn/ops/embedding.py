@@ -108,7 +108,7 @@ def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) ->
         weight[used] = rows * scale
 
 
-@composite(method=False)
+@composite(shapes="grad_output(*S, F), indices:int64(*S)", method=False)
 def embedding_dense_backward(
     grad_output: Tensor,
     indices: Tensor,

@@ -69,7 +69,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return output if bias is None else output + bias
 
 
-@composite(method=False)
+@composite(shapes="input1(*, I), input2(*, J), weight(O, I, J), bias(O)", method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
 
@@ -96,7 +96,17 @@ _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@composite(method=False)
+def _canonical_linear_activation(
+    input: Any, weight: Any, bias: Any, activation: str
+) -> tuple[Any, ...]:
+    if activation not in _ACTIVATIONS:
+        raise ValueError(
+            f"linear_activation(): activation must be one of {', '.join(_ACTIVATIONS)}, got {activation!r}"
+        )
+    return *_canonical_linear(input, weight, bias), activation
+
+
+@composite(rule=_canonical_linear_activation, method=False)
 def linear_activation(
     input: Tensor, weight: Tensor, bias: Tensor | None, activation: str
 ) -> Tensor:
@@ -128,12 +138,7 @@ def linear_activation(
     >>> linear_activation(x, weight, None, "relu")
     tensor([11.,  0.])
     """
-    function = _ACTIVATIONS.get(activation)
-    if function is None:
-        raise ValueError(
-            f"linear_activation(): activation must be one of {', '.join(_ACTIVATIONS)}, got {activation!r}"
-        )
-    return function(linear(input, weight, bias))
+    return _ACTIVATIONS[activation](linear(input, weight, bias))
 
 
 def _flat(x: Any, last: int) -> Any:

@@ -66,7 +66,64 @@ def _padded(
     return result
 
 
-@composite(method=False, outputs="values, indices")
+def _check_windows(
+    name: str, size: Shape, where: Shape | None, kernel: Shape, *options: Any
+) -> None:
+    """Raise unless windows fit, and are as many as the output says; none lies in the padding altogether."""
+    stride, padding, dilation, ceil_mode = options
+    fit = pooled_size(size, kernel, stride, padding, dilation, ceil_mode)
+    outside = any([p > d * (k - 1) for p, k, d in zip(padding, kernel, dilation, strict=True)])
+    if min(fit, default=1) < 1 or outside or where not in (None, fit):
+        raise RuntimeError(
+            f"{name}(): windows of {list(kernel)} do not fit {list(size)} with stride {list(stride)}, "
+            f"padding {list(padding)}, dilation {list(dilation)}"
+            + ("" if where is None else f" into {list(where)}")
+        )
+
+
+def _check_max_pool(input: Any, *options: Any) -> None:
+    _check_windows("max_pool", input._shape[2:], None, *options)
+
+
+def _check_max_pool_backward(gradient: Any, indices: Any, shape: Shape) -> None:
+    _check_shape("max_pool_backward", gradient, shape)
+
+
+def _check_avg_pool(input: Any, kernel: Shape, stride: Shape, padding: Shape, *rest: Any) -> None:
+    ones = (1,) * len(kernel)
+    _check_windows("avg_pool", input._shape[2:], None, kernel, stride, padding, ones, rest[0])
+
+
+def _check_avg_pool_backward(
+    g: Any, size: Shape, kernel: Shape, stride: Shape, padding: Shape, *rest: Any
+) -> None:
+    ones, where = (1,) * len(kernel), g._shape[2:]
+    _check_windows("avg_pool_backward", size, where, kernel, stride, padding, ones, rest[0])
+
+
+def _check_adaptive(input: Any, size: Shape) -> None:
+    if not math.prod(input._shape[2:]):
+        raise RuntimeError(f"adaptive_avg_pool(): empty spatial dimensions: {list(input._shape)}")
+
+
+def _check_adaptive_backward(gradient: Any, shape: Shape) -> None:
+    _check_shape("adaptive_avg_pool_backward", gradient, shape)
+
+
+def _check_shape(name: str, gradient: Any, shape: Any) -> None:
+    """Raise unless a gradient may be of the output for an input of that shape."""
+    sizes = isinstance(shape, tuple) and all([type(size) is int and size >= 0 for size in shape])
+    given = gradient._shape
+    if not sizes or len(shape) != len(given) or shape[:2] != given[:2]:
+        raise RuntimeError(f"{name}(): a gradient {list(given)} has no input of shape {shape}")
+
+
+@composite(
+    shapes="input(N, C, *S), kernel[S]+, stride[S]+, padding[S], dilation[S]+",
+    rule=_check_max_pool,
+    method=False,
+    outputs="values, indices",
+)
 def max_pool(
     input: Tensor, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
@@ -104,7 +161,11 @@ def max_pool(
     return values, flat
 
 
-@composite(method=False)
+@composite(
+    shapes="gradient(N, C, *P), indices:int64(N, C, *P)",
+    rule=_check_max_pool_backward,
+    method=False,
+)
 def max_pool_backward(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor:
     """Return the gradient put, and added up, where the maxima were.
 
@@ -125,7 +186,9 @@ def _maxima(values: Any, indices: Any) -> Any:
     return values.flatten(2).gather(2, indices.flatten(2)).reshape(indices.shape)
 
 
-@composite(method=False)
+@composite(
+    shapes="input(N, C, *S), kernel[S]+, stride[S]+, padding[S]", rule=_check_avg_pool, method=False
+)
 def avg_pool(
     input: Tensor,
     kernel: Shape,
@@ -161,7 +224,11 @@ def avg_pool(
     return _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
 
 
-@composite(method=False)
+@composite(
+    shapes="g(N, C, *P), size[P], kernel[P]+, stride[P]+, padding[P]",
+    rule=_check_avg_pool_backward,
+    method=False,
+)
 def avg_pool_backward(
     g: Tensor,
     size: Shape,
@@ -216,7 +283,7 @@ def _quotient(total: Any, divisor: Any) -> Any:
     return total.div(divisor, rounding_mode="trunc") if whole else total / divisor
 
 
-@composite(method=False)
+@composite(shapes="input(N, C, *S), size[S]", rule=_check_adaptive, method=False)
 def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
     """Return the means of so many shares of each dimension.
 
@@ -246,7 +313,7 @@ def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
     return input
 
 
-@composite(method=False)
+@composite(shapes="gradient(N, C, *P)", rule=_check_adaptive_backward, method=False)
 def adaptive_avg_pool_backward(gradient: Tensor, shape: Shape) -> Tensor:
     """Return the gradient of :func:`adaptive_avg_pool` with respect to its input.
 

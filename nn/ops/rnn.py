@@ -24,7 +24,37 @@ if TYPE_CHECKING:
     Step = Callable[[Any, Any, Any, Any], Any]
 
 
-@composite(method=False, outputs="hidden, state")
+def _check_gates(count: int, inputs: Any) -> None:
+    """Raise unless there are so many gates for each element of the state."""
+    gates, _, state = inputs
+    if gates._shape[1] != count * state._shape[1]:
+        raise RuntimeError(
+            f"expected {count} gates per element of the state {list(state._shape)}, got {list(gates._shape)}"
+        )
+
+
+def _check_lstm(inputs: Any) -> None:
+    _check_gates(4, inputs)
+
+
+def _check_lstm_backward(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> None:
+    _check_gates(4, inputs)
+
+
+def _check_gru(inputs: Any) -> None:
+    _check_gates(3, inputs)
+
+
+def _check_gru_backward(g: Any, inputs: Any) -> None:
+    _check_gates(3, inputs)
+
+
+@composite(
+    shapes="inputs.0(N, G), inputs.1(N, G), inputs.2(N, H)",
+    rule=_check_lstm,
+    method=False,
+    outputs="hidden, state",
+)
 def lstm_cell(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Return the next hidden and cell states of an LSTM.
 
@@ -45,7 +75,12 @@ def lstm_cell(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return o.sigmoid() * state.tanh(), state
 
 
-@composite(method=False, outputs="g_gates, g_cell")
+@composite(
+    shapes="g_hidden(N, H), g_state(N, H), inputs.0(N, G), inputs.1(N, G), inputs.2(N, H), state(N, H)",
+    rule=_check_lstm_backward,
+    method=False,
+    outputs="g_gates, g_cell",
+)
 def lstm_cell_backward(
     g_hidden: Tensor, g_state: Tensor, inputs: Sequence[Tensor], state: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -67,7 +102,7 @@ def lstm_cell_backward(
     return g_gates, total * f
 
 
-@composite(method=False)
+@composite(shapes="inputs.0(N, G), inputs.1(N, G), inputs.2(N, H)", rule=_check_gru, method=False)
 def gru_cell(inputs: Sequence[Tensor]) -> Tensor:
     """Return the next state of a GRU.
 
@@ -89,7 +124,12 @@ def gru_cell(inputs: Sequence[Tensor]) -> Tensor:
     return n + (z_in + z_own).sigmoid() * (hidden - n)
 
 
-@composite(method=False, outputs="g_gates, g_own, g_hidden")
+@composite(
+    shapes="g(N, H), inputs.0(N, G), inputs.1(N, G), inputs.2(N, H)",
+    rule=_check_gru_backward,
+    method=False,
+    outputs="g_gates, g_own, g_hidden",
+)
 def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of the two parts of the gates, and of the state."""
     gates, own, hidden = inputs

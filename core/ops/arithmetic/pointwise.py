@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, COMPLEX, INTEGER, Number, result_dtype
+from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
 from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
@@ -90,7 +90,11 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
 
 
-@composite(method=False, elementwise=True)
+def _check_scaled(input: Tensor, other: Tensor, alpha: Number) -> None:
+    _check_alpha("add_scaled", result_dtype((input, other)), alpha)
+
+
+@composite(shapes="input(*S), other(*S)", rule=_check_scaled, method=False, elementwise=True)
 def add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
     """Return ``input + alpha * other`` of two tensors of one dtype and shape."""
     return add(input, mul(other, alpha))
@@ -100,12 +104,8 @@ add.op.scaled = sub.op.scaled = add_scaled.op  # type: ignore[attr-defined]
 sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 
 
-def _scaled(
-    name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
-) -> Tensor | Number:
-    if type(alpha) is int and alpha == 1:
-        return other
-    compute = result_dtype((input, other))
+def _check_alpha(name: str, compute: DType, alpha: Number) -> None:
+    """Raise unless a factor may multiply elements of a dtype."""
     if isinstance(alpha, bool) and compute.category != BOOL:
         raise RuntimeError(
             f"{name}(): Boolean alpha only supported for Boolean results, got {alpha}"
@@ -120,6 +120,15 @@ def _scaled(
             f"{name}(): For non-complex input tensors, argument alpha must not be a complex number, "
             f"got {alpha}"
         )
+
+
+def _scaled(
+    name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
+) -> Tensor | Number:
+    if type(alpha) is int and alpha == 1:
+        return other
+    compute = result_dtype((input, other))
+    _check_alpha(name, compute, alpha)
     alpha = fitting(alpha, compute)
     if alpha == 1:
         return other

@@ -8,6 +8,7 @@ convolution) and ``convolution_weight`` (with respect to the weight). A backend 
 from __future__ import annotations
 
 import math
+from operator import gt
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
@@ -43,7 +44,83 @@ def _by_group(output: Any, groups: int) -> Any:
     return moved.reshape(groups, o // groups, -1)
 
 
-@composite(method=False)
+def _check_windows(
+    name: str, size: Shape, kernel: Shape, where: Shape | None, *options: Shape
+) -> None:
+    """Raise unless a kernel fits into an input of such spatial sizes, so often as the output says."""
+    stride, padding, dilation = options
+    padded = tuple([s + 2 * p for s, p in zip(size, padding, strict=True)])
+    fit = positions(padded, kernel, stride, dilation) if len(kernel) == len(size) else (0,)
+    if min(fit, default=1) < 1 or (where is not None and any(map(gt, where, fit))):
+        raise RuntimeError(
+            f"{name}(): a kernel of {list(kernel)} does not fit into {list(size)} with stride "
+            f"{list(stride)}, padding {list(padding)}, dilation {list(dilation)}"
+            + ("" if where is None else f" as often as {list(where)}")
+        )
+
+
+def _check_groups(name: str, channels: int, share: int | None, outputs: int, groups: int) -> None:
+    """Raise unless channels are divided by the groups, `share` into each."""
+    if (
+        groups < 1
+        or channels % groups
+        or outputs % groups
+        or share not in (None, channels // groups)
+    ):
+        raise RuntimeError(
+            f"{name}(): {channels} input and {outputs} output channels do not fit {groups} groups of {share}"
+        )
+
+
+def _check_convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> None:
+    name, (o, share, *kernel) = "convolution", weight._shape
+    _check_groups(name, input._shape[1], share, o, groups)
+    _check_windows(name, input._shape[2:], tuple(kernel), None, stride, padding, dilation)
+
+
+def _check_convolution_input(
+    gradient: Any,
+    weight: Any,
+    size: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> None:
+    name, (o, share, *kernel) = "convolution_input", weight._shape
+    _check_groups(name, share * groups, share, o, groups)
+    where = gradient._shape[2:]
+    _check_windows(name, size, tuple(kernel), where, stride, padding, dilation)
+
+
+def _check_convolution_weight(
+    input: Any,
+    gradient: Any,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> None:
+    name = "convolution_weight"
+    _check_groups(name, input._shape[1], None, gradient._shape[1], groups)
+    where = gradient._shape[2:]
+    _check_windows(name, input._shape[2:], kernel, where, stride, padding, dilation)
+
+
+@composite(
+    shapes="input(N, C, *S), weight(O, G, *K), bias(O), stride[S]+, padding[S], dilation[S]+",
+    rule=_check_convolution,
+    method=False,
+)
 def convolution(
     input: Tensor,
     weight: Tensor,
@@ -86,7 +163,11 @@ def convolution(
     return output.transpose(0, 1).contiguous()
 
 
-@composite(method=False)
+@composite(
+    shapes="gradient(N, O, *P), weight(O, G, *K), size[P], stride[P]+, padding[P], dilation[P]+",
+    rule=_check_convolution_input,
+    method=False,
+)
 def convolution_input(
     gradient: Tensor,
     weight: Tensor,
@@ -131,7 +212,11 @@ def convolution_input(
     return col2im(columns.transpose(0, 1), size, tuple(kernel), dilation, padding, stride)
 
 
-@composite(method=False)
+@composite(
+    shapes="input(N, C, *S), gradient(N, O, *P), kernel[S]+, stride[S]+, padding[S], dilation[S]+",
+    rule=_check_convolution_weight,
+    method=False,
+)
 def convolution_weight(
     input: Tensor,
     gradient: Tensor,

@@ -55,7 +55,9 @@ def window_view(input: Tensor, kernel: Shape, stride: Shape, dilation: Shape) ->
     )
 
 
-@composite(method=False)
+@composite(
+    shapes="input(N, C, *S), kernel_size[S]+, dilation[S]+, padding[S], stride[S]+", method=False
+)
 def im2col(
     input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> Tensor:
@@ -81,7 +83,10 @@ def im2col(
     return columns.reshape(n, c * math.prod(kernel_size), math.prod(rest[:count]))
 
 
-@composite(method=False)
+@composite(
+    shapes="input(N, R, L), output_size[S], kernel_size[S]+, dilation[S]+, padding[S], stride[S]+",
+    method=False,
+)
 def col2im(
     input: Tensor,
     output_size: Shape,

@@ -131,7 +131,20 @@ def nll_loss(
     return total if reduction == "sum" else total / weights.sum()
 
 
-@composite(method=False)
+def _check_backward(
+    g: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+) -> None:
+    check_reduction(reduction)
+    wanted = target._shape if reduction == "none" else ()
+    if g._shape != wanted:
+        raise RuntimeError(f"the gradient must have shape {list(wanted)}, got {list(g._shape)}")
+
+
+@composite(
+    shapes="g(*G), input(N, C, *S), target:int64(N, *S), weight(C)",
+    rule=_check_backward,
+    method=False,
+)
 def nll_loss_backward(
     g: Tensor,
     input: Tensor,
@@ -264,7 +277,11 @@ def cross_entropy(
     return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 
-@composite(method=False)
+@composite(
+    shapes="g(*G), input(N, C, *S), target:int64(N, *S), weight(C)",
+    rule=_check_backward,
+    method=False,
+)
 def cross_entropy_backward(
     g: Tensor,
     input: Tensor,
@@ -423,7 +440,7 @@ def _binary_terms(input: Any, target: Any) -> Any:
     return (target - 1) * (-input).log1p().clamp(min=-100) - target * logs
 
 
-@composite(method=False)
+@composite(shapes="g(*G), input(*S), target(*S), weight(*W)", method=False)
 def binary_cross_entropy_backward(
     g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:

@@ -142,7 +142,12 @@ def batch_norm(
     return output
 
 
-@composite(method=False, mixed=True, outputs="output, mean, rstd")
+@composite(
+    shapes="input(N, C, *S), weight(C), bias(C)",
+    method=False,
+    mixed=True,
+    outputs="output, mean, rstd",
+)
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -177,7 +182,12 @@ def native_batch_norm(
     return output.to(input.dtype), mean.reshape(-1).to(dtype), rstd.reshape(-1).to(dtype)
 
 
-@composite(method=False, mixed=True, outputs="input, weight, bias")
+@composite(
+    shapes="g_output(N, C, *S), g_mean(C), g_rstd(C), input(N, C, *S), weight(C), mean(C), rstd(C)",
+    method=False,
+    mixed=True,
+    outputs="input, weight, bias",
+)
 def native_batch_norm_backward(
     g_output: Tensor,
     g_mean: Tensor,
@@ -212,7 +222,11 @@ def native_batch_norm_backward(
     return g_input, (g * output).sum(dims).to(dtype), g.sum(dims).to(dtype)
 
 
-@composite(method=False, mixed=True)
+@composite(
+    shapes="input(N, C, *S), running_mean(C), running_var(C), weight(C), bias(C)",
+    method=False,
+    mixed=True,
+)
 def batch_norm_inference(
     input: Tensor,
     running_mean: Tensor,
@@ -242,7 +256,12 @@ def batch_norm_inference(
     return output.to(input.dtype)
 
 
-@composite(method=False, mixed=True, outputs="input, weight, bias")
+@composite(
+    shapes="g(N, C, *S), input(N, C, *S), mean(C), variance(C), weight(C)",
+    method=False,
+    mixed=True,
+    outputs="input, weight, bias",
+)
 def batch_norm_inference_backward(
     g: Tensor, input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -256,7 +275,11 @@ def batch_norm_inference_backward(
     return g_input.to(input.dtype), g_weight.to(dtype), p.sum(dims).to(dtype)
 
 
-@composite(method=False, writes="running_mean, running_var")
+@composite(
+    shapes="running_mean(C), running_var(C), mean(C), rstd(C)",
+    method=False,
+    writes="running_mean, running_var",
+)
 def batch_norm_update_stats(
     running_mean: Tensor,
     running_var: Tensor,

@@ -91,7 +91,11 @@ def layer_norm(
     return result
 
 
-@composite(method=False, outputs="input, weight, bias")
+def _check_rows(g: Any, input: Any, normalized_shape: Any, weight: Any, eps: float) -> None:
+    _check_shape("backward", "weight", weight, _last_dims(input, normalized_shape, "backward"))
+
+
+@composite(shapes="g(*S), input(*S)", rule=_check_rows, method=False, outputs="input, weight, bias")
 def layer_norm_backward(
     g: Tensor, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,7 +136,7 @@ def rms_norm(
     return result
 
 
-@composite(method=False, outputs="input, weight")
+@composite(shapes="g(*S), input(*S)", rule=_check_rows, method=False, outputs="input, weight")
 def rms_norm_backward(
     g: Tensor, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -185,7 +189,19 @@ def group_norm(
     return result
 
 
-@composite(method=False, outputs="input, weight, bias")
+def _check_groups(g: Any, input: Any, num_groups: int, weight: Any, eps: float) -> None:
+    if num_groups <= 0 or input._shape[1] % num_groups:
+        raise RuntimeError(
+            f"group_norm_backward(): {input._shape[1]} channels are not divided by {num_groups} groups"
+        )
+
+
+@composite(
+    shapes="g(N, C, *S), input(N, C, *S), weight(C)",
+    rule=_check_groups,
+    method=False,
+    outputs="input, weight, bias",
+)
 def group_norm_backward(
     g: Tensor, input: Tensor, num_groups: int, weight: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

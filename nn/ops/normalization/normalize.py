@@ -9,6 +9,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.linalg.norms import linalg_vector_norm as vector_norm
 from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.tensor.shapes import normalize_dim
 
 from ...functional.pooling.pooling import avg_pool3d
 from ..convolution.unfold import pad_zeros
@@ -48,7 +49,11 @@ def normalize(
     return result
 
 
-@composite(method=False)
+def _check_dim(g: Any, input: Any, dim: int, eps: float) -> None:
+    normalize_dim(dim, input.ndim, "normalize_backward")
+
+
+@composite(shapes="g(*S), input(*S)", rule=_check_dim, method=False)
 def normalize_backward(g: Tensor, input: Tensor, dim: int, eps: float) -> Tensor:
     """Return the gradient of :func:`normalize`'s input.
 
