@@ -38,7 +38,7 @@ class Size(tuple[int, ...]):
     def __getitem__(self, key: slice) -> Size: ...
     def __getitem__(self, key: SupportsIndex | slice) -> int | Size:
         item = tuple.__getitem__(self, key)
-        return Size(item) if isinstance(item, tuple) else item
+        return as_size(item) if isinstance(item, tuple) else item
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))

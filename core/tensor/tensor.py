@@ -715,7 +715,7 @@ class Tensor(TensorMethods):
 
     def _copied_memory(self: Any, memo: dict[int, Any]) -> Tensor:
         """Return a detached copy, which shares memory with the copies of what shares it with this."""
-        if self._storage is None or self.is_meta or not "views" in self._key.runtime.capabilities:
+        if self._storage is None or self.is_meta or "views" not in self._key.runtime.capabilities:
             return self.detach().clone()
         memory = self.untyped_storage().__deepcopy__(memo)
         made = empty_of((0,), self._key.dtype, self._key.device)
