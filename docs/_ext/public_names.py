@@ -76,6 +76,7 @@ TOP_LEVEL = {
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
     "Neural-network functions": "nn _top_level",
+    "Compiled programs": "graph",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
@@ -127,6 +128,13 @@ NAMESPACES = {
     "nn.utils.stateless": "Calls with other parameters",
     "amp": "Mixed precision",
     "data": "Datasets and loaders",
+    "distributed.algorithms": "Processes with unequal inputs",
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": "Communication hooks",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGD",
+    "distributed.device_mesh": "Grids of processes",
+    "distributed.fsdp": "Modules divided among processes",
+    "distributed.optim": "Optimizers of several processes",
+    "distributed.tensor": "Tensors divided among processes",
     "distributions": "Probability distributions",
     "distributions.constraints": "Constraints of parameters",
     "distributions.transforms": "Transforms of variables",

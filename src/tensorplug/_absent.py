@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _COMPILER = (
-    "programs run as they are written, there is no compiler behind them; leave the call or decorator out "
+    "tp.compile captures and runs graphs of ops; leave other calls and decorators of the compiler out "
     "(python -m tensorplug.compat runs programs with them unchanged)"
 )
 _EXPORT = "there is no exporter of programs yet; save the state dict and keep the program"
@@ -15,7 +15,7 @@ _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 _STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
 
 _REASONS = {
-    **dict.fromkeys(("compile", "compiler", "jit", "cond", "while_loop"), _COMPILER),
+    **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
     **dict.fromkeys(("export", "package"), _EXPORT),
     **dict.fromkeys(
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED

@@ -75,6 +75,7 @@ LAZY_FUNCTIONS = {
         ),
         "amp.autocast_mode",
     ),
+    "compile": "graph",
     "vmap": "func",
     "GradScaler": "amp",
     **dict.fromkeys(

@@ -1,6 +1,7 @@
-"""``torch.compile``, ``torch.jit`` and ``torch._dynamo``: programs run as they are written.
+"""``torch.compile``, ``torch.jit`` and ``torch._dynamo``.
 
-Compilers change how a program runs, not what it computes, so that what asks for one gets the program itself.
+Compilers change how a program runs, not what it computes: ``torch.compile`` is :func:`tensorplug.compile`,
+and what asks for scripts gets the program itself.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from tensorplug import graph
+from tensorplug.graph import OptimizedModule
 from tensorplug.nn import Module
 
 
@@ -34,43 +37,19 @@ def nothing(*args: Any, **kwargs: Any) -> None:
     """Do nothing."""
 
 
-class OptimizedModule(Module):
-    """What ``torch.compile(module)`` returns: calls the module, and has it as ``_orig_mod``.
-
-    As in torch its state dict has the module's names behind ``_orig_mod.``, and other attributes are the
-    module's.
-    """
-
-    _orig_mod: Module
-
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._orig_mod = module
-        self.training = module.training
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module."""
-        return self._orig_mod(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_orig_mod":
-            return self._modules["_orig_mod"]
-        return getattr(self._orig_mod, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get(
-            "_modules", ()
-        ):
-            super().__setattr__(name, value)
-        else:
-            setattr(self._orig_mod, name, value)
-
-
 def compile(model: Any = None, **options: Any) -> Any:
-    """Return a function as it is, a module as an :class:`OptimizedModule`; without either a decorator."""
+    """Compile a function or a module; backends that are not ours run the program as it is."""
     if model is None:
         return lambda given: compile(given, **options)
-    return OptimizedModule(model) if isinstance(model, Module) else model
+    backend = options.get("backend", "inductor")
+    known = isinstance(backend, str) and backend in ("inductor", "aot_eager", "cudagraphs")
+    return graph.compile(
+        model,
+        fullgraph=bool(options.get("fullgraph")),
+        dynamic=options.get("dynamic"),
+        backend=backend if known else "eager",
+        disable=bool(options.get("disable")),
+    )
 
 
 class ScriptModule(Module):
