@@ -80,8 +80,8 @@ class Builder:
             scope.define(name)
             scope.constants[name] = value
             own.add(name)
-            wanted = _has_dimensions(value) if self.trainable is None else self.trainable(name)
-            if wanted and isinstance(value, Tensor) and value.dtype.is_floating_point:
+            chosen = _has_dimensions(value) if self.trainable is None else self.trainable(name)
+            if chosen and isinstance(value, Tensor) and value.dtype.is_floating_point:
                 scope.trained.add(name)
         inputs = [i.name for i in graph.input if around is not None or i.name not in own]
         for i, name in enumerate(inputs):

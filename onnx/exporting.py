@@ -460,9 +460,9 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-    _mapped(value, lambda tensor: (found.append(tensor), tensor)[1])
-    return list({id(tensor): tensor for tensor in found}.values())
+    found: dict[int, Tensor] = {}
+    _mapped(value, lambda tensor: found.setdefault(id(tensor), tensor))
+    return list(found.values())
 
 
 def _refusal(failed: Sequence[tuple[Node, str]]) -> UnsupportedOperatorError:

@@ -63,10 +63,9 @@ def _scatter(
     else:
         number = w.value(value if src is None else src, kind)
         updates = w.add("Expand", number, w.ints(shape))
-    options = {"axis": dim, "reduction": _REDUCTIONS[reduce]}
-    return w.add(
-        "ScatterElements", w.value(input, kind), w.value(index, dtypes.int64), updates, **options
-    )
+    places, how = w.value(index, dtypes.int64), _REDUCTIONS[reduce]
+    onto = w.value(input, kind)
+    return w.add("ScatterElements", onto, places, updates, axis=dim, reduction=how)
 
 
 @lowering("scatter_reduce")
