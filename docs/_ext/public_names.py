@@ -139,6 +139,7 @@ NAMESPACES = {
     "distributions.constraints": "Constraints of parameters",
     "distributions.transforms": "Transforms of variables",
     "accelerator": "The accelerator, whichever it is",
+    "export": "Programs in files",
     "futures": "Values that come later",
     "hub": "Models from the network",
     "profiler": "Profiles",

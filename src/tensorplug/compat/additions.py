@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Self
 
+from tensorplug import export
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
@@ -244,7 +245,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.onnx": _ONNX_CONSTANTS
     | {"is_in_onnx_export": no}
     | dict.fromkeys(("register_custom_op_symbolic", "unregister_custom_op_symbolic"), nothing),
-    "torch.export": {"register_dataclass": nothing},
+    "torch.export": {
+        "Dim": export.Dim, "ExportedProgram": export.ExportedProgram, "export": export.export,
+        "load": export.load, "register_dataclass": nothing, "save": export.save,
+    },
+    "torch.export.dynamic_shapes": {"Dim": export.Dim},
+    "torch.export.exported_program": {"ExportedProgram": export.ExportedProgram},
     "torch.onnx.symbolic_helper": {"parse_args": compiling.no_op_decorator},
     "torch.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
     "torch.utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "is_ninja_available": no},
