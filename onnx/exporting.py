@@ -23,7 +23,7 @@ from .package import onnx_package
 from .values import PARAMETERS, TYPE_NUMBERS
 from .writing import Inexpressible, Size, Writer
 
-__all__ = ["export"]
+__all__ = ["export", "save"]
 
 #: What one protobuf message holds: beyond it weights go into a file of their own.
 LIMIT = 2**31 - 2**20
@@ -107,7 +107,7 @@ def export(
         sizes = _varying(first, names, args, given, dynamic_shapes, dynamic_axes)
         proto = _Export(model, args, given, sizes, opset_version).write(names, output_names)
     if f is not None:
-        _save(proto, Path(f), external_data)
+        save(proto, f, external_data)
     return proto
 
 
@@ -202,7 +202,8 @@ def _dimensions(entry: Any, name: str) -> dict[int, str]:
         if isinstance(size, str):
             found[dim] = size
         else:  # an object with a name, or whatever says that the size varies
-            found[dim] = getattr(size, "__name__", None) or f"{name}_dim_{dim}"
+            own = getattr(size, "name", None) or getattr(size, "__name__", None)
+            found[dim] = own if isinstance(own, str) and own != "AUTO" else f"{name}_dim_{dim}"
     return found
 
 
@@ -477,9 +478,9 @@ def _refusal(failed: Sequence[tuple[Node, str]]) -> UnsupportedOperatorError:
     )
 
 
-def _save(proto: Any, path: Path, external: bool | None) -> None:
+def save(proto: Any, path: str | os.PathLike[str], external: bool | None = None) -> None:
     """Write the file, with weights beside it where they are too large."""
-    onnx = onnx_package()
+    onnx, path = onnx_package(), Path(path)
     if external or (external is None and proto.ByteSize() >= LIMIT):
         copy = onnx.ModelProto()
         copy.CopyFrom(proto)

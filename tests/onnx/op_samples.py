@@ -20,6 +20,12 @@ from tensorplug.testing.records import all_records
 #: Memory as it is found has no values to compare.
 UNDEFINED = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 
+#: What reasons are told as.
+KINDS = (
+    "takes complex numbers", "complex numbers", "depends on data", "decompositions of matrices",
+    "no such function", "of a stream", "generator", "BitCast", "no operator like it",
+)  # fmt: skip
+
 RECORDS = sorted([r for r in all_records() if r.op not in UNDEFINED], key=lambda record: record.op)
 
 
@@ -144,6 +150,11 @@ def main():
         f"ops {total}: all samples equal {len(whole)}, some {len(some)}, none {sum(map(len, none.values()))}"
     )
     print(f"failed {len(failures)}; samples {dict(samples)}")
+    kinds = Counter()
+    for reason, names in none.items():
+        kinds[next((text for text in KINDS if text in reason), reason)] += len(names)
+    for reason, count in kinds.most_common():
+        print(f"| {reason} | {count} |")
     for reason, names in sorted(none.items(), key=lambda item: -len(item[1])):
         print(f"none ({len(names)}): {reason}: {', '.join(names)}")
     print("\n".join(["some: " + line for line in some] + ["FAILED " + line for line in failures]))
