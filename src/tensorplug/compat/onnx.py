@@ -12,9 +12,11 @@ from tensorplug.onnx import UnsupportedOperatorError as OnnxExporterError, expor
 __all__ = ["ONNXProgram", "OnnxExporterError", "export"]
 
 #: Arguments of torch's that change nothing here.
-_WITHOUT_EFFECT = frozenset(
-    ["artifacts_dir", "autograd_inlining", "custom_opsets", "do_constant_folding", "dump_exported_program", "dynamo", "export_modules_as_functions", "export_params", "fallback", "keep_initializers_as_inputs", "operator_export_type", "optimize", "profile", "report", "training", "verbose", "verify"]
-)
+_WITHOUT_EFFECT = """
+    artifacts_dir autograd_inlining custom_opsets do_constant_folding dump_exported_program dynamo
+    export_modules_as_functions export_params fallback keep_initializers_as_inputs operator_export_type
+    optimize profile report training verbose verify
+"""
 
 
 class ONNXProgram:
@@ -57,7 +59,7 @@ def export(
     **options: Any,
 ) -> ONNXProgram:
     """Write a module as an ONNX model, as :func:`tensorplug.onnx.export` does."""
-    unknown = set(options) - _WITHOUT_EFFECT
+    unknown = set(options) - set(_WITHOUT_EFFECT.split())
     if unknown:
         raise TypeError(f"export() got an unexpected keyword argument {unknown.pop()!r}")
     if custom_translation_table:
@@ -75,7 +77,8 @@ def export(
         )
     if isinstance(args, (list, tuple)) and args and isinstance(args[-1], dict) and kwargs is None:
         *args, kwargs = args  # torch's way to give arguments by name
-    path = f if isinstance(f, (str, os.PathLike)) else None
+    file: Any = f
+    path = None if hasattr(file, "write") else file
     proto = write(
         model,
         tuple(args) if isinstance(args, (list, tuple)) else args,
@@ -88,6 +91,6 @@ def export(
         dynamic_shapes=dynamic_shapes,
         external_data=external_data if path else None,
     )
-    if f is not None and path is None:
-        f.write(proto.SerializeToString())
+    if file is not None and path is None:
+        file.write(proto.SerializeToString())
     return ONNXProgram(proto)
