@@ -45,7 +45,9 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "cumulative": ([], ["cumulative.c"]),
+    "special": ([], []),
     "strided": ([], []),
+    "vision": ([], []),
     "random": ([], ["random.c"]),
 }
 
