@@ -5,6 +5,7 @@ SciPy's wrappers take one matrix at a time; :func:`_each` runs them over a batch
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -90,6 +91,41 @@ def geqrf(A: Array) -> tuple[Array, Array]:
     """Return LAPACK's compact form, which NumPy hands over transposed, and its factors."""
     compact, tau = _linalg.qr(A, "raw")
     return np.ascontiguousarray(np.swapaxes(compact, -1, -2)), tau
+
+
+def linalg_householder_product(A: Array, tau: Array) -> Array:
+    """Return the first columns of the product of reflectors."""
+    result = np.empty(A.shape, A.dtype)
+    routine = _of_reflectors(A, "orgqr", "ungqr")
+    for place in np.ndindex(*A.shape[:-2]):
+        result[place] = routine(A[place], tau[place])[0]
+    return result
+
+
+def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    """Return the product of reflectors, or its adjoint, times matrices."""
+    batch = np.broadcast_shapes(input.shape[:-2], tau.shape[:-1], other.shape[:-2])
+    result = np.empty((*batch, *other.shape[-2:]), other.dtype)
+    routine = _of_reflectors(input, "ormqr", "unmqr")
+    side, trans = "L" if left else "R", "N" if not transpose else "CT"[input.dtype.kind == "f"]
+    room = 32 * max(1, *other.shape[-2:])
+    compact = np.broadcast_to(input, (*batch, *input.shape[-2:]))[..., : tau.shape[-1]]
+    factors = np.broadcast_to(tau, (*batch, tau.shape[-1]))
+    others = np.broadcast_to(other, result.shape)
+    for place in np.ndindex(*batch):
+        result[place] = routine(side, trans, compact[place], factors[place], others[place], room)[0]
+    return result
+
+
+@functools.cache
+def _reflectors(kind: str, real: str, of_complex: str) -> Any:
+    name = of_complex if kind in "FD" else real
+    return get_lapack_funcs((name,), (np.empty(0, kind),))[0]
+
+
+def _of_reflectors(array: Array, real: str, of_complex: str) -> Any:
+    """Return LAPACK's routine for an array's dtype, which has other names for complex ones."""
+    return _reflectors(array.dtype.char, real, of_complex)
 
 
 def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
@@ -326,6 +362,8 @@ _KERNELS: dict[str, Callable[..., Any]] = {
         linalg_eigh,
         linalg_eigvalsh,
         geqrf,
+        linalg_householder_product,
+        ormqr,
         linalg_ldl_factor_ex,
         linalg_ldl_solve,
         linalg_lstsq,
