@@ -96,7 +96,7 @@ def geqrf(A: Array) -> tuple[Array, Array]:
 def linalg_householder_product(A: Array, tau: Array) -> Array:
     """Return the first columns of the product of reflectors."""
     result = np.empty(A.shape, A.dtype)
-    routine = _of_reflectors(A, "orgqr", "ungqr")
+    routine = _routine(A, "orgqr", "ungqr")
     for place in np.ndindex(*A.shape[:-2]):
         result[place] = routine(A[place], tau[place])[0]
     return result
@@ -106,7 +106,7 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     """Return the product of reflectors, or its adjoint, times matrices."""
     batch = np.broadcast_shapes(input.shape[:-2], tau.shape[:-1], other.shape[:-2])
     result = np.empty((*batch, *other.shape[-2:]), other.dtype)
-    routine = _of_reflectors(input, "ormqr", "unmqr")
+    routine = _routine(input, "ormqr", "unmqr")
     side, trans = "L" if left else "R", "N" if not transpose else "CT"[input.dtype.kind == "f"]
     room = 32 * max(1, *other.shape[-2:])
     compact = np.broadcast_to(input, (*batch, *input.shape[-2:]))[..., : tau.shape[-1]]
@@ -117,15 +117,35 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     return result
 
 
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
+    """Return X with A X = B, or X A = B, or the same of A^H, from A's factors."""
+    if not left:  # A^H X^H = B^H
+        solution = linalg_lu_solve(LU, pivots, np.swapaxes(B, -1, -2).conj(), True, not adjoint)
+        return np.ascontiguousarray(np.swapaxes(solution, -1, -2).conj())
+    batch = np.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
+    result = np.empty((*batch, *B.shape[-2:]), B.dtype)
+    if not result.size:
+        return result
+    if pivots.min() < 1 or pivots.max() > LU.shape[-1]:  # LAPACK would exchange other memory
+        raise RuntimeError("linalg.lu_solve: the pivots must be from 1 to the number of rows")
+    routine = _routine(LU, "getrs", "getrs")
+    factors = np.broadcast_to(LU, (*batch, *LU.shape[-2:]))
+    chosen = np.broadcast_to(pivots - 1, (*batch, pivots.shape[-1]))
+    others = np.broadcast_to(B, result.shape)
+    for place in np.ndindex(*batch):
+        result[place] = routine(factors[place], chosen[place], others[place], trans=2 * adjoint)[0]
+    return result
+
+
 @functools.cache
-def _reflectors(kind: str, real: str, of_complex: str) -> Any:
+def _found(kind: str, real: str, of_complex: str) -> Any:
     name = of_complex if kind in "FD" else real
     return get_lapack_funcs((name,), (np.empty(0, kind),))[0]
 
 
-def _of_reflectors(array: Array, real: str, of_complex: str) -> Any:
+def _routine(array: Array, real: str, of_complex: str) -> Any:
     """Return LAPACK's routine for an array's dtype, which has other names for complex ones."""
-    return _reflectors(array.dtype.char, real, of_complex)
+    return _found(array.dtype.char, real, of_complex)
 
 
 def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
@@ -369,6 +389,7 @@ _KERNELS: dict[str, Callable[..., Any]] = {
         linalg_lstsq,
         linalg_slogdet,
         linalg_lu_factor_ex,
+        linalg_lu_solve,
         matrix_exp,
         linalg_inv_ex,
         pivots_to_permutation,
