@@ -171,29 +171,36 @@ class Table:
     def _cell(self, operator: Operator, size: str, way: str, forms: Any) -> None:
         """Measure the first form that both libraries take, and that gives the same numbers if one does."""
         found: list[Cell] = []
-        for form in forms:
-            try:
-                cell = self._measured(operator, size, way, form)
-            except Exception as error:
-                if size == "small":
-                    self._failed(operator, size, way, error)
-                continue
-            found.append(cell)
-            if cell.verdict != "DIFFER":
-                break
-        if found:
-            self.cells.append(found[-1])
+        failed: Exception | None = None
+        # Of some, such as losses with weights, torch differentiates the first argument only.
+        for leaves in ("",) if way == "forward" else ("all", "first"):
+            for form in forms:
+                try:
+                    cell = self._measured(operator, size, way, form, leaves)
+                except Exception as error:
+                    failed = error
+                    continue
+                found.append(cell)
+                if cell.verdict != "DIFFER":
+                    break
+            if found:
+                self.cells.append(found[-1])
+                return
+        if size == "small" and failed is not None:
+            self._failed(operator, size, way, failed)
 
-    def _measured(self, operator: Operator, size: str, way: str, form: Any) -> Cell:
+    def _measured(self, operator: Operator, size: str, way: str, form: Any, leaves: str) -> Cell:
         ours, theirs = self.libraries
         backward = way == "backward"
+        firsts = {id(t) for args, _ in form for t in database.tensors(args[:1], theirs)}
 
         def leaf(value: Any) -> Any:
             if not isinstance(value, theirs.Tensor):
                 return value
+            wanted = leaves == "all" or (leaves == "first" and id(value) in firsts)
             value = value.detach().clone()
             floating = value.dtype.is_floating_point or value.dtype.is_complex
-            return value.requires_grad_(backward and floating)
+            return value.requires_grad_(wanted and floating)
 
         given = [database.converted(arguments, leaf) for arguments in form]
         mine = database.converted(given, lambda value: database.to_ours(value, ours, theirs))

@@ -6,6 +6,7 @@ form is made of one by repeating it along a dimension, where both libraries take
 
 import functools
 import importlib.util
+import math
 import sys
 import types
 import unittest
@@ -28,6 +29,18 @@ LEFT_OUT = (
     "empty",
     "new_empty",
     "hash_tensor",
+    "to_sparse",
+)
+# Which the database calls in a way of its own, by a lambda that names torch.
+BY_LAMBDA = frozenset(
+    (
+        "where",
+        "einsum",
+        "polygamma",
+        "special.polygamma",
+        "nn.functional.embedding",
+        "nn.functional.embedding_bag",
+    )
 )
 Call = Callable[[], Any]
 
@@ -78,18 +91,30 @@ def operators(ours: Any, theirs: Any) -> tuple[list[Operator], list[str]]:
     for info in op_db:
         if info.name.startswith(LEFT_OUT):
             continue
-        function = _find(ours, info.name)
+        function, own = _find(ours, info.name), _find(theirs, info.name) or info.op
         if function is None:
             missing.append(info.name)
             continue
-        own = _find(theirs, info.name) or info.op
+        if info.name in BY_LAMBDA:
+            function, own = _rebound(info.op, ours), info.op
+        if not callable(function):  # a property
+            continue
         found.append(Operator(info.name, info.variant_test_name, function, own, info))
     return found, missing
 
 
 def _find(library: Any, name: str) -> Any:
     found = functools.reduce(lambda o, part: getattr(o, part, None), name.split("."), library)
-    return found if found is not None else getattr(library.Tensor, name, None)
+    is_function = callable(found) and not isinstance(found, library.dtype)
+    return found if is_function else getattr(library.Tensor, name, None)
+
+
+def _rebound(function: Any, library: Any) -> Any:
+    """Return a function of the database with another library in the place of torch."""
+    names = {**function.__globals__, "torch": library}
+    return types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
 
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -159,18 +184,21 @@ def grown(arguments: Arguments, count: int, theirs: Any) -> Iterator[Arguments]:
     if largest is None or not largest.ndim:
         return
     times = max(1, -(-count // largest.numel()))
-    for dim in (0, -1):
-        size = largest.shape[dim]
-        yield converted(arguments, functools.partial(_repeated, theirs, size, times, dim))
+    ways: list[tuple[int, int, int | None]] = [(largest.shape[d], times, d) for d in (0, -1)]
     for size in dict.fromkeys(largest.shape):
         dims = sum(n == size for n in largest.shape)
-        share = max(2, round(times ** (1 / dims)))
-        yield converted(arguments, functools.partial(_repeated, theirs, size, share, None))
+        ways.append((size, max(2, round(times ** (1 / dims))), None))
+    for size, share, dim in ways:
+        repeats = [_repeats(tensor, size, share, dim) for tensor in every]
+        made = [math.prod(r) * t.numel() for r, t in zip(repeats, every, strict=True)]
+        if max(made) <= 4 * max(
+            count, largest.numel()
+        ):  # another tensor may grow along two dimensions
+            given = {id(t): t.detach().repeat(r) for t, r in zip(every, repeats, strict=True) if r}
+            yield converted(arguments, lambda value, given=given: given.get(id(value), value))
 
 
-def _repeated(theirs: Any, size: int, times: int, dim: int | None, value: Any) -> Any:
-    if not isinstance(value, theirs.Tensor) or not value.ndim:
-        return value
-    dims = range(value.ndim) if dim is None else (dim % value.ndim,)
-    repeats = [times if d in dims and n == size else 1 for d, n in enumerate(value.shape)]
-    return value.detach().repeat(repeats) if max(repeats) > 1 else value
+def _repeats(tensor: Any, size: int, times: int, dim: int | None) -> list[int]:
+    """Return how often a tensor is repeated along each dimension."""
+    dims = range(tensor.ndim) if dim is None else [dim % tensor.ndim] if tensor.ndim else []
+    return [times if d in dims and n == size else 1 for d, n in enumerate(tensor.shape)]
