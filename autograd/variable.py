@@ -6,10 +6,20 @@ from typing import Any
 
 from tensorplug.core.tensor.base import TensorBase
 
+from .engine.backward_callbacks import queue_callback
+
 __all__ = ["Variable"]
 
 
+class _ExecutionEngine:
+    """What torch shows of its engine; libraries queue callbacks with it."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class _VariableType(type):
+    _execution_engine = _ExecutionEngine()
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase)
 

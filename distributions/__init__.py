@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from . import constraints, transforms
-from .categorical import Categorical, OneHotCategorical
+from . import constraints, kl_pairs as _kl_pairs, transforms  # noqa: F401  (registers divergences)
+from .categorical import Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
+from .constraint_registry import ConstraintRegistry, biject_to, transform_to
+from .continuous_bernoulli import ContinuousBernoulli
 from .counts import Multinomial, NegativeBinomial
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .gamma_family import Beta, Chi2, Dirichlet, Exponential, Gamma, StudentT
 from .heavy_tails import (
     FisherSnedecor,
@@ -19,26 +22,35 @@ from .heavy_tails import (
 from .independent import Independent
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
+from .low_rank import LowRankMultivariateNormal
+from .matrix_variates import LKJCholesky, Wishart
+from .mixture import MixtureSameFamily
 from .multivariate_normal import MultivariateNormal
 from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
-from .transformed import Gumbel, LogNormal, TransformedDistribution, Weibull
+from .transformed import Gumbel, LogisticNormal, LogNormal, TransformedDistribution, Weibull
 from .transforms import (
     AbsTransform,
     AffineTransform,
+    CatTransform,
     ComposeTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
     ExpTransform,
     IndependentTransform,
     LowerCholeskyTransform,
+    PositiveDefiniteTransform,
     PowerTransform,
     ReshapeTransform,
     SigmoidTransform,
     SoftmaxTransform,
     SoftplusTransform,
+    StackTransform,
     StickBreakingTransform,
     TanhTransform,
     Transform,
     identity_transform,
 )
+from .von_mises import VonMises
 
 __all__ = [
     "AbsTransform",
@@ -46,14 +58,20 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "CatTransform",
     "Categorical",
     "Cauchy",
     "Chi2",
     "ComposeTransform",
+    "ConstraintRegistry",
+    "ContinuousBernoulli",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
     "Dirichlet",
     "Distribution",
     "ExpTransform",
     "Exponential",
+    "ExponentialFamily",
     "FisherSnedecor",
     "Gamma",
     "GeneralizedPareto",
@@ -65,16 +83,22 @@ __all__ = [
     "IndependentTransform",
     "InverseGamma",
     "Kumaraswamy",
+    "LKJCholesky",
     "Laplace",
     "LogNormal",
+    "LogisticNormal",
+    "LowRankMultivariateNormal",
     "LowerCholeskyTransform",
+    "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
     "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
     "Pareto",
     "Poisson",
+    "PositiveDefiniteTransform",
     "PowerTransform",
     "RelaxedBernoulli",
     "RelaxedOneHotCategorical",
@@ -82,16 +106,21 @@ __all__ = [
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
     "StickBreakingTransform",
     "StudentT",
     "TanhTransform",
     "Transform",
     "TransformedDistribution",
     "Uniform",
+    "VonMises",
     "Weibull",
+    "Wishart",
+    "biject_to",
     "constraints",
     "identity_transform",
     "kl_divergence",
     "register_kl",
+    "transform_to",
     "transforms",
 ]

@@ -13,7 +13,7 @@ from . import constraints
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, normalized, probs_to_logits
 
-__all__ = ["Categorical", "OneHotCategorical"]
+__all__ = ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class Categorical(Distribution):
@@ -195,3 +195,13 @@ class OneHotCategorical(Distribution):
         values = self._rows(arange(n, device=self.probs.device))
         values = values.reshape(n, *[1] * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """A :class:`OneHotCategorical` whose samples pass their gradient on to the probabilities."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Return samples that differentiate as the probabilities do (Bengio et al. 2013)."""
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -6,16 +6,19 @@ returns a bool tensor without the last ``event_dim`` dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tensorplug.core.device.dtypes import bool_
+from tensorplug.core.ops import cat as cat_, split, stack as stack_
 from tensorplug.core.ops.linalg.factors import linalg_cholesky_ex
 from tensorplug.core.ops.linalg.spectra import linalg_eigvalsh
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
+    "cat",
     "corr_cholesky",
     "dependent",
     "dependent_property",
@@ -41,6 +44,7 @@ __all__ = [
     "real_vector",
     "simplex",
     "square",
+    "stack",
     "symmetric",
     "unit_interval",
 ]
@@ -75,11 +79,15 @@ class _Dependent(Constraint):
         self.is_discrete = is_discrete
         self.event_dim = event_dim
 
+    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
+        """Return one that says how its values look."""
+        return _Dependent(is_discrete, event_dim)
+
     def check(self, value: Any) -> Any:
         raise ValueError("a dependent constraint cannot be checked without its distribution")
 
 
-class dependent_property(property, _Dependent):
+class _DependentProperty(property, _Dependent):
     """A property that is a constraint, and on the class says only how values look."""
 
     def __init__(
@@ -92,8 +100,10 @@ class dependent_property(property, _Dependent):
         property.__init__(self, fget)
         _Dependent.__init__(self, is_discrete, event_dim)
 
-    def __call__(self, fget: Callable[[Any], Any]) -> dependent_property:
-        return dependent_property(fget, is_discrete=self.is_discrete, event_dim=self.event_dim)
+    def __call__(  # type: ignore[override]
+        self, fget: Callable[[Any], Any]
+    ) -> _DependentProperty:
+        return _DependentProperty(fget, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
 def is_dependent(constraint: Any) -> bool:
@@ -101,7 +111,7 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-class independent(Constraint):
+class _IndependentConstraint(Constraint):
     """A constraint whose values have further dimensions, in all of which it has to hold."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
@@ -120,171 +130,284 @@ class independent(Constraint):
         return result.flatten(result.ndim - count).all(-1) if count else result
 
     def __repr__(self) -> str:
-        return f"independent({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+        return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class _Where(Constraint):
-    """Values for which a function of one tensor holds."""
-
-    def __init__(
-        self, name: str, holds: Callable[[Any], Any], discrete: bool = False, event_dim: int = 0
-    ) -> None:
-        self.name = name
-        self.holds = holds
-        self.is_discrete = discrete
-        self.event_dim = event_dim
+class _Boolean(Constraint):
+    is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return self.holds(value)
+        return (value == 0) | (value == 1)
+
+
+class _OneHot(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Real(Constraint):
+    def check(self, value: Any) -> Any:
+        return value == value
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _Above(Constraint):
+    """What has one lower bound."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
 
     def __repr__(self) -> str:
-        return self.name
+        return f"{super().__repr__()[:-1]}lower_bound={self.lower_bound})"
 
 
-class _Bounded(Constraint):
-    """Values beside or between bounds."""
+class _Below(Constraint):
+    """What has one upper bound."""
 
-    template: ClassVar[str]
-
-    def __init__(self, *bounds: Any) -> None:
-        self.bounds = bounds
-        for name, bound in zip(("lower_bound", "upper_bound"), bounds, strict=False):
-            setattr(self, name, bound)
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
 
     def __repr__(self) -> str:
-        return type(self).__name__ + self.template.format(*self.bounds)
+        return f"{super().__repr__()[:-1]}upper_bound={self.upper_bound})"
 
 
-class greater_than(_Bounded):
+class _GreaterThan(_Above):
     """Values above a bound."""
 
-    template = "(lower_bound={})"
-
     def check(self, value: Any) -> Any:
-        return value > self.bounds[0]
+        return value > self.lower_bound
 
 
-class greater_than_eq(greater_than):
+class _GreaterThanEq(_Above):
     """Values not below a bound."""
 
     def check(self, value: Any) -> Any:
-        return value >= self.bounds[0]
+        return value >= self.lower_bound
 
 
-class less_than(_Bounded):
+class _LessThan(_Below):
     """Values below a bound."""
-
-    template = "(upper_bound={})"
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.bounds = (upper_bound,)
-        self.upper_bound = upper_bound
 
     def check(self, value: Any) -> Any:
         return value < self.upper_bound
 
 
-class interval(_Bounded):
-    """Values between two bounds, which belong to it."""
-
-    template = "(lower_bound={}, upper_bound={})"
+class _IntegerGreaterThan(_Above):
+    is_discrete = True
 
     def check(self, value: Any) -> Any:
-        low, high = self.bounds
-        return (value >= low) & (value <= high)
+        return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-class half_open_interval(interval):
+class _Between(Constraint):
+    """What has two bounds."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+
+    def __repr__(self) -> str:
+        bounds = f"lower_bound={self.lower_bound}, upper_bound={self.upper_bound}"
+        return f"{super().__repr__()[:-1]}{bounds})"
+
+
+class _Interval(_Between):
+    """Values between two bounds, which belong to it."""
+
+    def check(self, value: Any) -> Any:
+        return (value >= self.lower_bound) & (value <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Between):
     """Values from a bound up to another, which does not belong to it."""
 
     def check(self, value: Any) -> Any:
-        low, high = self.bounds
-        return (value >= low) & (value < high)
+        return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
-class integer_interval(interval):
+class _IntegerInterval(_Between):
     """Whole numbers between two bounds, which belong to it."""
 
     is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & super().check(value)
+        inside = (value >= self.lower_bound) & (value <= self.upper_bound)
+        return (value % 1 == 0) & inside
 
 
-class multinomial(_Bounded):
+class _Multinomial(_Below):
     """Vectors of whole numbers, none below 0, that add up to a bound."""
 
     is_discrete = True
     event_dim = 1
-    template = "(upper_bound={})"
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.bounds = (upper_bound,)
-        self.upper_bound = upper_bound
 
     def check(self, value: Any) -> Any:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
-class _WholeFrom(_Bounded):
-    is_discrete = True
-    template = "(lower_bound={})"
+class _LowerTriangular(Constraint):
+    event_dim = 2
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value >= self.bounds[0])
+        return (value.tril() == value).all(-1).all(-1)
 
 
-def _is_symmetric(value: Any) -> Any:
-    near = (value - value.mT).abs() <= 1e-6 + 1e-5 * value.abs()
-    return near.all(-1).all(-1)
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value: Any) -> Any:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
-def _is_triangular(value: Any) -> Any:
-    return (value.tril() == value).all(-1).all(-1)
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value: Any) -> Any:
+        rows = ((value * value).sum(-1) - 1).abs().le(1e-4).all(-1)
+        return super().check(value) & rows
 
 
-def _is_cholesky(value: Any) -> Any:
-    return _is_triangular(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Any:
+        return value.new_full(value.shape[:-2], value.shape[-1] == value.shape[-2], dtype=bool_)
 
 
-def _has_unit_rows(value: Any) -> Any:
-    return ((value * value).sum(-1) - 1).abs().le(1e-4).all(-1)
+class _Symmetric(_Square):
+    def check(self, value: Any) -> Any:
+        if value.shape[-1] != value.shape[-2]:
+            return super().check(value)
+        near = (value - value.mT).abs() <= 1e-6 + 1e-5 * value.abs()
+        return near.all(-1).all(-1)
 
 
-def _is_semidefinite(value: Any) -> Any:
-    return _is_symmetric(value) & (linalg_eigvalsh(value) >= 0).all(-1)
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value: Any) -> Any:
+        symmetric = super().check(value)
+        if not bool(symmetric.all()):
+            return symmetric
+        return symmetric & (linalg_eigvalsh(value) >= 0).all(-1)
 
 
-def _is_definite(value: Any) -> Any:
-    return _is_symmetric(value) & (linalg_cholesky_ex(value)[1] == 0)
+class _PositiveDefinite(_Symmetric):
+    def check(self, value: Any) -> Any:
+        symmetric = super().check(value)
+        if not bool(symmetric.all()):
+            return symmetric
+        return symmetric & (linalg_cholesky_ex(value)[1] == 0)
 
 
+class _Sequence(Constraint):
+    """Constraints of the parts of a tensor along a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        if not all(isinstance(c, Constraint) for c in cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.cseq = list(cseq)
+        self.dim = dim
+
+    @property
+    def is_discrete(self) -> bool:
+        return any(c.is_discrete for c in self.cseq)
+
+    @property
+    def event_dim(self) -> int:
+        return max(c.event_dim for c in self.cseq)
+
+
+class _Cat(_Sequence):
+    """Constraints of neighbouring slices of given lengths, as ``cat`` puts them together."""
+
+    def __init__(
+        self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
+    ) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
+            )
+
+    def check(self, value: Any) -> Any:
+        parts = split(value, self.lengths, self.dim)
+        return cat_([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
+
+
+class _Stack(_Sequence):
+    """Constraints of slices of length 1, as ``stack`` puts them together."""
+
+    @property
+    def event_dim(self) -> int:
+        dim = super().event_dim
+        return dim + 1 if self.dim + dim < 0 else dim
+
+    def check(self, value: Any) -> Any:
+        parts = value.unbind(self.dim)
+        return stack_([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """What all components of a mixture can be, checked for each of them."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        if not isinstance(base_constraint, Constraint):
+            raise AssertionError(
+                f"base_constraint must be a Constraint, got {type(base_constraint).__name__}"
+            )
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self) -> bool:
+        return bool(self.base_constraint.is_discrete)
+
+    @property
+    def event_dim(self) -> int:
+        return int(self.base_constraint.event_dim)
+
+    def check(self, value: Any) -> Any:
+        result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        if value.dim() < self.event_dim:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        kept = value.dim() - self.event_dim
+        return result.reshape((*result.shape[:kept], -1)).all(-1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_constraint!r})"
+
+
+# Singletons, and classes that take bounds, under their public names.
 dependent = _Dependent()
-boolean = _Where("Boolean()", lambda v: (v == 0) | (v == 1), discrete=True)
-one_hot = _Where(
-    "OneHot()",
-    lambda v: ((v == 0) | (v == 1)).all(-1) & (v.sum(-1) == 1),
-    discrete=True,
-    event_dim=1,
-)
-nonnegative_integer = _WholeFrom(0)
-positive_integer = _WholeFrom(1)
-real = _Where("Real()", lambda v: v == v)
+dependent_property = _DependentProperty
+independent = _IndependentConstraint
+boolean = _Boolean()
+one_hot = _OneHot()
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+integer_interval = _IntegerInterval
+real = _Real()
 real_vector = independent(real, 1)
-positive = greater_than(0.0)
-nonnegative = greater_than_eq(0.0)
-unit_interval = interval(0.0, 1.0)
-simplex = _Where(
-    "Simplex()", lambda v: (v >= 0).all(-1) & ((v.sum(-1) - 1).abs() < 1e-6), event_dim=1
-)
-square = _Where(
-    "Square()",
-    lambda v: v.new_full(v.shape[:-2], v.shape[-1] == v.shape[-2], dtype=bool_),
-    event_dim=2,
-)
-symmetric = _Where("Symmetric()", _is_symmetric, event_dim=2)
-lower_triangular = _Where("LowerTriangular()", _is_triangular, event_dim=2)
-lower_cholesky = _Where("LowerCholesky()", _is_cholesky, event_dim=2)
-corr_cholesky = _Where("CorrCholesky()", lambda v: _is_cholesky(v) & _has_unit_rows(v), event_dim=2)
-positive_semidefinite = _Where("PositiveSemidefinite()", _is_semidefinite, event_dim=2)
-positive_definite = _Where("PositiveDefinite()", _is_definite, event_dim=2)
+positive = _GreaterThan(0.0)
+nonnegative = _GreaterThanEq(0.0)
+greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
+less_than = _LessThan
+multinomial = _Multinomial
+unit_interval = _Interval(0.0, 1.0)
+interval = _Interval
+half_open_interval = _HalfOpenInterval
+simplex = _Simplex()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
+square = _Square()
+symmetric = _Symmetric()
+positive_semidefinite = _PositiveSemidefinite()
+positive_definite = _PositiveDefinite()
+cat = _Cat
+stack = _Stack

@@ -20,6 +20,7 @@ from tensorplug.core.ops import (
 
 from . import constraints
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .location_scale import uniform_numbers
 from .sampling import binomial
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -57,7 +58,7 @@ class _Odds(Distribution):
         return logits_to_probs(self.logits, is_binary=True)
 
 
-class Bernoulli(_Odds):
+class Bernoulli(_Odds, ExponentialFamily):
     """1 with probability `probs`, else 0.
 
     Parameters
@@ -72,6 +73,7 @@ class Bernoulli(_Odds):
     tensor([0.2500, 0.7500])
     """
 
+    _mean_carrier_measure = 0
     arg_constraints: ClassVar[Any] = {
         "probs": constraints.unit_interval,
         "logits": constraints.real,
@@ -113,6 +115,14 @@ class Bernoulli(_Odds):
         values = arange(2, dtype=self._param.dtype, device=self._param.device)
         values = values.reshape(2, *[1] * len(self._batch_shape))
         return values.expand(2, *self._batch_shape) if expand else values
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
+        return _softplus(x)
 
 
 class Binomial(_Odds):
@@ -233,7 +243,7 @@ class Geometric(_Odds):
         return -(xlogy(1 - p, 1 - p) + xlogy(p, p)) / p
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """The Poisson distribution of mean `rate`."""
 
     arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
@@ -262,3 +272,11 @@ class Poisson(Distribution):
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
         return xlogy(value, self.rate) - self.rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
+        return x.exp()

@@ -11,6 +11,7 @@ from tensorplug.core.ops import full_like, igamma, ones_like, randn, stack, wher
 
 from . import constraints
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .location_scale import uniform_numbers
 from .sampling import log_standard_gamma, standard_gamma
 from .utils import broadcast_all
@@ -18,7 +19,7 @@ from .utils import broadcast_all
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "Gamma", "StudentT"]
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The gamma distribution; its density is proportional to x ** (concentration - 1) * exp(-rate x).
 
     Examples
@@ -28,6 +29,7 @@ class Gamma(Distribution):
     tensor(0.5000)
     """
 
+    _mean_carrier_measure = 0
     arg_constraints: ClassVar[Any] = {
         "concentration": constraints.positive,
         "rate": constraints.positive,
@@ -69,6 +71,14 @@ class Gamma(Distribution):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration - 1, -self.rate)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
+        return (x + 1).lgamma() - (x + 1) * (-y).log()
+
 
 class Chi2(Gamma):
     """The distribution of the sum of the squares of `df` standard normal numbers."""
@@ -89,9 +99,10 @@ class Chi2(Gamma):
         return f"Chi2(df: {self.df if self.df.numel() == 1 else self.df.size()})"
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The exponential distribution of density rate * exp(-rate x)."""
 
+    _mean_carrier_measure = 0
     arg_constraints: ClassVar[Any] = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -134,8 +145,16 @@ class Exponential(Distribution):
     def entropy(self) -> Any:
         return 1 - self.rate.log()
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (-self.rate,)
 
-class Dirichlet(Distribution):
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
+        return -(-x).log()
+
+
+class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution over probabilities, of density proportional to prod x ** (a - 1)."""
 
     arg_constraints: ClassVar[Any] = {
@@ -188,8 +207,16 @@ class Dirichlet(Distribution):
         count = a.shape[-1]
         return norm - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1)
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration,)
 
-class Beta(Distribution):
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        (x,) = natural_params
+        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
     """The beta distribution, of density proportional to x ** (c1 - 1) * (1 - x) ** (c0 - 1)."""
 
     arg_constraints: ClassVar[Any] = {
@@ -231,6 +258,14 @@ class Beta(Distribution):
 
     def entropy(self) -> Any:
         return self._pair().entropy()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration1, self.concentration0)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
+        return x.lgamma() + y.lgamma() - (x + y).lgamma()
 
 
 class StudentT(Distribution):

@@ -11,12 +11,15 @@ from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from .categorical import Categorical, OneHotCategorical
+from .continuous_bernoulli import ContinuousBernoulli
 from .discrete import Bernoulli, Binomial, Geometric, Poisson, _softplus
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma
 from .heavy_tails import Pareto
 from .independent import Independent, sum_rightmost
-from .location_scale import HalfNormal, Laplace, Normal, Uniform
+from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
+from .low_rank import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal
 from .transformed import Gumbel, TransformedDistribution
 
@@ -34,10 +37,10 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
     Raises
     ------
     TypeError
-        If one of the two is no distribution.
+        If one of the two is no class. It may be another base than ``Distribution``, as libraries have.
     """
     for kind in (type_p, type_q):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected a subclass of Distribution but got {kind}")
 
     def register(function: Any) -> Any:
@@ -138,13 +141,6 @@ def _uniform(p: Any, q: Any) -> Any:
     return where((q.low > p.low) | (q.high < p.high), math.inf, kl)
 
 
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Any:
-    width = p.high - p.low
-    spread = (width**2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / (2 * q.scale**2)
-    return (math.sqrt(2 * math.pi) * q.scale / width).log() + spread
-
-
 @register_kl(Exponential, Exponential)
 def _exponential(p: Any, q: Any) -> Any:
     ratio = q.rate / p.rate
@@ -161,16 +157,6 @@ def _gamma(p: Any, q: Any) -> Any:
         + (a - b) * a.digamma()
         + (q.rate - p.rate) * (a / p.rate)
     )
-
-
-@register_kl(Exponential, Gamma)
-def _exponential_gamma(p: Any, q: Any) -> Any:
-    return _gamma(Gamma(p.rate * 0 + 1, p.rate, validate_args=False), q)
-
-
-@register_kl(Gamma, Exponential)
-def _gamma_exponential(p: Any, q: Any) -> Any:
-    return _gamma(p, Gamma(q.rate * 0 + 1, q.rate, validate_args=False))
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -201,20 +187,59 @@ def _gumbel(p: Any, q: Any) -> Any:
     return -ratio.log() + apart + ratio * _EULER + moment - (1 + _EULER)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: Any, q: Any) -> Any:
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: Any, q: Any) -> Any:
+    """Return the Bregman divergence of the log normalizer, between natural parameters."""
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families cannot be computed "
+            "using Bregman divergences"
+        )
+    parameters, normalizer, expected = p._statistics()
+    kl = q._log_normalizer(*q._natural_params) - normalizer
+    for ours, theirs, mean in zip(parameters, q._natural_params, expected, strict=True):
+        term = (theirs - ours) * mean
+        kl = kl - sum_rightmost(term, term.ndim - kl.ndim)
+    return kl
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Any:
+    together = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
+    return together.log() - (4 * p.scale * q.scale).log()
+
+
+def _check_events(p: Any, q: Any) -> None:
     if p.event_shape != q.event_shape:
         raise ValueError(
-            "KL-divergence between two Multivariate Normals with different event shapes "
+            "KL-divergence between two (Low Rank) Multivariate Normals with different event shapes "
             f"{list(p.event_shape)} and {list(q.event_shape)} cannot be computed"
         )
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+def _low_rank(p: Any, q: Any) -> Any:
+    _check_events(p, q)
+    # The trace of q's precision times p's covariance.
+    trace = (q.precision_matrix * p.covariance_matrix).sum((-2, -1))
+    distance = q.mahalanobis(p.loc - q.loc)
+    apart = q._log_det() - p._log_det()
+    return 0.5 * (apart + trace + distance - p.event_shape[0])
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: Any, q: Any) -> Any:
+    _check_events(p, q)
     n = p.event_shape[0]
     left, right = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     shape = (*broadcast_shapes(left.shape[:-2], right.shape[:-2]), n, n)
     relative = linalg_solve_triangular(right.expand(shape), left.expand(shape), upper=False)
     trace = (relative**2).sum((-2, -1))
     distance = q.mahalanobis(p.loc - q.loc)
-    return q._half_log_det() - p._half_log_det() + 0.5 * (trace + distance - n)
+    return 0.5 * (q._log_det() - p._log_det() + trace + distance - n)
 
 
 @register_kl(Independent, Independent)

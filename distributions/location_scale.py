@@ -11,6 +11,7 @@ from tensorplug.core.ops import full_like, rand, randn
 
 from . import constraints
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Cauchy", "HalfNormal", "Laplace", "Normal", "Uniform"]
@@ -48,7 +49,7 @@ class _LocationScale(Distribution):
         return (value - self.loc) / self.scale
 
 
-class Normal(_LocationScale):
+class Normal(_LocationScale, ExponentialFamily):
     """The normal distribution of mean `loc` and standard deviation `scale`.
 
     Examples
@@ -57,6 +58,8 @@ class Normal(_LocationScale):
     >>> Normal(0.0, 1.0).log_prob(tp.tensor(0.0))
     tensor(-0.9189)
     """
+
+    _mean_carrier_measure = 0
 
     @property
     def variance(self) -> Any:
@@ -81,6 +84,14 @@ class Normal(_LocationScale):
 
     def entropy(self) -> Any:
         return 0.5 + 0.5 * _LOG_2PI + self.scale.log()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.loc / self.scale**2, -0.5 / self.scale**2)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
+        return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()
 
 
 class Laplace(_LocationScale):

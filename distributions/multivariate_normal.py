@@ -6,16 +6,29 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tensorplug.core.ops import eye, randn
+from tensorplug.core.ops import eye
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
 from tensorplug.core.ops.linalg.triangular import linalg_solve_triangular
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property
+from .utils import standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
+
+
+def _batch_mv(matrix: Any, vector: Any) -> Any:
+    """Return products of matrices and vectors whose batches broadcast."""
+    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(factor: Any, difference: Any) -> Any:
+    """Return squared lengths of differences, for lower Cholesky factors whose batches broadcast."""
+    shape = broadcast_shapes(factor.shape[:-2], difference.shape[:-1])
+    wide = difference.expand((*shape, difference.shape[-1])).unsqueeze(-1)
+    factor = factor.expand((*shape, *factor.shape[-2:]))
+    return (linalg_solve_triangular(factor, wide, upper=False).squeeze(-1) ** 2).sum(-1)
 
 
 def factor_of_precision(P: Any) -> Any:
@@ -125,26 +138,23 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        noise = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+        noise = standard_normal(shape, self.loc.dtype, self.loc.device)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def mahalanobis(self, difference: Any) -> Any:
         """Return the squared length of differences, measured in standard deviations."""
-        L = self._unbroadcasted_scale_tril
-        shape = broadcast_shapes(L.shape[:-2], difference.shape[:-1])
-        wide = difference.expand((*shape, difference.shape[-1])).unsqueeze(-1)
-        L = L.expand((*shape, *L.shape[-2:]))
-        return (linalg_solve_triangular(L, wide, upper=False).squeeze(-1) ** 2).sum(-1)
+        return _batch_mahalanobis(self._unbroadcasted_scale_tril, difference)
 
-    def _half_log_det(self) -> Any:
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    def _log_det(self) -> Any:
+        """Return the logarithm of the covariance's determinant."""
+        return 2 * self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
         distance = self.mahalanobis(value - self.loc)
         n = self._event_shape[0]
-        return -0.5 * (n * math.log(2 * math.pi) + distance) - self._half_log_det()
+        return -0.5 * (n * math.log(2 * math.pi) + distance + self._log_det())
 
     def entropy(self) -> Any:
         n = self._event_shape[0]
-        return 0.5 * n * (1 + math.log(2 * math.pi)) + self._half_log_det()
+        return 0.5 * (n * (1 + math.log(2 * math.pi)) + self._log_det())

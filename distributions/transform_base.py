@@ -42,9 +42,16 @@ class Transform:
         self._cached: tuple[Any, Any] = (None, None)
 
     @property
+    def event_dim(self) -> int:
+        """How many of the last dimensions make one value, where that is the same before and after."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return int(self.domain.event_dim)
+
+    @property
     def inv(self) -> Transform:
         """The inverse."""
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Return the transform with another size of the cache."""
@@ -103,7 +110,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, base: Transform) -> None:
         super().__init__()
         self._base = base

@@ -15,10 +15,17 @@ from .distribution import Distribution
 from .gamma_family import Exponential
 from .independent import Independent, sum_rightmost
 from .location_scale import Normal, Uniform
-from .transforms import AffineTransform, ComposeTransform, ExpTransform, PowerTransform, Transform
+from .transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    StickBreakingTransform,
+    Transform,
+)
 from .utils import broadcast_all
 
-__all__ = ["Gumbel", "LogNormal", "TransformedDistribution", "Weibull"]
+__all__ = ["Gumbel", "LogNormal", "LogisticNormal", "TransformedDistribution", "Weibull"]
 
 _EULER = 0.57721566490153286060
 
@@ -184,6 +191,33 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(TransformedDistribution):
+    """Probabilities that a stick is broken into by normal numbers of mean `loc` and deviation `scale`."""
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.simplex
+    base_dist: Any
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Any:
+        """The means of the normal numbers."""
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self) -> Any:
+        """Their standard deviations."""
+        return self.base_dist.base_dist.scale
 
 
 class Gumbel(TransformedDistribution):

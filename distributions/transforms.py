@@ -6,11 +6,16 @@ import math
 from typing import Any
 
 from tensorplug.core.device.dtypes import finfo
-from tensorplug.core.ops import cat, diag_embed, logaddexp, ones_like, softmax, zeros_like
+from tensorplug.core.ops import cat, logaddexp, ones_like, softmax, zeros_like
 from tensorplug.core.tensor.predicates import is_tensor
 
 from . import constraints
 from .independent import sum_rightmost
+from .matrix_transforms import (
+    CorrCholeskyTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+)
 from .transform_base import (
     ComposeTransform,
     IndependentTransform,
@@ -18,19 +23,25 @@ from .transform_base import (
     Transform,
     identity_transform,
 )
+from .transform_parts import CatTransform, StackTransform
 
 __all__ = [
     "AbsTransform",
     "AffineTransform",
+    "CatTransform",
     "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
     "ExpTransform",
     "IndependentTransform",
     "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
     "PowerTransform",
     "ReshapeTransform",
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
     "StickBreakingTransform",
     "TanhTransform",
     "Transform",
@@ -166,7 +177,7 @@ class AffineTransform(Transform):
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+        self.loc, self.scale = loc, scale
         if event_dim:
             self.domain = self.codomain = constraints.independent(constraints.real, event_dim)
 
@@ -236,14 +247,29 @@ class StickBreakingTransform(Transform):
         return (*shape[:-1], shape[-1] - 1)
 
 
-class LowerCholeskyTransform(Transform):
-    """From matrices to lower triangles with a positive diagonal."""
+class CumulativeDistributionTransform(Transform):
+    """From a distribution's values to their probabilities, ``y = distribution.cdf(x)``."""
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = 1
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        return self.distribution.support
 
     def _call(self, x: Any) -> Any:
-        return x.tril(-1) + diag_embed(x.diagonal(dim1=-2, dim2=-1).exp())
+        return self.distribution.cdf(x)
 
     def _inverse(self, y: Any) -> Any:
-        return y.tril(-1) + diag_embed(y.diagonal(dim1=-2, dim2=-1).log())
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return self.distribution.log_prob(x)
+
+    def _same(self, other: Any) -> bool:
+        return self.distribution is other.distribution

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from tensorplug.core.device.dtypes import finfo, get_default_dtype
-from tensorplug.core.ops import broadcast_tensors, log_softmax, softmax
+from tensorplug.core.device.dtypes import finfo, get_default_dtype, int64
+from tensorplug.core.ops import (
+    arange,
+    broadcast_tensors,
+    cat,
+    log_softmax,
+    randn,
+    softmax,
+    tril_indices,
+    zeros,
+)
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.predicates import is_tensor
 
@@ -16,6 +25,8 @@ __all__ = [
     "lazy_property",
     "logits_to_probs",
     "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
 ]
 
 T = TypeVar("T")
@@ -68,6 +79,39 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
 def normalized(logits: Any) -> Any:
     """Return log probabilities that add up to 1."""
     return log_softmax(logits, -1)
+
+
+def standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+    """Return normal numbers of mean 0 and deviation 1."""
+    return randn(shape, dtype=dtype, device=device)
+
+
+def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
+    """Return matrices that have vectors, row by row, in their lower triangles up to a diagonal."""
+    count = vec.shape[-1]
+    n = (
+        -(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5
+    ) / 2
+    if round(n) - n > finfo(vec.dtype).eps:
+        raise ValueError(
+            f"The size of last dimension is {count} which cannot be expressed as "
+            "the lower triangular part of a square D x D matrix."
+        )
+    size = round(n)
+    rows, columns = tril_indices(size, size, diag, device=vec.device)
+    places = zeros(size * size, dtype=int64, device=vec.device)
+    places[rows * size + columns] = arange(1, count + 1, device=vec.device)
+    padded = cat([vec.new_zeros((*vec.shape[:-1], 1)), vec], -1)
+    return padded[..., places].reshape((*vec.shape[:-1], size, size))
+
+
+def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
+    """Return the lower triangles of matrices up to a diagonal, row by row."""
+    n = mat.shape[-1]
+    if diag < -n or diag >= n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    rows, columns = tril_indices(n, n, diag, device=mat.device)
+    return mat[..., rows, columns]
 
 
 class lazy_property(Generic[T]):

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .capture import Recorder, Uncapturable, called, capture
+from .compiling import Break, Compiled, Explanation, OptimizedModule, compile
 from .graph import Graph, Node, Value
 from .rewriting import Match, find, replace_pattern
 
 __all__ = [
+    "Break",
+    "Compiled",
+    "Explanation",
     "Graph",
     "Match",
     "Node",
+    "OptimizedModule",
     "Recorder",
     "Uncapturable",
     "Value",
     "called",
     "capture",
+    "compile",
     "find",
     "replace_pattern",
 ]

@@ -13,16 +13,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
+from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import TensorBase, version_of
+from tensorplug.nn import Buffer, Parameter
 
 from .graph import (
     Graph,
     Kind,
     Node,
     Value,
+    call,
     infer,
     known_op,
     map_leaves,
@@ -123,8 +127,14 @@ class Recorder(Layer):
     order = 100
     nested = True
 
-    def __init__(self, level: Level = called, shapes_from_data: bool = False) -> None:
+    def __init__(
+        self, level: Level = called, shapes_from_data: bool = False, follow: bool = False
+    ) -> None:
         self.graph = Graph()
+        # Whether the program may read data: the graph then holds for runs that read the same.
+        self.follow = follow
+        # Why the capture ended before the program did.
+        self.ended: Uncapturable | None = None
         self.level = level
         self.shapes_from_data = shapes_from_data
         # What tensors stand for, by id; they stay alive, so that no other tensor gets an id.
@@ -184,7 +194,7 @@ class Recorder(Layer):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
         """Pass a call on and note it."""
-        if self.inside:
+        if self.inside or self.ended is not None:
             return proceed(*args, **kwargs)
         if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
             with self.active():
@@ -196,12 +206,24 @@ class Recorder(Layer):
             result = proceed(*args, **kwargs)
         finally:
             self.inside = False
+        try:
+            self._noted(op, args, kwargs, result, before)
+        except Uncapturable as error:
+            self._end(error)
+        return result
+
+    def _noted(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
+    ) -> None:
         made = tensors_in(result)
-        if self.reads and not (made and (self.shapes_from_data or self._shaped(op, args, kwargs))):
+        shaped = self.shapes_from_data or self._shaped(op, args, kwargs)
+        if not shaped and not self.reads:
+            self.reads = ["the shape of what it returns"]
+        if self.reads and not (made and (shaped or self.follow)):
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
         changed = [tensor for tensor, version in before if version_of(tensor) != version]
         if not made and not changed:
-            return result  # a fact of shapes and dtypes
+            return  # a fact of shapes and dtypes
         with layers.isolated():
             if op.inplace_of is not None:
                 self._compute(op.inplace_of, args, kwargs, [args[0]])
@@ -209,14 +231,19 @@ class Recorder(Layer):
                 self._note_out(op, args, dict(kwargs))
             else:
                 self._note(op, op.bind(args, kwargs), result, changed)
-        return result
+            for tensor in () if shaped else made:
+                self._node(known_op("graph.expect_shape"), (self.value_of(tensor), tensor._shape))
 
     def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return whether shapes of results follow from those of arguments, though the op reads data."""
+        """Return whether shapes of results follow from those of arguments."""
+        if not self.reads and (op.kind == "primitive" or op.view or op.inplace_of is not None):
+            return True  # a primitive's rule says so where they do not
         function = op if op.inplace_of is None else op.inplace_of
+        options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            with layers.isolated():
-                infer(function, map_leaves(function.bind(args, kwargs), self.value_of))
+            with layers.isolated(), layers.gradient_off():
+                arguments = function.bind(args, options)
+                call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
         except Exception:  # on meta tensors nothing can be read
             return False
         return True
@@ -237,14 +264,26 @@ class Recorder(Layer):
 
     def on_read(self, tensor: Any, how: str) -> None:
         """Note that data is read: within an op by itself, elsewhere by the program."""
-        if not self.inside:
-            self._refuse(f"the program reads data: {how}")
-        self.reads.append(how)
+        if self.inside:
+            self.reads.append(how)
+        elif self.ended is not None:
+            return
+        elif self.follow and tensor is not None and tensor.numel() <= _READABLE and how in _READS:
+            with layers.isolated():
+                self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
+        else:
+            self._end(Uncapturable(f"the program reads data: {how}", source_line()))
 
     def on_opaque(self, what: str) -> None:
         """Refuse what computes, and is no op."""
-        if not self.inside:
-            self._refuse(f"{what} is no op")
+        if not self.inside and self.ended is None:
+            self._end(Uncapturable(f"{what} is no op", source_line()))
+
+    def _end(self, error: Uncapturable) -> None:
+        """End the capture; the program itself goes on if it may."""
+        if not self.follow:
+            raise error
+        self.ended = error
 
     def _refuse(self, reason: str) -> NoReturn:
         raise Uncapturable(reason, source_line())
@@ -336,6 +375,8 @@ class Recorder(Layer):
             ):
                 return self._show_again(tensor)
             return known
+        if type(tensor) not in (base.tensor_class, Parameter, Buffer):
+            self._refuse(f"a tensor of class {type(tensor).__name__} is used")
         same = self.arrays.get(id(tensor._array))
         if same is not None:  # detached, or a tensor as autograd kept it
             node = self._node(known_op("graph.detach"), (self.value_of(same),))
@@ -405,6 +446,23 @@ class Recorder(Layer):
 
     # --- the end ---
 
+    def shows_input(self, tensor: Any) -> bool:
+        """Return whether a tensor that is no input shows the memory of one."""
+        if id(tensor) in self.inputs:
+            return False
+        root = self._root(tensor)
+        if id(root) in self.inputs:
+            return True
+        return any([_share(root, self.kept[number]) for number in self.inputs])
+
+    def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
+        """Return which of the values that tensors stand for show the same memory, by a number for each."""
+        found: dict[Value, int] = {}
+        for tensor, value in zip(tensors, values, strict=True):
+            if isinstance(tensor, TensorBase) and tensor._storage is not None:
+                found[value] = id(tensor._storage)
+        return found
+
     def finished(self, result: Any) -> Graph:
         """Return the graph, given what the program returned."""
         with layers.isolated():
@@ -414,6 +472,11 @@ class Recorder(Layer):
                 for number, tensor in self.written.items()
             ]
         return self.graph
+
+
+#: How programs read data that can be compared, and up to how many numbers.
+_READS = ("item()", "tolist()")
+_READABLE = 64
 
 
 class _View(NamedTuple):

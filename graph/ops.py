@@ -58,3 +58,34 @@ def detach(input: Tensor) -> Tensor:
     False
     """
     return input.detach()
+
+
+class Unexpected(Exception):
+    """Data is not what a graph was captured for."""
+
+
+@composite(name="graph.expect", method=False, outputs="")
+def expect(input: Tensor, value: Any) -> None:
+    """Raise Unexpected unless a tensor has these numbers, which the program read.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> expect(tp.ones(2), [1.0, 1.0])
+    """
+    found = input.tolist()
+    if found != value and repr(found) != repr(value):  # nan is unlike itself
+        raise Unexpected(f"{found} is not {value}")
+
+
+@composite(name="graph.expect_shape", method=False, outputs="")
+def expect_shape(input: Tensor, shape: Any) -> None:
+    """Raise Unexpected unless a tensor has this shape, which depends on data.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> expect_shape(tp.ones(2), (2,))
+    """
+    if tuple(input.shape) != tuple(shape):
+        raise Unexpected(f"{tuple(input.shape)} is not {shape}")

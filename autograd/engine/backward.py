@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from ..graph.edges import GradientEdge, stand_in
@@ -128,6 +130,8 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    if dispatch_state.layers_active:
+        layers.note_opaque("backward()")
     outputs = _as_tuple(tensors, "tensors")
     if grad_tensors is None:
         grad_tensors = grad_variables

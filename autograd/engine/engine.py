@@ -25,8 +25,9 @@ from tensorplug.core.tensor.tensor import Tensor
 
 from ..graph import saved_tensors
 from ..graph.nodes import FREED, MultiNode, Node, OpNode
-from . import backward_hooks, backward_queues, backward_ranges
+from . import backward_callbacks, backward_hooks, backward_queues, backward_ranges
 from .arithmetic import add, normal
+from .backward_callbacks import running
 from .evaluation import evaluate, evaluate_all
 from .formula_contracts import check_gradients
 
@@ -58,14 +59,6 @@ def _reset_slots(roots: list[Node]) -> None:
                 seen.add(edge)
                 stack.append(edge)
 
-
-class _Running(threading.local):
-    """Whether the pass that this thread runs computes the gradients of some inputs only."""
-
-    targets: bool = False
-
-
-running = _Running()
 
 # Empty while a pass works in the nodes' own slots: a lock would be taken by a call. In a child that was
 # forked meanwhile it stays empty, and so must it: the nodes have that pass's counts in them.
@@ -253,6 +246,8 @@ class BackwardPass:
                 if not finished:
                     _reset_slots(nodes)
                 _slots[:] = _FREE
+            if backward_callbacks.queued and outer is None:
+                backward_callbacks.end(finished)
 
     def _run_plain(self, ready: list[Node]) -> None:
         """Run nodes; the common cases, ops that nothing is hooked to, inline."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core.contexts import NOTHING, Context, declare, thread
 from tensorplug.core.device import queues
-from tensorplug.core.dispatch import profiling
+from tensorplug.core.dispatch import layers, profiling
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 
@@ -67,6 +67,7 @@ class saved_tensors_hooks(Context):
         if thread.saved_hooks_disabled is not None:
             raise RuntimeError(thread.saved_hooks_disabled)
         _count_hooks()
+        layers.note_opaque("saved_tensors_hooks()")
         return {"saved_hooks": (*thread.saved_hooks, self.pair)}
 
 

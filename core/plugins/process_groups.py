@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..device.dtypes import DType
 
-#: How elements are reduced, as :meth:`Communicator.all_reduce` is told.
-REDUCTIONS = ("sum", "product", "min", "max", "band", "bor", "bxor")
-
-
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
     """Where the processes of a world meet.
@@ -76,7 +72,10 @@ class Communicator(ABC):
 
     @abstractmethod
     def all_reduce(self, array: Any, reduction: str) -> Request:
-        """Replace `array` on each by the reduction (one of :data:`REDUCTIONS`) over all."""
+        """Replace `array` on each by the reduction over all.
+
+        That is one of "sum", "product", "min", "max", "band", "bor" and "bxor".
+        """
 
     @abstractmethod
     def reduce(self, array: Any, reduction: str, root: int) -> Request:
@@ -130,6 +129,10 @@ class Communicator(ABC):
         Only those members are sure to call it, with the same `key`, which no other group has.
         """
 
+    def supports(self, reduction: str, dtype: DType) -> bool:
+        """Return whether elements of a dtype can be reduced so."""
+        return True
+
     def close(self) -> None:
         """Give back what it holds; no request is under way."""
 
@@ -176,10 +179,6 @@ class ProcessGroupBackend(ABC):
     def launched(self) -> tuple[int, int] | None:
         """Return rank and size if this process was started as one of a world that this backend knows."""
         return None
-
-    def supports(self, reduction: str, dtype: DType) -> bool:
-        """Return whether elements of a dtype can be reduced so."""
-        return True
 
     @abstractmethod
     def connect(self, rendezvous: Rendezvous) -> Communicator:

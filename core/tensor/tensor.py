@@ -403,6 +403,8 @@ class Tensor(TensorMethods):
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Make a leaf require grad or not; return the tensor."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("requires_grad_()")
         dispatch_state.gradient.set_requires_grad(self, bool(requires_grad))
         return self
 
@@ -484,6 +486,8 @@ class Tensor(TensorMethods):
 
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("retain_grad()")
         dispatch_state.gradient.retain_grad(self)
 
     @property
@@ -493,10 +497,14 @@ class Tensor(TensorMethods):
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient is computed; what it returns replaces the gradient."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("register_hook()")
         return dispatch_state.gradient.register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(tensor)` after the gradient of a leaf was accumulated."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("register_post_accumulate_grad_hook()")
         return dispatch_state.gradient.register_post_accumulate_grad_hook(self, hook)
 
     def detach(self) -> Tensor:
@@ -507,6 +515,8 @@ class Tensor(TensorMethods):
 
     def detach_(self) -> Self:
         """Take the tensor out of the graph that made it; return it."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("detach_()")
         dispatch_state.gradient.detach_(self)
         return self
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any, ClassVar
 
 from tensorplug.core import Device, DType, Tensor
@@ -130,15 +132,20 @@ class _BatchNorm(_Norm):
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` standardised per channel."""
         self._check_input_dim(input)
+        factor = self._count_batch()
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
+
+    def _count_batch(self) -> float:
+        """Count a batch of training, and return its weight in the running statistics."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # the plain mean over all batches
                 factor = 1.0 / float(self.num_batches_tracked.item())
-        by_batch = self.training or (self.running_mean is None and self.running_var is None)
-        tracked = not self.training or self.track_running_stats
-        mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
-        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
+        return factor
 
 
 class BatchNorm1d(_BatchNorm):
@@ -194,7 +201,10 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation whose statistics are those of all processes; here there is one process.
+    """Batch normalisation whose statistics, in training, are those of all processes' batches.
+
+    Without a process group, or in one of a single process, it is :class:`BatchNorm2d` for input of any number
+    of dimensions.
 
     Parameters
     ----------
@@ -202,8 +212,8 @@ class SyncBatchNorm(_BatchNorm):
         The number of channels.
     eps, momentum, affine, track_running_stats
         As in :class:`BatchNorm2d`.
-    process_group : optional
-        The processes that share statistics; None, since there is one.
+    process_group : ProcessGroup, optional
+        The processes that share statistics; by default all.
 
     Examples
     --------
@@ -228,6 +238,27 @@ class SyncBatchNorm(_BatchNorm):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
         self.process_group = process_group
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `input` standardised per channel."""
+        distributed: Any = sys.modules.get(
+            "tensorplug.distributed"
+        )  # not imported: no group either
+        if not self.training or distributed is None or not distributed.is_initialized():
+            return super().forward(input)
+        group = self.process_group or distributed.group.WORLD
+        if distributed.get_world_size(group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        factor = self._count_batch()
+        mean, var = (
+            (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        )
+        standardized: Any = importlib.import_module("tensorplug.distributed.sync_batch_norm")
+        result: Tensor = standardized.sync_batch_norm(
+            input, mean, var, self.weight, self.bias, factor, self.eps, group
+        )
+        return result
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -57,9 +57,11 @@ def get_total_norm(
     if not members:
         return tensor(0.0)
     with no_grad():
-        norms = [_norm(member, norm_type) for member in members]
+        norms = [_norm_of_all(alike, norm_type) for alike in _by_mesh(members)]
         device = norms[0].device
-        total = _norm(stack([norm.to(device) for norm in norms]), norm_type)
+        total = norms[0]
+        if len(norms) > 1:
+            total = _norm(stack([norm.to(device) for norm in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(float(total.item())):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -67,6 +69,29 @@ def get_total_norm(
             "non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     return total
+
+
+def _by_mesh(members: list[Tensor]) -> list[list[Any]]:
+    """Sort tensors by how they are divided among processes."""
+    kinds: dict[Any, list[Any]] = {}
+    for member in members:
+        divided: Any = member
+        mesh = getattr(divided, "device_mesh", None)
+        kind = None if mesh is None else (id(mesh), divided.placements)
+        kinds.setdefault(kind, []).append(member)
+    return list(kinds.values())
+
+
+def _norm_of_all(members: list[Any], order: float) -> Tensor:
+    """Return the norm of tensors that are divided alike, or not at all."""
+    reduced = getattr(members[0], "reduced_norm", None)
+    if (
+        reduced is not None
+    ):  # a process may have no rows of a tensor, and these have no largest element
+        members = [member for member in members if member.numel()] or [members[0].new_zeros(1)]
+    device = members[0].device
+    total = _norm(stack([_norm(member, order).to(device) for member in members]), order)
+    return total if reduced is None else reduced(total, order)
 
 
 def _norm(values: Any, order: float) -> Tensor:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 _COMPILER = (
-    "programs run as they are written, there is no compiler behind them; leave the call or decorator out "
+    "tp.compile captures and runs graphs of ops; leave other calls and decorators of the compiler out "
     "(python -m tensorplug.compat runs programs with them unchanged)"
 )
-_EXPORT = "there is no exporter of programs yet; save the state dict and keep the program"
+_EXPORT = "tp.export saves programs without their code; a state dict needs the code beside it"
 _QUANTIZED = (
     "there are no quantized kernels; keep numbers in floating point, bfloat16 halves the memory"
 )
@@ -15,8 +15,8 @@ _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 _STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
 
 _REASONS = {
-    **dict.fromkeys(("compile", "compiler", "jit", "cond", "while_loop"), _COMPILER),
-    **dict.fromkeys(("export", "onnx", "package"), _EXPORT),
+    **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
+    "package": _EXPORT,
     **dict.fromkeys(
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
     ),

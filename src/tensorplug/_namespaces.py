@@ -26,6 +26,7 @@ LAZY = frozenset(
         "data",
         "distributed",
         "distributions",
+        "export",
         "fft",
         "func",
         "futures",
@@ -37,6 +38,7 @@ LAZY = frozenset(
         "masked",
         "multiprocessing",
         "nn",
+        "onnx",
         "optim",
         "overrides",
         "plugin",
@@ -74,6 +76,7 @@ LAZY_FUNCTIONS = {
         ),
         "amp.autocast_mode",
     ),
+    "compile": "graph",
     "vmap": "func",
     "GradScaler": "amp",
     **dict.fromkeys(

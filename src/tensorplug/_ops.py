@@ -6,6 +6,7 @@ import importlib
 import sys
 from typing import Any
 
+from tensorplug import _aten_keys
 from tensorplug.core import Tensor, plugins
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.op import Op
@@ -195,6 +196,22 @@ _ATEN = {
     "sym_size": lambda input, dim=None: input.size(dim),
     "sym_numel": lambda input: input.numel(),
     "sym_stride": lambda input, dim=None: input.stride(dim),
+    "lift": lambda input: input,
+    "_conj": lambda input: input.conj(),
+    "_local_scalar_dense": lambda input: input.item(),
+    "_pin_memory": lambda input, _device=None: input.pin_memory(),
+    "_reshape_alias": lambda input, size, stride: input.as_strided(
+        size, stride, input.storage_offset()
+    ),
+    "_stack": lambda tensors, dim=0: _packet("aten", "stack")(tensors, dim),
+    "_to_dense": lambda input, _dtype=None, _masked_grad=None: input.to_dense(),
+    "_unsafe_index": lambda input, indices: _packet("aten", "index")(input, indices),
+    "_adaptive_avg_pool2d": lambda input, output_size: _packet("aten", "adaptive_avg_pool2d")(
+        input, output_size
+    ),
+    "_adaptive_avg_pool3d": lambda input, output_size: _packet("aten", "adaptive_avg_pool3d")(
+        input, output_size
+    ),
     "slice": lambda input, dim=0, start=None, end=None, step=1: input[
         (slice(None),) * (dim % input.ndim) + (slice(start, end, step),)
     ],
@@ -224,7 +241,9 @@ def find_aten(name: str) -> Any:
     if callable(found):
         return found
     op = op_registry.find_op(name)
-    return None if op is None else op.call
+    if op is not None:
+        return op.call
+    return _aten_keys.refusing(name) if name in _aten_keys.KEYS else None
 
 
 class OpNamespace:

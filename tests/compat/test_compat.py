@@ -214,7 +214,7 @@ def test_a_module_is_run_by_name(tmp_path):
         ),
         (
             "import torch.distributed; torch.distributed.barrier()",
-            "NotImplementedError: torch.distributed.barrier: tensorplug runs a program in one process",
+            "ValueError: Default process group has not been initialized",
         ),
     ],
 )

@@ -32,6 +32,10 @@ BEFORE = {
     "docs/conformance.md": "from tensorplug.plugin import DeviceRuntime",
     "docs/data.md": "import tensorplug as tp; model, train = tp.nn.Linear(2, 3), None\n"
     "dataset = tp.data.TensorDataset(tp.ones(8, 2))",
+    "docs/onnx.md": """import onnx.parser, tensorplug as tp
+x = tp.ones(1, 2)
+text = '<ir_version: 8, opset_import: ["" : 18]> g (float[N, 2] x) => (float[N, 2] y) { y = Relu(x) }'
+onnx.save(onnx.parser.parse_model(text), "model.onnx")""",
     "docs/files.md": "import tensorplug as tp; model = tp.nn.Linear(2, 3)",
 }
 
@@ -51,6 +55,8 @@ def test_there_are_pages():
 
 @pytest.mark.parametrize("name", WITH_PYTHON)
 def test_python(name, tmp_path, monkeypatch, capsys):
+    if name == "docs/onnx.md":
+        pytest.importorskip("onnx")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tp.multiprocessing, "spawn", lambda function, args, nprocs: None)
     state = tp.get_rng_state()

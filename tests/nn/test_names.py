@@ -66,7 +66,6 @@ MISSING = {
     "nn.attention.list_flash_attention_impls": "kernels are chosen by plugins' priorities",
     "nn.attention.register_flash_attention_impl": "kernels are registered by plugins",
     "nn.attention.restore_flash_attention_impl": "kernels are chosen by plugins' priorities",
-    "nn.parallel.DistributedDataParallel": MANY_DEVICES,
     "nn.parallel.gather": MANY_DEVICES,
     "nn.parallel.parallel_apply": MANY_DEVICES,
     "nn.parallel.replicate": MANY_DEVICES,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 import importlib
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Self
 
+from tensorplug import export
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
@@ -17,7 +17,9 @@ from tensorplug.core.ops import cat
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
-from tensorplug.nn import Module, init
+from tensorplug.distributions.independent import sum_rightmost
+from tensorplug.distributions.utils import standard_normal
+from tensorplug.nn import Module, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.torch_version import TorchVersion
@@ -129,44 +131,12 @@ _FSDP_CONSTANTS = {
     "BackwardPrefetch": _constants("BackwardPrefetch", "BACKWARD_PRE BACKWARD_POST"),
     "OptimStateKeyType": _constants("OptimStateKeyType", "PARAM_NAME PARAM_ID"),
 }
-_REDUCE_OPS = _constants("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM")
-_REDUCE_OPS.RedOpType = _REDUCE_OPS
 
 
-class _Backend(str):
-    """The name of a library of collectives."""
+def _record(function: Any = None, error_handler: Any = None) -> Any:  # torch's argument
+    """Return a program's main function as it is: the launcher prints the traceback of who failed first."""
+    return _record if function is None else function
 
-    __slots__ = ()
-
-    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
-    default_device_backend_map: dict[str, str] = {}  # noqa: RUF012
-    backend_list: list[str] = []  # noqa: RUF012
-
-
-class _Group:
-    """The group of all processes, and what stands for not being in one: there are none."""
-
-    WORLD = None
-    NON_GROUP_MEMBER = object()
-
-
-_DISTRIBUTED: dict[str, Any] = {
-    **dict.fromkeys(
-        ("is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-         "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available",
-         "supports_complex"),
-        no,
-    ),
-    "Backend": _Backend,
-    "GroupMember": _Group,
-    "ReduceOp": _REDUCE_OPS,
-    "_pg_map": {},
-    "default_pg_timeout": timedelta(minutes=30),
-    "get_debug_level": lambda: 0,
-    "group": _Group,
-    "is_torchelastic_launched": lambda: "TORCHELASTIC_RUN_ID" in os.environ,
-    "reduce_op": _REDUCE_OPS,
-}  # fmt: skip
 
 _ONNX_CONSTANTS = {
     "OperatorExportTypes": _constants(
@@ -230,25 +200,29 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
-    "torch.distributed": _DISTRIBUTED,
+    "torch.distributed": {"_pg_map": {}},
+    "torch.distributions.utils": {
+        "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
+    },
     "torch.distributed._composable.fsdp": {},
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
         "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
     },
     "torch.distributed.constants": {"default_pg_timeout": timedelta(minutes=30)},
-    "torch.distributed.distributed_c10d": _DISTRIBUTED,
+    "torch.distributed.elastic.multiprocessing.errors": {"record": _record},
     "torch.distributed.fsdp": _FSDP_CONSTANTS,
     "torch.distributed.fsdp.api": _FSDP_CONSTANTS,
     "torch.distributed.fsdp.fully_sharded_data_parallel": _FSDP_CONSTANTS,
     "torch.distributed.nn.functional": {},
     "torch.distributed.pipelining": {"SplitPoint": _constants("SplitPoint", "BEGINNING END")},
     "torch.distributed.rpc": {"is_available": no},
+    "torch.distributed.rpc.api": {"_require_initialized": compiling.as_it_is},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
-    "torch.serialization": {"MAP_LOCATION": Any},
+    "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
     "torch.nn.init": {
         "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,
         "_no_grad_uniform_": init.uniform_,
@@ -263,6 +237,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
         "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
     },
+    "torch.nn.parameter": {"UninitializedTensorMixin": parameter.UninitializedTensor},
     "torch.nn.quantized": {"FloatFunctional": FloatFunctional},
     "torch.numa.binding": {
         "AffinityMode": _constants("AffinityMode", "NODE SOCKET EXCLUSIVE CORE_COMPLEX")
@@ -270,7 +245,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.onnx": _ONNX_CONSTANTS
     | {"is_in_onnx_export": no}
     | dict.fromkeys(("register_custom_op_symbolic", "unregister_custom_op_symbolic"), nothing),
-    "torch.export": {"register_dataclass": nothing},
+    "torch.export": {
+        "Dim": export.Dim, "ExportedProgram": export.ExportedProgram, "export": export.export,
+        "load": export.load, "register_dataclass": nothing, "save": export.save,
+    },
+    "torch.export.dynamic_shapes": {"Dim": export.Dim},
+    "torch.export.exported_program": {"ExportedProgram": export.ExportedProgram},
     "torch.onnx.symbolic_helper": {"parse_args": compiling.no_op_decorator},
     "torch.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
     "torch.utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "is_ninja_available": no},

@@ -1,15 +1,19 @@
-"""``torch.compile``, ``torch.jit`` and ``torch._dynamo``: programs run as they are written.
+"""``torch.compile``, ``torch.jit`` and ``torch._dynamo``.
 
-Compilers change how a program runs, not what it computes, so that what asks for one gets the program itself.
+Compilers change how a program runs, not what it computes: ``torch.compile`` is :func:`tensorplug.compile`,
+and what asks for scripts gets the program itself.
 """
 
 from __future__ import annotations
 
 import builtins
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from tensorplug import export, graph
+from tensorplug.graph import OptimizedModule
 from tensorplug.nn import Module
 
 
@@ -34,43 +38,76 @@ def nothing(*args: Any, **kwargs: Any) -> None:
     """Do nothing."""
 
 
-class OptimizedModule(Module):
-    """What ``torch.compile(module)`` returns: calls the module, and has it as ``_orig_mod``.
-
-    As in torch its state dict has the module's names behind ``_orig_mod.``, and other attributes are the
-    module's.
-    """
-
-    _orig_mod: Module
-
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._orig_mod = module
-        self.training = module.training
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module."""
-        return self._orig_mod(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_orig_mod":
-            return self._modules["_orig_mod"]
-        return getattr(self._orig_mod, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get(
-            "_modules", ()
-        ):
-            super().__setattr__(name, value)
-        else:
-            setattr(self._orig_mod, name, value)
-
-
 def compile(model: Any = None, **options: Any) -> Any:
-    """Return a function as it is, a module as an :class:`OptimizedModule`; without either a decorator."""
+    """Compile a function or a module; backends that are not ours run the program as it is."""
     if model is None:
         return lambda given: compile(given, **options)
-    return OptimizedModule(model) if isinstance(model, Module) else model
+    backend = options.get("backend", "inductor")
+    known = isinstance(backend, str) and backend in ("inductor", "aot_eager", "cudagraphs")
+    return graph.compile(
+        model,
+        fullgraph=bool(options.get("fullgraph")),
+        dynamic=options.get("dynamic"),
+        backend=backend if known else "eager",
+        disable=bool(options.get("disable")),
+    )
+
+
+def _explain(function: Any) -> Any:
+    """Return what calls a function once and tells what was captured."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        compiled = graph.compile(function)
+        compiled(*args, **kwargs)
+        return compiled.explain()
+
+    return call
+
+
+class _Function(Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.forward = function
+
+
+#: What was traced, and with which arguments: these ``torch.jit.save`` exports it with.
+_traced: weakref.WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[str, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _trace(
+    func: Any,
+    example_inputs: Any = None,
+    *args: Any,
+    example_kwarg_inputs: Any = None,
+    **options: Any,
+) -> Any:
+    """Return a function or module as it is, and keep the arguments for ``torch.jit.save``."""
+    given = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    if example_inputs is None:
+        given = ()
+    _traced[func] = given, dict(example_kwarg_inputs or {})
+    return func
+
+
+def _save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    """Export what was traced, with the arguments of that, and save it."""
+    found = _traced.get(m)
+    if found is None:
+        raise NotImplementedError(
+            "torch.jit.save: tensorplug saves what torch.jit.trace was given; what torch.jit.script was "
+            "given needs arguments: tp.export.save(tp.export.export(module, args), file)"
+        )
+    module = m if isinstance(m, Module) else _Function(m)
+    export.save(export.export(module, *found), f)
+
+
+def _load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a module that runs a saved program."""
+    return export.load(f).module()
 
 
 class ScriptModule(Module):
@@ -99,9 +136,12 @@ def _annotate(the_type: Any, the_value: Any) -> Any:
 _SCRIPT: dict[str, Any] = {
     **dict.fromkeys(
         ("export", "freeze", "ignore", "interface", "optimize_for_inference", "script",
-         "script_if_tracing", "trace", "trace_module", "unused"),
+         "script_if_tracing", "trace_module", "unused"),
         as_it_is,
     ),
+    "load": _load,
+    "save": _save,
+    "trace": _trace,
     **dict.fromkeys(("is_scripting", "is_tracing", "onednn_fusion_enabled"), no),
     **dict.fromkeys(("enable_onednn_fusion", "set_fusion_strategy"), nothing),
     "Attribute": Attribute,
@@ -133,6 +173,7 @@ _DYNAMO: dict[str, Any] = {
          "reset"),
         nothing,
     ),
+    "explain": _explain,
     "is_compiling": no,
     "OptimizedModule": OptimizedModule,
 }  # fmt: skip

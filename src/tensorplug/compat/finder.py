@@ -72,6 +72,13 @@ class Alias(types.ModuleType):
         file = getattr(target, "__file__", None)
         spec = ModuleSpec(name, FINDER, origin=file, is_package=True)
         own = {"_target": target, "__path__": [], "__file__": file, "__package__": name}
+        # Programs go through a module's classes by `vars`; its other values may change, and are asked for.
+        shown = vars(target).items() if isinstance(target, types.ModuleType) else ()
+        for public, value in list(shown):
+            if public.startswith("_") or f"{name}.{public}" in RENAMED:
+                continue
+            if isinstance(value, (type, types.FunctionType)):
+                self.__dict__[public] = value
         self.__dict__.update(own, __spec__=spec, __loader__=FINDER)
         for added, value in ADDITIONS.get(name, {}).items():
             if added == "__version__" or not hasattr(target, added):

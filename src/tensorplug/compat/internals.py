@@ -20,6 +20,7 @@ from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.ops import cat, view_as_real
+from tensorplug.core.tensor import printing
 from tensorplug.core.tensor.layout import contiguous_format, memory_format
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.nn.conversion import _parse_to
@@ -71,7 +72,11 @@ def _check_tensor_all_with(
 
 
 def _assert(condition: Any, message: str) -> None:
-    if not condition:
+    if not isinstance(condition, bool) and (found := overrides.relevant((condition,))):
+        overrides.handle(
+            _assert, found, (condition, message), {}
+        )  # a symbolic trace has it as a node
+    elif not condition:
         raise AssertionError(message)
 
 
@@ -182,6 +187,20 @@ class ValueRanges:
         self.lower, self.upper = lower, upper
 
 
+class _PrintOptions:
+    """What ``set_printoptions`` said, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return printing.get_printoptions()[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class TensorType:
+    """TorchScript's type of a tensor; nothing is an instance."""
+
+
 class SymInt:
     """Torch's size that is not known yet. Sizes are plain ints here: nothing is an instance."""
 
@@ -206,6 +225,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "SymBool": SymBool,
         "SymFloat": SymFloat,
         "SymInt": SymInt,
+        "TensorType": TensorType,
         "_assert": _assert,
         "_assert_async": _assert,
         "_check": _check,
@@ -266,6 +286,16 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "is_contiguous_or_false": lambda tensor: tensor.is_contiguous(),
     },
     "torch._subclasses.fake_tensor": {"is_fake": no},
+    "torch._tensor_str": {
+        "PRINT_OPTS": _PrintOptions(),
+        "_add_suffixes": lambda tensor_str, suffixes, indent, force_newline: printing.with_notes(
+            tensor_str, suffixes, indent, force_newline
+        ),
+        "_str_intern": lambda inp, *, tensor_contents=None: printing.tensor_repr(
+            inp, contents=tensor_contents
+        ),
+        "_tensor_str": printing.numbers_of,
+    },
     "torch._utils": {
         "ExceptionWrapper": RuntimeError,
         "_element_size": lambda dtype: dtype.itemsize,

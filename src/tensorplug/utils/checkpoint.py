@@ -19,7 +19,7 @@ from typing import Any
 
 from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
-from tensorplug.autograd.engine.engine import running
+from tensorplug.autograd.engine.backward_callbacks import running
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten

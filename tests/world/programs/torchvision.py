@@ -3,6 +3,7 @@
 import gzip
 import struct
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -133,8 +134,8 @@ def detector(name, build, masks=False, keypoints=False, digits=3):
         try:
             net = fill(build()).double()  # which boxes are kept must not hang on the last digits
             images = [
-                random(3, 96, 128, seed=1).sigmoid().double(),
-                random(3, 120, 96, seed=2).sigmoid().double(),
+                random(3, 96, 128, seed=1).double().sigmoid(),
+                random(3, 120, 96, seed=2).double().sigmoid(),
             ]
             targets = []
             for image, boxes in zip(
@@ -150,7 +151,7 @@ def detector(name, build, masks=False, keypoints=False, digits=3):
                     target["masks"][:, 20:60, 15:50] = 1
                 if keypoints:
                     target["keypoints"] = torch.tensor(
-                        [[[20.0, 30.0, 1.0], [40.0, 45.0, 1.0]]] * len(boxes)
+                        [[[20.5, 30.5, 1.0], [40.5, 45.5, 1.0]]] * len(boxes)
                     )
                 targets.append(target)
             net.train()
@@ -341,7 +342,13 @@ def feature_extraction():
     net = fill(models.resnet18(num_classes=10)).eval()
     extractor = create_feature_extractor(net, {"layer1": "low", "layer3.0.relu": "high"})
     names, _ = get_graph_node_names(net)
-    return {"names": names, "features": dict(extractor(random(1, 3, 64, 64)))}
+    copied = deepcopy(extractor).train()  # it has a graph for training, too
+    return {
+        "names": names,
+        "features": dict(extractor(random(1, 3, 64, 64))),
+        "training": dict(copied(random(2, 3, 64, 64))),
+        "assertions": get_graph_node_names(small_vit())[0],
+    }
 
 
 # --- transforms ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorplug.core.device.device import Device
 
-from .module import Module
+from ..module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
 

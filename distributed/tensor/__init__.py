@@ -1,0 +1,6 @@
+"""Tensors that are divided among processes (``torch.distributed.tensor``)."""
+
+from .dtensor import DTensor, distribute_tensor
+from .placements import Partial, Placement, Replicate, Shard
+
+__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]

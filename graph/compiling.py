@@ -1,0 +1,519 @@
+"""``tp.compile``: functions and modules that run as captured graphs, where those hold.
+
+The first call with arguments of some shapes and dtypes is the program's own, while a
+:class:`~.capture.Recorder` notes what it does and a :class:`~.guards.Watch` what that depends on. Later calls
+for which all of that is the same run the graph: by kernels alone where nothing is recorded for
+differentiation, op by op where it is. Whatever a graph does not hold stays eager.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, overload
+
+from tensorplug.autograd.transforms.pytree import Tree, tree_flatten, tree_unflatten
+from tensorplug.core.contexts import thread
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType, get_default_dtype
+from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor import base
+from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor
+from tensorplug.nn import Buffer, Module, Parameter
+
+from .capture import Recorder, Uncapturable, source_line
+from .graph import Graph, Value
+from .guards import Watch, has_state
+from .ops import Unexpected
+from .passes import optimize
+from .program import Program, lower
+from .symbolic import Dynamic
+
+__all__ = ["Break", "Compiled", "Explanation", "OptimizedModule", "compile"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: How many graphs one kind of arguments may have, by what the program reads and depends on.
+LIMIT = 8
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
+
+
+class Break(NamedTuple):
+    """Where a program could not be captured.
+
+    Attributes
+    ----------
+    reason : str
+        What it does.
+    source : str
+        The line, ``file:line``.
+    """
+
+    reason: str
+    source: str
+
+
+class Explanation(NamedTuple):
+    """What :meth:`Compiled.explain` returns.
+
+    Attributes
+    ----------
+    graphs : list of Graph
+        What was captured, one for all sizes that it holds for.
+    guards : list of str
+        What the graphs hold for.
+    breaks : list of Break
+        Why calls stayed eager.
+    captures, calls, eager : int
+        How many calls were captured, were answered by a graph, and ran as they are.
+    """
+
+    graphs: list[Graph]
+    guards: list[str]
+    breaks: list[Break]
+    captures: int
+    calls: int
+    eager: int
+
+    def __str__(self) -> str:
+        ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
+        lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]
+        lines += [f"break: {reason} ({source})" for reason, source in self.breaks]
+        lines += [f"guard: {guard}" for guard in self.guards]
+        return "\n".join([*lines, *map(str, self.graphs)])
+
+
+class _Entry:
+    """A graph and what it holds for."""
+
+    def __init__(
+        self, graph: Graph, watch: Watch, tree: Tree, same: dict[int, int], shared: dict[Value, int]
+    ) -> None:
+        self.graph = graph
+        self.watch = watch
+        self.tree = tree
+        self.leaves = list(graph.result)
+        # Which results are inputs themselves, written or not.
+        self.same = same
+        self.shared = shared
+        self.program: Program | None = None
+        self.inference: Graph | None = None
+        self.state: list[tuple[Any, Any, Any, Any]] = [
+            (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
+        ]
+
+    def holds(self) -> bool:
+        """Return whether the state that the graph was captured with is as it was."""
+        for number, (tensor, array, key, shape) in enumerate(self.state):
+            if tensor._array is not array:
+                if tensor._key is not key or tensor._shape != shape:
+                    return False
+                strides = key.runtime.strides
+                if strides(tensor._array) != strides(array):
+                    return False
+                self.state[number] = (tensor, tensor._array, key, shape)
+        return not self.watch.changed()
+
+    def run(self, tensors: list[Any], recorded: bool) -> Any:
+        """Return what the program returns for tensors.
+
+        Raises
+        ------
+        Unexpected
+            If the data is such that the program would do something else.
+        """
+        graph = self.graph
+        given = iter(tensors)
+        inputs = [next(given) if v.kind == "input" else graph.state[v.name] for v in graph.inputs]
+        if recorded and any([tensor.requires_grad for tensor in inputs]):
+            leaves, written = graph.evaluate(inputs)
+            for target, new in written:
+                target.copy_(new)
+            for position, number in self.same.items():
+                leaves[position] = inputs[number]
+            return tree_unflatten(leaves, self.tree)
+        return self._by_kernels(inputs)
+
+    def _by_kernels(self, inputs: list[Any]) -> Any:
+        if self.program is None:
+            self.inference = optimize(self.graph)
+            self.program, made = lower(self.inference, self._with_state(inputs))
+            arrays = [tensor._array for tensor in made]
+        else:
+            arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
+        program = self.program
+        graph = self.graph
+        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+        outputs = graph.outputs()
+        storages: dict[int, Storage] = {}
+        for value, place, array in zip(outputs, program.outputs, arrays, strict=True):
+            if value in returned:
+                continue
+            made = returned[value] = new_tensor(array, program.keys[place], tuple(array.shape))
+            group = self.shared.get(value)
+            if group is not None:
+                made._storage = storages.setdefault(group, Storage(0))
+            if dispatch_state.grad_disabled:
+                dispatch_state.gradient.mark_if_inference(made)
+        for target, new in graph.writes:
+            tensor = returned[target]
+            tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
+            bump_version(tensor)
+        leaves = [returned[leaf] if type(leaf) is Value else leaf for leaf in self.leaves]
+        for position, number in self.same.items():
+            leaves[position] = inputs[number]
+        return tree_unflatten(leaves, self.tree)
+
+    def _with_state(self, inputs: list[Any]) -> list[Any]:
+        """Return the tensors of the optimized graph's inputs."""
+        assert self.inference is not None
+        known = dict(zip([v.name for v in self.graph.inputs], inputs, strict=True))
+        state = self.inference.state
+        return [known[v.name] if v.name in known else state[v.name] for v in self.inference.inputs]
+
+
+class Compiled:
+    """A function that runs as captured graphs; what :func:`compile` returns of a function."""
+
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool, dynamic: bool | None, enabled: bool
+    ) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._function = function
+        self._fullgraph = fullgraph
+        self._dynamic = Dynamic(dynamic)
+        self._enabled = enabled
+        self._entries: dict[Any, list[_Entry]] = {}
+        self._eager: dict[Any, Break] = {}
+        self._breaks: list[Break] = []
+        self._captures = self._calls = self._eager_calls = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if thread.stack or thread.modes or thread.preferred or not self._enabled:
+            self._eager_calls += 1
+            return self._function(*args, **kwargs)
+        tensors: list[Any] = []
+        key = self._key(args, kwargs, tensors)
+        if key is None or key in self._eager:
+            self._eager_calls += 1
+            return self._function(*args, **kwargs)
+        entries = self._entries.setdefault(key, [])
+        recorded = layers.recording.enabled
+        for entry in entries:
+            if entry.holds():
+                try:
+                    result = entry.run(tensors, recorded)
+                except Unexpected:
+                    continue
+                self._calls += 1
+                return result
+        if len(entries) >= LIMIT:
+            self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
+            return self._function(*args, **kwargs)
+        return self._capture(key, args, kwargs, tensors)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _key(self, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+        """Return what calls alike have in common, and collect the tensors; None if that cannot be told."""
+        parts: list[Any] = [
+            thread.enabled, thread.inference, get_default_dtype(), default_device(),
+        ]  # fmt: skip
+        try:
+            parts += [_part(value, tensors) for value in args]
+            for name, value in kwargs.items():
+                parts += (name, _part(value, tensors))
+            key = tuple(parts)
+            hash(key)
+        except _Unknown as unknown:
+            self._note(Break(str(unknown), source_line()))
+            return None
+        return key
+
+    def _note(self, found: Break) -> None:
+        if self._fullgraph:
+            raise Uncapturable(found.reason, found.source)
+        if found not in self._breaks:
+            self._breaks.append(found)
+
+    def _stay_eager(self, key: Any, found: Break) -> None:
+        self._note(found)
+        self._eager[key] = found
+        self._entries.pop(key, None)
+        self._eager_calls += 1
+
+    def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+        """Run the function and note what it does."""
+        if sys.getprofile() is not None:  # someone measures; nothing could be watched
+            return self._function(*args, **kwargs)
+        function = self._function
+        recorder = Recorder(follow=not self._fullgraph)
+        recorder.add_state(getattr(function, "__self__", function))
+        for number, tensor in enumerate(tensors):
+            recorder.add(f"input{number or ''}", tensor, "input")
+        watch = Watch()
+        watch.closure(function)
+        watch.add(getattr(function, "__self__", function), "self")
+        given = Watch()  # that a later call's are alike the key says
+        given.add((args, kwargs), "an argument")
+        for value in (*args, *kwargs.values()):
+            if has_state(value) and not isinstance(value, TensorBase):
+                recorder.add_state(value)
+                watch.add(value, "an argument")
+        with watch.watching(lambda: recorder.inside), recorder.active():
+            result = function(*args, **kwargs)
+        self._captures += 1
+        given.settle()
+        watch.effects += given.effects
+        entry = self._entry(recorder, watch, result)
+        if isinstance(entry, Break):
+            self._stay_eager(key, entry)
+        else:
+            self._entries.setdefault(key, []).append(entry)
+            self._dynamic.add(entry.graph)
+        return result
+
+    def _entry(self, recorder: Recorder, watch: Watch, result: Any) -> _Entry | Break:
+        if recorder.ended is not None:
+            return Break(recorder.ended.reason, recorder.ended.source)
+        watch.settle()
+        if watch.effects:
+            return Break(f"the program {watch.effects[0]}", "")
+        leaves, tree = tree_flatten(result)
+        for leaf in leaves:
+            if type(leaf) not in (base.tensor_class, Parameter, Buffer):
+                if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
+                    return Break(f"the program returns a {type(leaf).__name__}", "")
+            elif recorder.shows_input(leaf):
+                return Break("the program returns a view of an argument or of state", "")
+        try:
+            graph = recorder.finished(leaves)
+        except Uncapturable as error:
+            return Break(error.reason, error.source)
+        graph.remove_unused()
+        if _draws_before_reading(graph):
+            return Break("the program draws random numbers before it reads data", "")
+        shared = recorder.shared(leaves, graph.result)
+        numbers = {value: number for number, value in enumerate(graph.inputs)}
+        same = {
+            position: numbers[recorder.inputs[id(leaf)]]
+            for position, leaf in enumerate(leaves)
+            if id(leaf) in recorder.inputs
+        }
+        return _Entry(graph, watch, tree, same, shared)
+
+    def explain(self) -> Explanation:
+        """Return what was captured so far, and what was not, and why."""
+        guards = [
+            f"{description} ({len(entries)} graphs)"
+            for description, entries in (
+                (_described(key), entries) for key, entries in self._entries.items()
+            )
+        ]
+        return Explanation(
+            self._dynamic.graphs(), guards, list(self._breaks),
+            self._captures, self._calls, self._eager_calls,
+        )  # fmt: skip
+
+
+class _Unknown(Exception):
+    """An argument whose meaning a key cannot hold."""
+
+
+def _part(value: Any, tensors: list[Any]) -> Any:
+    kind = type(value)
+    if kind in (base.tensor_class, Parameter, Buffer):
+        for number, other in enumerate(tensors):
+            if other is value or (value._storage is not None and other._storage is value._storage):
+                if other is not value:
+                    raise _Unknown("two arguments show the same memory")
+                tensors.append(value)
+                return ("again", number)
+        tensors.append(value)
+        key = value._key
+        array = value._array
+        runtime = key.runtime
+        layout = None if runtime.is_contiguous(array) else runtime.strides(array)
+        return (key, value._shape, layout, value.requires_grad)
+    if kind in _HASHABLE:
+        return (kind, repr(value) if kind is float or kind is complex else value)
+    if kind is tuple or kind is list:
+        return (kind, *[_part(item, tensors) for item in value])
+    if kind is dict:
+        return (kind, *[(key, _part(item, tensors)) for key, item in value.items()])
+    if has_state(value):
+        return (kind, id(value))  # which is watched, and so stays
+    if kind is slice:
+        return (kind, *[_part(part, tensors) for part in (value.start, value.stop, value.step)])
+    raise _Unknown(f"an argument is of type {kind.__name__}")
+
+
+_HASHABLE = frozenset(_PLAIN)
+
+
+def _draws_before_reading(graph: Graph) -> bool:
+    """Return whether a run that turns out not to hold would have drawn random numbers."""
+    drawn = False
+    for node in graph.nodes:
+        drawn = drawn or node.op.random
+        if drawn and not node.outputs:
+            return True
+    return False
+
+
+def _described(key: Any) -> str:
+    parts = []
+    for part in key[4:]:
+        if isinstance(part, tuple) and len(part) == 4 and hasattr(part[0], "dtype"):
+            parts.append(f"{part[0].dtype.name}{list(part[1])}")
+        else:
+            parts.append(str(part))
+    return ", ".join(parts) + ("" if key[0] else ", without recording")
+
+
+class OptimizedModule(Module):
+    """What :func:`compile` returns of a module: it runs as captured graphs, and has it as ``_orig_mod``.
+
+    As in torch its state dict has the module's names behind ``_orig_mod.``, and other attributes are the
+    module's.
+    """
+
+    _orig_mod: Module
+
+    def __init__(self, module: Module, compiled: Compiled | None = None) -> None:
+        super().__init__()
+        self.__dict__["_compiled"] = compiled or Compiled(module, False, None, True)
+        self._orig_mod = module
+        self.training = module.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self.__dict__["_compiled"](*args, **kwargs)
+
+    def explain(self) -> Explanation:
+        """Return what was captured so far, and what was not, and why."""
+        found: Explanation = self.__dict__["_compiled"].explain()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get(
+            "_modules", ()
+        ):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __reduce__(self) -> Any:
+        compiled: Compiled = self.__dict__["_compiled"]
+        return _compiled_again, (self._orig_mod, compiled._fullgraph, compiled._dynamic.wanted)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        import copy
+
+        made, (module, *options) = self.__reduce__()
+        return made(copy.deepcopy(module, memo), *options)
+
+
+def _compiled_again(module: Module, fullgraph: bool, dynamic: bool | None) -> OptimizedModule:
+    return OptimizedModule(module, Compiled(module, fullgraph, dynamic, True))
+
+
+@overload
+def compile(
+    model: F, *, fullgraph: bool = ..., dynamic: bool | None = ..., backend: Any = ...,
+    mode: str | None = ..., options: dict[str, Any] | None = ..., disable: bool = ...,
+) -> F: ...  # fmt: skip
+
+
+@overload
+def compile(
+    model: None = ..., *, fullgraph: bool = ..., dynamic: bool | None = ..., backend: Any = ...,
+    mode: str | None = ..., options: dict[str, Any] | None = ..., disable: bool = ...,
+) -> Callable[[F], F]: ...  # fmt: skip
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "default",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Return a function or module that runs as captured graphs of ops, and as it is where those do not hold.
+
+    Parameters
+    ----------
+    model : callable or Module, optional
+        What to compile; without it a decorator is returned. Of a module an :class:`OptimizedModule`.
+    fullgraph : bool
+        Raise :class:`~tensorplug.graph.Uncapturable` where the program reads the data of its tensors, or
+        does something else that a graph does not hold, instead of running such calls as they are.
+    dynamic : bool, optional
+        False to count a graph for each size; by default sizes become symbols with the second one.
+    backend : str or callable
+        "default", or "eager" for the program itself. Of torch's, "inductor", "aot_eager" and "cudagraphs" are
+        the default one.
+    mode, options
+        Accepted as torch has them; they change nothing.
+    disable : bool
+        Return what runs the program itself.
+
+    Raises
+    ------
+    ValueError
+        If the backend is not known.
+
+    Notes
+    -----
+    The first call with tensors of some shapes and dtypes is the program's own. A graph serves a later one if
+    arguments and state are alike: shapes, dtypes, strides and plain values of arguments; attributes of
+    modules and objects, closures and globals that the program's functions name. A number or truth value that
+    the program reads from a tensor belongs to that, too; up to eight graphs hold for different ones. Results
+    are bit for bit those of the program.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> @tp.compile
+    ... def act(x):
+    ...     return tp.exp(-x * x) if x.sum() > 0 else x
+    >>> x = tp.tensor([1.0, -0.5])
+    >>> act(x), act(x)
+    (tensor([0.3679, 0.7788]), tensor([0.3679, 0.7788]))
+    >>> act(-x)
+    tensor([-1.0000,  0.5000])
+    >>> found = act.explain()
+    >>> len(found.graphs), found.captures, found.calls
+    (2, 2, 1)
+    """
+    if backend not in _BACKENDS:
+        raise ValueError(
+            f"compile(): the backend is one of {', '.join(_BACKENDS)}, got {backend!r}; what runs fused "
+            "regions comes from plugins"
+        )
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
+        )
+    if isinstance(model, (Compiled, OptimizedModule)):
+        return model
+    if not callable(model):
+        raise TypeError(f"compile() takes a function or a module, got {type(model).__name__}")
+    compiled = Compiled(model, fullgraph, dynamic, not disable and backend != "eager")
+    return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
+
+
+_BACKENDS = ("default", "eager", "inductor", "aot_eager", "cudagraphs")

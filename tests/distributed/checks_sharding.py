@@ -1,0 +1,258 @@
+"""What every process does for test_sharding.py."""
+
+import copy
+import random
+
+from checks_data_parallel import CASES, alike, drawn, network, part, raises, same
+
+import tensorplug as tp
+import tensorplug.distributed as dist
+from tensorplug import nn
+from tensorplug.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from tensorplug.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+
+class Block(nn.Module):
+    def __init__(self, width, rng):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 2 * width + 1, bias=rng.random() < 0.5)
+        self.down = nn.Linear(2 * width + 1, width)
+        for layer in (self.norm, self.up, self.down):
+            layer.requires_grad_(rng.random() < 0.7)
+
+    def forward(self, x):
+        return x + self.down(self.up(self.norm(x)).tanh())
+
+
+class Model(nn.Module):
+    """Widths that do not divide evenly, a weight of two modules, and blocks that may be called twice."""
+
+    def __init__(self, rng):
+        super().__init__()
+        width = rng.choice([1, 5, 8])
+        self.embed = nn.Embedding(7, width)
+        self.blocks = nn.ModuleList([Block(width, rng) for _ in range(rng.choice([1, 3]))])
+        self.head = nn.Linear(width, 7, bias=False)
+        if rng.random() < 0.5:
+            self.head.weight = self.embed.weight
+        self.twice = rng.random() < 0.3
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+            if self.twice:
+                x = block(x)
+        return self.head(x)
+
+
+def whole(model):
+    return [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
+
+
+def tokens(count, seed):
+    return tp.randint(0, 7, (count, 4), generator=tp.Generator().manual_seed(seed))
+
+
+def loss(model, batch):
+    return nn.functional.cross_entropy(model(batch).flatten(0, 1), batch.roll(1, 1).flatten())
+
+
+def check_programs_that_are_drawn():
+    """Random modules, divided in random ways, get the weights of one process with the whole batch."""
+    size = dist.get_world_size()
+    for case in range(CASES):
+        rng = random.Random(case)
+        tp.manual_seed(case)
+        reference = Model(rng).double()
+        model = copy.deepcopy(reference)
+        names = list(model.state_dict())
+        keep = rng.choice([None, True, False])
+        for block in model.blocks:
+            if rng.random() < 0.7:
+                fully_shard(block, reshard_after_forward=keep)
+        fully_shard(model, reshard_after_forward=rng.choice([None, True, False]))
+        assert isinstance(model, FSDPModule)
+        assert isinstance(model, Model)
+        if rng.random() < 0.3 and isinstance(model.blocks[0], FSDPModule):
+            model.set_modules_to_forward_prefetch([model.blocks[0]])
+        theirs = tp.optim.SGD(reference.parameters(), lr=0.1, momentum=0.9)
+        ours = tp.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for step in range(4):
+            micro = rng.choice([1, 1, 2])
+            accumulate = rng.random() < 0.5
+            for number in range(micro):
+                batch = tokens(2 * size, 100 * case + 10 * step + number)
+                loss(reference, batch).backward()
+                model.set_requires_gradient_sync(not accumulate or number == micro - 1)
+                loss(model, part(batch)).backward()
+            assert list(model.state_dict()) == names
+            for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+                assert isinstance(mine, DTensor)
+                if other.grad is None:
+                    assert mine.grad is None
+                else:
+                    same([mine.grad.full_tensor()], [other.grad])
+            bound = rng.choice([None, 0.1, 10.0])
+            order = rng.choice([1.0, 2.0, float("inf")])
+            if bound is not None:
+                norms = [
+                    nn.utils.clip_grad_norm_(m.parameters(), bound, order)
+                    for m in (model, reference)
+                ]
+                same([norms[0]], [norms[1]])
+            for optimizer in (theirs, ours):
+                optimizer.step()
+                optimizer.zero_grad()
+            same(whole(model), reference.parameters())
+            if rng.random() < 0.3:
+                with tp.no_grad():
+                    same([model(batch)], [reference(batch)])
+
+
+def check_each_process_has_a_part():
+    size = dist.get_world_size()
+    model = fully_shard(network())
+    total = sum(p.numel() for p in network().parameters())
+    assert sum(p.numel() for p in model.parameters()) <= total / size + 40
+    optimizer = tp.optim.Adam(model.parameters(), lr=1e-2)
+    reference = network()
+    theirs = tp.optim.Adam(reference.parameters(), lr=1e-2)
+    for step in range(3):
+        batch = drawn(8, 6, seed=step)
+        for each, inputs, steps in ((model, part(batch), optimizer), (reference, batch, theirs)):
+            steps.zero_grad()
+            each(inputs).square().mean().backward()
+            steps.step()
+    same(whole(model), reference.parameters())
+    for state in optimizer.state.values():
+        assert state["exp_avg"].numel() <= 32 * 32 // size + 8
+    whole_of_first = model[0].weight.full_tensor()
+    assert whole_of_first.shape == (32, 6)
+    alike([whole_of_first])
+    raises(ValueError, "called on a module already", lambda: fully_shard(model))
+    raises(
+        ValueError,
+        "do not implement forward",
+        lambda: fully_shard(nn.ModuleList([nn.Linear(1, 1)])),
+    )
+    import pickle
+
+    raises(TypeError, "distributed.checkpoint", lambda: pickle.dumps(model[0].weight))
+
+
+def check_mixed_precision():
+    seen = {}
+
+    class Seeing(nn.Linear):
+        def forward(self, x):
+            seen["input"], seen["weight"] = x.dtype, self.weight.dtype
+            return super().forward(x)
+
+    tp.manual_seed(0)
+    reference = nn.Linear(16, 16)
+    model = Seeing(16, 16)
+    model.load_state_dict(reference.state_dict())
+    policy = MixedPrecisionPolicy(tp.bfloat16, tp.float32, output_dtype=tp.float32)
+    fully_shard(model, mp_policy=policy)
+    batch = drawn(8, 16, dtype=tp.float32)
+    output = model(part(batch))
+    assert seen == {"input": tp.bfloat16, "weight": tp.bfloat16}
+    assert output.dtype is tp.float32
+    output.square().mean().backward()
+    reference(batch).square().mean().backward()
+    assert model.weight.dtype is tp.float32
+    assert model.weight.grad.dtype is tp.float32
+    same([model.weight.grad.full_tensor()], [reference.weight.grad], 5e-3)
+
+
+def check_checkpointed_blocks_and_methods():
+    from tensorplug.distributed.fsdp import register_fsdp_forward_method
+    from tensorplug.utils.checkpoint import checkpoint
+
+    rng = random.Random(1)
+
+    class Checkpointed(Model):
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False)
+            return self.head(x)
+
+        def hidden(self, tokens):
+            return self.embed(tokens)
+
+    reference = Checkpointed(rng).double()
+    model = copy.deepcopy(reference)
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
+    register_fsdp_forward_method(model, "hidden")
+    for step in range(2):
+        batch = tokens(4, step)
+        same([model.hidden(batch)], [reference.hidden(batch)])
+        loss(model, part(batch)).backward()
+        loss(reference, batch).backward()
+        for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+            if other.grad is not None:
+                same([mine.grad.full_tensor()], [other.grad])
+
+
+def check_a_backward_that_fails_is_forgotten():
+    model = network()
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer)
+    fully_shard(model)
+
+    def fail(_):
+        raise KeyError("stop")
+
+    output = model(part(drawn(8, 6)))
+    output.register_hook(fail)
+    raises(KeyError, "stop", lambda: output.sum().backward())
+    reference = network()
+    batch = drawn(8, 6, seed=1)
+    model(part(batch)).square().mean().backward()
+    reference(batch).square().mean().backward()
+    for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+        same([mine.grad.full_tensor()], [other.grad])
+
+
+def check_divided_tensors():
+    size = dist.get_world_size()
+    mesh = dist.init_device_mesh("cpu", (size,), mesh_dim_names=("all",))
+    assert mesh.size() == size
+    assert mesh["all"].get_local_rank() == dist.get_rank()
+    for shape in ((5, 3), (1, 4), (8,), (2, 3, 4)):
+        full = drawn(*shape)
+        for dim in range(len(shape)):
+            divided = distribute_tensor(full, mesh, [Shard(dim)])
+            same([divided.full_tensor()], [full], 0)
+            starts, sizes = divided.extents()
+            assert sizes == list(divided.to_local().shape)
+            index = tuple(slice(a, a + b) for a, b in zip(starts, sizes, strict=True))
+            assert full[index].tolist() == divided.to_local().tolist()
+        same([distribute_tensor(full, mesh, [Replicate()]).full_tensor()], [full], 0)
+    if size == 4:
+        square = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        assert square["tp"].mesh.tolist() == [[0, 1], [0, 1], [2, 3], [2, 3]][dist.get_rank()]
+        for placements in ([Shard(0), Shard(0)], [Shard(0), Shard(1)], [Replicate(), Shard(1)]):
+            full = drawn(7, 5)
+            divided = distribute_tensor(full, square, placements)
+            same([divided.full_tensor()], [full], 0)
+        reference = network()
+        model = fully_shard(network(), mesh=square)  # two copies, each of two parts
+        batch = drawn(8, 6)
+        model(part(batch)).square().mean().backward()
+        reference(batch).square().mean().backward()
+        for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+            same([mine.grad.full_tensor()], [other.grad])
+    raises(RuntimeError, "bigger than", lambda: dist.init_device_mesh("cpu", (size + 1,)))
+    raises(
+        RuntimeError,
+        "same length",
+        lambda: dist.init_device_mesh("cpu", (size,), mesh_dim_names=("a", "b")),
+    )
+    raises(KeyError, "Invalid mesh_dim_name", lambda: mesh["none"])
