@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from importlib import import_module
 from typing import Any
 
 from tensorplug.plugin import KernelTable, dtype_named
@@ -9,12 +11,16 @@ from tensorplug.plugin import KernelTable, dtype_named
 from .._dtypes import SINGLE_AND_DOUBLE
 from ..below import below
 
-try:
-    from scipy.fft._pocketfft import pypocketfft
-except ImportError:  # another arrangement of SciPy: NumPy's functions serve
-    pypocketfft = None
-
 COMPLEX = tuple(map(dtype_named, ("complex64", "complex128")))
+
+
+@functools.cache
+def _library() -> Any:
+    """Return the module, on first use: SciPy takes long to import; None where it is arranged otherwise."""
+    try:
+        return import_module("scipy.fft._pocketfft.pypocketfft")
+    except ImportError:
+        return None
 
 
 def build(table: KernelTable) -> None:
@@ -23,25 +29,25 @@ def build(table: KernelTable) -> None:
     Normalizations have the same numbers here and there: the factors 1, 1 / sqrt(n) and 1 / n, whatever the
     direction.
     """
-    if pypocketfft is None:
-        return
-    c2c, r2c, c2r = pypocketfft.c2c, pypocketfft.r2c, pypocketfft.c2r
     c2c_below, r2c_below, c2r_below = below("fft_c2c"), below("fft_r2c"), below("fft_c2r")
 
     @table.kernel(dtypes=COMPLEX)
     def fft_c2c(input: Any, dim: Any, normalization: int, forward: bool) -> Any:
-        if not input.size:
+        found = _library() if input.size else None
+        if found is None:
             return c2c_below(input, dim, normalization, forward)
-        return c2c(input, dim, forward, normalization, None, 1)
+        return found.c2c(input, dim, forward, normalization, None, 1)
 
     @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def fft_r2c(input: Any, dim: Any, normalization: int) -> Any:
-        if not input.size:
+        found = _library() if input.size else None
+        if found is None:
             return r2c_below(input, dim, normalization)
-        return r2c(input, dim, True, normalization, None, 1)
+        return found.r2c(input, dim, True, normalization, None, 1)
 
     @table.kernel(dtypes=COMPLEX)
     def fft_c2r(input: Any, dim: Any, normalization: int, last: int) -> Any:
-        if not input.size:
+        found = _library() if input.size else None
+        if found is None:
             return c2r_below(input, dim, normalization, last)
-        return c2r(input, dim, last, False, normalization, None, 1)
+        return found.c2r(input, dim, last, False, normalization, None, 1)
