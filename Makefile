@@ -155,7 +155,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src:backends/mps_mlx/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src:backends/dist_nccl/src:backends/mps_mlx/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
@@ -198,7 +198,7 @@ plugins: | $(PLUGINS)/.made
 	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
 
 wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
-	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_dist_nccl tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
