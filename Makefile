@@ -114,7 +114,7 @@ test-sanitized: $(CYTHON)/.cython
 # Worlds of two processes, by the wheel of MPICH; skipped, with the reason, where that cannot be installed.
 test-distributed: export OMP_NUM_THREADS = 1
 test-distributed: $(VENV)/.mpi
-	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests
+	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests tests/distributed
 
 # At each SIMD level that the processor has, on 1, 2 and 4 threads, which share the smallest arrays too.
 test-levels: $(CYTHON)/.cython
