@@ -78,13 +78,19 @@ from .work import Work
 _make_nccl_premul_sum = make_premul_sum  # torch's name
 
 if TYPE_CHECKING:
-    from . import algorithms as algorithms, fsdp as fsdp, optim as optim, tensor as tensor
+    from . import (
+        algorithms as algorithms,
+        checkpoint as checkpoint,
+        fsdp as fsdp,
+        optim as optim,
+        tensor as tensor,
+    )
     from .device_mesh import DeviceMesh, init_device_mesh
     from .reducer import GradBucket
 
 #: What is imported on first use: modules, and names with the module that has them.
 _MODULES = (
-    "algorithms", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
+    "algorithms", "checkpoint", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
 )  # fmt: skip
 _LAZY = {"DeviceMesh": "device_mesh", "GradBucket": "reducer", "init_device_mesh": "device_mesh"}
 

@@ -131,6 +131,8 @@ NAMESPACES = {
     "distributed.algorithms": "Processes with unequal inputs",
     "distributed.algorithms.ddp_comm_hooks.default_hooks": "Communication hooks",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGD",
+    "distributed.checkpoint": "Checkpoints of several processes",
+    "distributed.checkpoint.state_dict": "States by names of parameters",
     "distributed.device_mesh": "Grids of processes",
     "distributed.fsdp": "Modules divided among processes",
     "distributed.optim": "Optimizers of several processes",
