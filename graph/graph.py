@@ -515,7 +515,9 @@ def call(op: Op, arguments: tuple[Any, ...]) -> Any:
     kwargs = bound.kwargs
     if kwargs:  # a default that is given is another form of the call to some ops
         parameters = signature.parameters
-        kwargs = {n: value for n, value in kwargs.items() if not is_same(value, parameters[n].default)}
+        kwargs = {
+            n: value for n, value in kwargs.items() if not is_same(value, parameters[n].default)
+        }
     return op.call(*bound.args, **kwargs)
 
 

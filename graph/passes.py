@@ -37,17 +37,17 @@ _CONVOLUTIONS = frozenset(map(_op, (functional.conv1d, functional.conv2d, functi
 def fold_batch_norm(graph: Graph) -> list[Any]:
     """Multiply the normalisation after a convolution into its weights; return the state that those are of.
 
-    Results differ from those of two steps by rounding: the products are made in float64, and rounded once.
+    Results differ from those of two steps by rounding; the factors themselves are made in float64.
     """
     users = graph.users()
     kept = set(graph.outputs())
     written = {target for target, _ in graph.writes}
     folded: list[Any] = []
     for node in list(graph.nodes):
-        given = node.arguments if node.op is _BATCH_NORM else {"training": True}
-        if given["training"] or node.updates:
+        if node.op is not _BATCH_NORM or node.updates or node.arguments["training"]:
             continue
-        source = given["input"]
+        given = node.arguments
+        source: Value = given["input"]
         conv = source.node
         if (
             conv is None
@@ -66,12 +66,10 @@ def fold_batch_norm(graph: Graph) -> list[Any]:
         with no_grad():
             tensors = [None if value is None else graph.state[value.name] for value in values]
             folded += [tensor for tensor in tensors if tensor is not None]
-            weight, bias = _folded(
-                given["eps"], *[None if t is None else t.to(float64) for t in tensors]
-            )
+            weight, bias = _folded(given["eps"], *tensors)
         made = {
-            "weight": graph.add_input("folded_weight", weight.to(float32), "constant"),
-            "bias": graph.add_input("folded_bias", bias.to(float32), "constant"),
+            "weight": graph.add_input("folded_weight", weight, "constant"),
+            "bias": graph.add_input("folded_bias", bias, "constant"),
         }
         conv.args = tuple([made.get(name, arg) for name, arg in conv.arguments.items()])
         graph.replace(node.output, source)
@@ -79,15 +77,18 @@ def fold_batch_norm(graph: Graph) -> list[Any]:
     return folded
 
 
-def _folded(eps: float, weight: Any, bias: Any, mean: Any, var: Any, scale: Any, shift: Any) -> Any:
+def _folded(eps: float, weight: Any, *others: Any) -> tuple[Any, Any]:
+    """Return a convolution's weight and bias with the normalisation in them."""
+    wide: list[Any] = [None if tensor is None else tensor.to(float64) for tensor in others]
+    bias, mean, var, scale, shift = wide
     factor = (var + eps).rsqrt()
     if scale is not None:
         factor = factor * scale
-    moved = -mean if bias is None else bias - mean
-    moved = moved * factor
+    moved = (-mean if bias is None else bias - mean) * factor
     if shift is not None:
         moved = moved + shift
-    return weight * factor.reshape(-1, *[1] * (weight.ndim - 1)), moved
+    per_channel = factor.to(float32).reshape(-1, *[1] * (weight.ndim - 1))
+    return weight * per_channel, moved.to(float32)
 
 
 def merge_common(graph: Graph) -> int:
