@@ -31,6 +31,7 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
