@@ -139,6 +139,7 @@ NAMESPACES = {
     "distributed.fsdp": "Modules divided among processes",
     "distributed.optim": "Optimizers of several processes",
     "distributed.tensor": "Tensors divided among processes",
+    "distributed.tensor.parallel": "Layers divided among processes",
     "distributions": "Probability distributions",
     "distributions.constraints": "Constraints of parameters",
     "distributions.transforms": "Transforms of variables",
