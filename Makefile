@@ -44,7 +44,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
-	@echo 'make test-onnx          run the backend tests that the package onnx ships, and print the figures'
+	@echo 'make test-onnx          run the backend tests that the package onnx ships and the export of all ops, and print figures'
 	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
@@ -115,7 +115,7 @@ test-sanitized: $(CYTHON)/.cython
 # Worlds of two processes, by the wheel of MPICH; skipped, with the reason, where that cannot be installed.
 test-distributed: export OMP_NUM_THREADS = 1
 test-distributed: $(VENV)/.mpi
-	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests
+	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests $(shell grep -l ranks tests/distributed/test_*.py)
 
 # At each SIMD level that the processor has, on 1, 2 and 4 threads, which share the smallest arrays too.
 test-levels: $(CYTHON)/.cython
@@ -143,6 +143,7 @@ test-cuda-hosted: $(CUDA)/.cuda
 # 2,024 models, of which tests/onnx/test_backend_suite.py takes a sample.
 test-onnx: $(VENV)/.dev
 	$(VENV)/bin/python tests/onnx/backend_suite.py
+	$(VENV)/bin/python tests/onnx/op_samples.py
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
@@ -156,7 +157,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src:backends/mps_mlx/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src:backends/dist_nccl/src:backends/mps_mlx/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
@@ -200,7 +201,7 @@ plugins: | $(PLUGINS)/.made
 	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
 
 wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
-	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_dist_nccl tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs

@@ -21,10 +21,6 @@ from .debug import (
     set_debug_level as set_debug_level,
     set_debug_level_from_env as set_debug_level_from_env,
 )
-from .device_mesh import (
-    DeviceMesh as DeviceMesh,
-    init_device_mesh as init_device_mesh,
-)
 from .errors import (
     DistBackendError as DistBackendError,
     DistError as DistError,

@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -328,29 +329,26 @@ class _World:
 def cases(device: str = "cpu") -> Iterator[Case]:
     """Yield the cases, in an order that is the same in all processes of the world."""
     world = _World(device)
+    moves = (
+        world.broadcast, world.all_gather, world.gather, world.scatter, world.all_to_all, world.messages,
+    )  # fmt: skip
     for dtype in DTYPES:
         for layout in LAYOUTS:
-            where = f"{dtype}, {layout}"
+            where = f"({dtype}, {layout})"
             for name in _reductions(dtype):
-                for asynchronous in (False, True):
-                    label = f"all_reduce {name}{' async' if asynchronous else ''} ({where})"
+                for mode in ("", " async"):
+                    check = partial(world.all_reduce, dtype, layout, name, bool(mode))
+                    yield Case(f"all_reduce {name}{mode} {where}", check)
+                for reduce in (world.reduce, world.reduce_scatter):
                     yield Case(
-                        label, lambda a=(dtype, layout, name, asynchronous): world.all_reduce(*a)
-                    )  # type: ignore[misc]
-                for method in (world.reduce, world.reduce_scatter):
-                    yield Case(
-                        f"{method.__name__} {name} ({where})",
-                        lambda m=method, a=(dtype, layout, name): m(*a),  # type: ignore[misc]
+                        f"{reduce.__name__} {name} {where}", partial(reduce, dtype, layout, name)
                     )
-            for moved in (
-                world.broadcast, world.all_gather, world.gather, world.scatter, world.all_to_all,
-                world.messages,
-            ):  # fmt: skip
-                yield Case(f"{moved.__name__} ({where})", lambda m=moved, a=(dtype, layout): m(*a))  # type: ignore[misc]
+            for move in moves:
+                yield Case(f"{move.__name__} {where}", partial(move, dtype, layout))
     for dtype in ("float16", "bfloat16"):
-        yield Case(f"rounding ({dtype})", lambda d=dtype: world.rounding(d))  # type: ignore[misc]
-    for method0 in (world.subgroups, world.overlapping, world.objects, world.counting):
-        yield Case(method0.__name__, method0)
+        yield Case(f"rounding ({dtype})", partial(world.rounding, dtype))
+    for whole in (world.subgroups, world.overlapping, world.objects, world.counting):
+        yield Case(whole.__name__, whole)
 
 
 def run(device: str = "cpu", every: int = 1) -> tuple[int, list[str]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..device.dtypes import DType
+
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
@@ -117,6 +119,10 @@ class Communicator(ABC):
     @abstractmethod
     def receive(self, array: Any, rank: int | None, tag: int) -> Request:
         """Fill `array` by what a member, or any, sends."""
+
+    def batch(self) -> AbstractContextManager[Any]:
+        """Return a context; messages that are started within may wait for each other in any order."""
+        return nullcontext()
 
     @abstractmethod
     def barrier(self) -> Request:

@@ -92,6 +92,20 @@ def test_synchronize_computes_what_is_held(mps, monkeypatch):
     assert any(array is held(x) for array in begun)
 
 
+def test_events_take_the_time_of_the_work(mps):
+    first, last = (tp.mps.Event(enable_timing=True) for _ in range(2))
+    with pytest.raises(RuntimeError, match="have to be recorded first"):
+        first.elapsed_time(last)
+    first.record()
+    x = tp.ones(64, 64, device="mps") @ tp.ones(64, 64, device="mps")
+    assert mps.runtime._pending  # nothing is computed yet
+    last.record()
+    assert not mps.runtime._pending
+    assert last.query()
+    assert first.elapsed_time(last) > 0
+    assert x[0, 0].item() == 64
+
+
 def test_graphs_made_in_one_thread_are_read_in_others(mps):
     x = tp.ones(4, device="mps") * 2
     made = []

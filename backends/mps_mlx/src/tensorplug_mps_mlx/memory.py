@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _mlx
 from ._mlx import mx
+from .events import Event
 
 
 def stats() -> Mapping[str, int]:
@@ -47,6 +48,7 @@ def set_per_process_memory_fraction(fraction: float) -> None:
 
 
 NAMES: Mapping[str, Any] = {
+    "Event": Event,
     "current_allocated_memory": current_allocated_memory,
     "driver_allocated_memory": driver_allocated_memory,
     "recommended_max_memory": recommended_max_memory,

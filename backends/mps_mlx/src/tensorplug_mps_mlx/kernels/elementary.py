@@ -22,6 +22,11 @@ def copysign(input: Any, other: Any) -> Any:
 def build(plugin: ArrayApiBackend) -> None:
     """Add these kernels to the plugin."""
     plugin.kernel(dtypes=FLOATS)(copysign)
-    for op, function in (("sigmoid", mx.sigmoid), ("rsqrt", mx.rsqrt), ("erf", mx.erf)):
+    for op, function in (
+        ("sigmoid", mx.sigmoid),
+        ("rsqrt", mx.rsqrt),
+        ("erf", mx.erf),
+        ("erfinv", mx.erfinv),
+    ):
         plugin.kernel(op, dtypes=(FLOAT32,))(function)
         plugin.kernel(op, dtypes=HALVES)(through_float32(function))
