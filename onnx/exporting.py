@@ -11,8 +11,8 @@ from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
-from tensorplug.graph import Graph, Node, Value, capture
-from tensorplug.graph.graph import values_in
+from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
+from tensorplug.graph.graph import call, map_values, values_in
 from tensorplug.nn import Module
 
 from .errors import ONNXError, UnsupportedOperatorError
@@ -224,6 +224,7 @@ class _Export:
         self.model, self.args, self.kwargs = model, args, kwargs
         self.sizes, self.opset = sizes, opset
         self.multiples = True
+        self.reasons: dict[str, str] = {}  # why these were taken apart
         self.apart: set[str] = set()  # ops that are written as what they are made of
 
     def _kept(self, op: Any, args: Any, kwargs: Any) -> bool:
@@ -264,8 +265,45 @@ class _Export:
                     f"while exporting with {sizes}: a size that varies may have to be fixed"
                 )
             raise
+        self._take_apart(graph)
         graph.remove_unused()
         return graph
+
+    def _take_apart(self, graph: Graph) -> None:
+        """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
+        for node in list(graph.nodes):
+            if node.op.kind != "composite" or self._kept(node.op, (), {}):
+                continue
+            values = list(dict.fromkeys(node.values()))
+            tensors = [ops.zeros(v.shape, dtype=v.dtype, device=v.device) for v in values]
+            given = dict(zip(values, tensors, strict=True))
+            op, arguments = node.op, map_values(node.args, given.__getitem__)
+            try:
+                inner = capture(
+                    lambda *_, op=op, arguments=arguments: call(op, arguments),
+                    *tensors,
+                    level=self._kept,
+                )
+            except Uncapturable:
+                continue
+            made = list(values_in(inner.result))
+            if len(made) != len(node.outputs) or inner.writes:
+                continue
+            place = graph.nodes.index(node)
+            known = dict(zip(inner.arguments, values, strict=True))
+            for value in [value for value in inner.inputs if value.kind != "input"]:
+                tensor, value.name = inner.state[value.name], graph.name(value.name)
+                graph.inputs.append(value)
+                graph.state[value.name] = tensor
+            for part in inner.nodes:
+                part.args = map_values(part.args, lambda v, known=known: known.get(v, v))
+                part.source = node.source
+                for value in part.outputs:
+                    value.name = graph.name(value.name)
+            graph.nodes[place + 1 : place + 1] = inner.nodes
+            for old, new in zip(node.outputs, made, strict=True):
+                graph.replace(old, known.get(new, new))
+            graph.nodes.remove(node)
 
     def _choice(self, number: int) -> dict[str, int]:
         """Return sizes for a capture: none of them 1, and of any two the courses differ.
@@ -319,9 +357,10 @@ class _Export:
             composites = {n.op.name for n, _ in failed if n.op.kind == "composite"} - self.apart
             if failed and composites:
                 self.apart |= composites
+                self.reasons = {n.op.name: reason for n, reason in failed} | self.reasons
                 continue
             if failed:
-                raise _refusal(failed)
+                raise _refusal([(n, self.reasons.get(n.op.name, reason)) for n, reason in failed])
             return self._model(graph, writer, output_names)
 
     def _model(self, graph: Graph, writer: Writer, output_names: Sequence[str] | None) -> Any:
