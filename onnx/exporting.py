@@ -295,8 +295,10 @@ class _Export:
                 tensor, value.name = inner.state[value.name], graph.name(value.name)
                 graph.inputs.append(value)
                 graph.state[value.name] = tensor
+            own = {value: value for part in inner.nodes for value in part.outputs}
+            own |= {value: value for value in inner.inputs} | known
             for part in inner.nodes:
-                part.args = map_values(part.args, lambda v, known=known: known.get(v, v))
+                part.args = map_values(part.args, own.__getitem__)
                 part.source = node.source
                 for value in part.outputs:
                     value.name = graph.name(value.name)
