@@ -483,7 +483,8 @@ def _together(items: Sequence[Any]) -> Any:
     if isinstance(first, (list, tuple)):
         if len({len(item) for item in items}) > 1:
             raise ValueError("it is given lists of several lengths")
-        return type(first)([_together(column) for column in zip(*items, strict=True)])
+        parts = [_together(column) for column in zip(*items, strict=True)]
+        return parts if isinstance(first, list) else tuple(parts)
     if isinstance(first, int) and not isinstance(first, bool) and any(i != first for i in items):
         return Size(items)
     if isinstance(first, float) and any(i != first and i == i for i in items):
@@ -495,7 +496,10 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, (list, tuple)):
-        return type(value)([_mapped(item, function) for item in value])
+        parts = [_mapped(item, function) for item in value]
+        if hasattr(value, "_fields"):
+            return type(value)(*parts)
+        return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
         return {key: _mapped(item, function) for key, item in value.items()}
     return value
