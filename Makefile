@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
 MODELS ?= --quick
+BREADTH ?=
 WORLD_ARGS ?=
 
 VENV := .venv
@@ -170,6 +171,7 @@ ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python -m benchmarks.kernels --device $(DEVICE) $(KERNELS)
 else
 	$(BENCH)/bin/python -m benchmarks.overhead
+	$(BENCH)/bin/python -m benchmarks.breadth $(BREADTH)
 	$(BENCH)/bin/python -m benchmarks.kernels $(KERNELS)
 endif
 	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)

@@ -113,6 +113,8 @@ class Alias(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Imports set a package's modules and their specs; what a program sets is a setting.
+        if isinstance(value, Alias) and callable(getattr(self._target, name, None)):
+            return  # `torch.autograd.gradcheck` is the function, although a file has the name too
         if name.startswith("__") or isinstance(value, Alias):
             super().__setattr__(name, value)
         else:
