@@ -25,11 +25,11 @@ ONEDNN_HEADERS := onednn-devel-cpu-gomp==2023.2.0
 TORCH_PINNED := torch==2.13.0
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 PIP_UNINSTALL := -m pip --disable-pip-version-check uninstall --quiet --yes
-FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data distributions testing plugin backends/cpu_numpy/src
+FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data distributed distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -37,6 +37,7 @@ help:
 	@echo '                        (make test-all: all of them; TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
+	@echo 'make test-distributed   worlds of several processes on MPI: collectives, failures, the launcher'
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
@@ -110,6 +111,11 @@ test-sanitized: $(CYTHON)/.cython
 	    $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
 	done
 
+# Worlds of two processes, by the wheel of MPICH; skipped, with the reason, where that cannot be installed.
+test-distributed: export OMP_NUM_THREADS = 1
+test-distributed: $(VENV)/.mpi
+	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests $(shell grep -l ranks tests/distributed/test_*.py)
+
 # At each SIMD level that the processor has, on 1, 2 and 4 threads, which share the smallest arrays too.
 test-levels: $(CYTHON)/.cython
 	best=$$($(CYTHON)/bin/python -c 'import tensorplug as tp; print(tp.cpu.simd_level())') || exit; \
@@ -149,7 +155,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
-	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src $(VENV)/bin/lint-imports --no-logo
+	PYTHONPATH=backends/cpu_cython/src:backends/cuda_cupy/src:backends/dist_mpi/src:backends/dist_nccl/src:backends/mps_mlx/src $(VENV)/bin/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(VENV)/bin/ruff check --fix
@@ -192,7 +198,7 @@ plugins: | $(PLUGINS)/.made
 	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
 
 wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
-	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
+	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_dist_nccl tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
 
 docs: $(VENV)/.dev
 	$(VENV)/bin/python -m tensorplug coverage --write docs
@@ -233,6 +239,11 @@ $(VENV)/.demo: $(SOURCES) | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --editable '.[dev,demo]'
+	@touch $@
+
+$(VENV)/.mpi: $(VENV)/.dev backends/dist_mpi/pyproject.toml
+	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable backends/dist_mpi
+	$(VENV)/bin/python $(PIP_INSTALL) mpich || echo 'mpich cannot be installed: going on without'
 	@touch $@
 
 $(SITE)/.site: pyproject.toml | $(SITE)/.made

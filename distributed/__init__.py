@@ -24,6 +24,7 @@ from .collectives import (
     reduce_scatter_tensor,
     scatter,
 )
+from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .errors import (
     DistBackendError,
     DistError,
@@ -71,22 +72,31 @@ from .objects import (
     send_object_list,
 )
 from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .reduce_op import ReduceOp, _make_nccl_premul_sum as _make_nccl_premul_sum, reduce_op
+from .reduce_op import ReduceOp, make_premul_sum, reduce_op
 from .work import Work
 
+_make_nccl_premul_sum = make_premul_sum  # torch's name
+
 if TYPE_CHECKING:
-    from . import algorithms as algorithms, fsdp as fsdp, optim as optim, tensor as tensor
+    from . import (
+        algorithms as algorithms,
+        checkpoint as checkpoint,
+        fsdp as fsdp,
+        optim as optim,
+        tensor as tensor,
+    )
     from .device_mesh import DeviceMesh, init_device_mesh
     from .reducer import GradBucket
 
 #: What is imported on first use: modules, and names with the module that has them.
 _MODULES = (
-    "algorithms", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
+    "algorithms", "checkpoint", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
 )  # fmt: skip
 _LAZY = {"DeviceMesh": "device_mesh", "GradBucket": "reducer", "init_device_mesh": "device_mesh"}
 
 __all__ = [
     "Backend",
+    "DebugLevel",
     "DeviceMesh",
     "DistBackendError",
     "DistError",
@@ -115,6 +125,7 @@ __all__ = [
     "gather_object",
     "get_backend",
     "get_backend_config",
+    "get_debug_level",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -150,6 +161,8 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
 ]
 
 

@@ -10,15 +10,14 @@ from tensorplug.core import Tensor
 from tensorplug.core.plugins.process_groups import Communicator, Request
 from tensorplug.core.tensor.base import bump_version
 
+from .debug import DebugLevel, compare, get_debug_level
+from .errors import DistBackendError
 from .groups import ProcessGroup, log, resolve
 from .reduce_op import ReduceOp, Reduction
 from .work import Work
 
 # Beyond this number of pieces of work that nobody waits for, completed ones are let go of.
 _UNWATCHED = 64
-
-#: Called with group, op and what each rank has to have alike, before a collective starts; see debug.py.
-inspectors: list[Callable[[ProcessGroup, str, Sequence[Any], str], None]] = []
 
 
 def check_tensor(tensor: Any, name: str) -> Tensor:
@@ -94,7 +93,9 @@ class Target:
                 self.tensor.copy_(self.buffer)
 
 
-def check_reduction(reduction: Reduction, tensor: Tensor, what: str) -> str:
+def check_reduction(
+    reduction: Reduction, tensor: Tensor, what: str, communicator: Communicator
+) -> str:
     """Return what a backend is told to do; refuse what has no meaning for the dtype."""
     op = reduction.op
     exact = not (tensor.is_floating_point() or tensor.is_complex())
@@ -108,7 +109,12 @@ def check_reduction(reduction: Reduction, tensor: Tensor, what: str) -> str:
         raise ValueError(
             f"{what}: ReduceOp.{op.name} needs a floating-point or complex tensor, got {tensor.dtype}"
         )
-    return "sum" if op in (ReduceOp.AVG, ReduceOp.PREMUL_SUM) else str(op.value)
+    told = "sum" if op in (ReduceOp.AVG, ReduceOp.PREMUL_SUM) else str(op.value)
+    if not communicator.supports(told, tensor.dtype):
+        raise RuntimeError(
+            f"{what}: the backend cannot reduce {tensor.dtype} by ReduceOp.{op.name}"
+        )
+    return told
 
 
 def before(reduction: Reduction, buffer: Tensor) -> None:
@@ -140,21 +146,20 @@ def start(
     """Start a collective or message; wait for it unless it is to go on by itself."""
     number = 0
     if collective:
-        for inspect in inspectors:
-            inspect(group, what, alike, next(iter(communicator_types(group, communicator))))
+        if get_debug_level() is DebugLevel.DETAIL:
+            compare(group, what, alike, communicator)
         group._number += 1
         number = group._number
     if len(group._pending) >= _UNWATCHED:
         for other in list(group._pending):
             other.is_completed()
-    work = Work(group, what, begin(), communicator, finish, result, number)
+    try:
+        request = begin()
+    except RuntimeError as error:
+        raise DistBackendError(f"{what} of {group.name()!r} failed: {error}") from error
+    work = Work(group, what, request, communicator, finish, result, number)
     group._pending.add(work)
     if async_op:
         return work
     work.wait()
     return None
-
-
-def communicator_types(group: ProcessGroup, communicator: Communicator) -> list[str]:
-    """Return the device types that a communicator of a group serves."""
-    return [type_ for type_, own in group._communicators.items() if own is communicator]

@@ -110,8 +110,8 @@ def all_reduce(
     if found is None:
         return None
     reduction = parse(op)
-    told = check_reduction(reduction, tensor, "all_reduce")
     communicator = found._communicator(tensor.device.type)
+    told = check_reduction(reduction, tensor, "all_reduce", communicator)
     target = Target(tensor, read=True)
     before(reduction, target.buffer)
 
@@ -155,8 +155,8 @@ def reduce(
         return None
     root = _root(found, dst, group_dst, "dst", "reduce")
     reduction = parse(op)
-    told = check_reduction(reduction, tensor, "reduce")
     communicator = found._communicator(tensor.device.type)
+    told = check_reduction(reduction, tensor, "reduce", communicator)
     target = Target(tensor, read=True)
     if reduction.op is ReduceOp.PREMUL_SUM and root != communicator.rank:
         target.buffer = target.buffer.clone()  # the tensor stays as it is
@@ -526,8 +526,8 @@ def _reduce_scatter(
             f"{input.numel()} elements for {found.size()} times {output.numel()}"
         )
     reduction = parse(op)
-    told = check_reduction(reduction, input, what)
     communicator = found._communicator(input.device.type)
+    told = check_reduction(reduction, input, what, communicator)
     # A backend may overwrite what it reduces: what is the user's is copied.
     source = input.detach() if input is not given[0] else input.detach().clone().contiguous()
     before(reduction, source)

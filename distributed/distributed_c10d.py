@@ -15,29 +15,57 @@ from .collectives import (
     reduce_scatter_tensor as reduce_scatter_tensor,
     scatter as scatter,
 )
+from .debug import (
+    DebugLevel as DebugLevel,
+    get_debug_level as get_debug_level,
+    set_debug_level as set_debug_level,
+    set_debug_level_from_env as set_debug_level_from_env,
+)
+from .errors import (
+    DistBackendError as DistBackendError,
+    DistError as DistError,
+    DistNetworkError as DistNetworkError,
+    DistQueueEmptyError as DistQueueEmptyError,
+    DistStoreError as DistStoreError,
+)
 from .groups import (
     Backend as Backend,
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
     _get_default_group as _get_default_group,
+    default_pg_timeout as default_pg_timeout,
     destroy_process_group as destroy_process_group,
     get_backend as get_backend,
+    get_backend_config as get_backend_config,
     get_global_rank as get_global_rank,
     get_group_rank as get_group_rank,
+    get_node_local_rank as get_node_local_rank,
+    get_pg_count as get_pg_count,
     get_process_group_ranks as get_process_group_ranks,
     get_rank as get_rank,
     get_world_size as get_world_size,
     group as group,
     init_process_group as init_process_group,
     is_available as is_available,
+    is_backend_available as is_backend_available,
+    is_gloo_available as is_gloo_available,
     is_initialized as is_initialized,
+    is_mpi_available as is_mpi_available,
+    is_nccl_available as is_nccl_available,
+    is_torchelastic_launched as is_torchelastic_launched,
+    is_ucc_available as is_ucc_available,
+    is_xccl_available as is_xccl_available,
     new_group as new_group,
+    new_subgroups as new_subgroups,
+    new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from .objects import (
     all_gather_object as all_gather_object,
     broadcast_object_list as broadcast_object_list,
     gather_object as gather_object,
+    recv_object_list as recv_object_list,
     scatter_object_list as scatter_object_list,
+    send_object_list as send_object_list,
 )
 from .point_to_point import (
     P2POp as P2POp,
@@ -47,5 +75,11 @@ from .point_to_point import (
     recv as recv,
     send as send,
 )
-from .reduce_op import ReduceOp as ReduceOp
-from .work import Work as Work
+from .reduce_op import (
+    ReduceOp as ReduceOp,
+    reduce_op as reduce_op,
+    supports_complex as supports_complex,
+)
+from .work import (
+    Work as Work,
+)

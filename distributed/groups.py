@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import os
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -383,6 +385,41 @@ def init_process_group(
     world = ProcessGroup("0", range(sizes.pop()), label, communicators, limit)
     world.bound_device_id = device_id
     _groups["0"] = GroupMember.WORLD = world
+    _install_end_of_the_world()
+
+
+_installed = False
+
+
+def _install_end_of_the_world() -> None:
+    """Have a failure of this process end the others: they would wait for it until they time out."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    before = sys.excepthook
+
+    def hook(kind: Any, error: BaseException, place: Any) -> None:
+        before(kind, error, place)
+        _abort()
+
+    sys.excepthook = hook
+    atexit.register(_at_exit)
+
+
+def _abort() -> None:
+    world = GroupMember.WORLD
+    if world is not None and world.size() > 1 and not hasattr(sys, "ps1"):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for communicator in world._communicators.values():
+            communicator.abort()
+
+
+def _at_exit() -> None:
+    """Leaving in good order takes all processes; after a failure it would not come to an end."""
+    if any(left._broken for left in _groups.values()):
+        _abort()
 
 
 def is_initialized() -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.plugins.process_groups import Communicator
 
 from .buffers import Target, array_of, check_tensor, member, readable, start
 from .groups import ProcessGroup, resolve
@@ -205,6 +207,11 @@ class P2POp:
         return f"P2POp({self.op.__name__} with {self.peer}, {tuple(self.tensor.shape)}, tag={self.tag})"
 
 
+def _communicator(op: P2POp) -> Communicator | None:
+    found = resolve(op.group)
+    return None if found is None else found._communicator(op.tensor.device.type)
+
+
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Start several messages, in any order.
 
@@ -244,5 +251,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
             _check_tag(op.tag)
             word = "destination" if op.op is isend else "source"
             _peer(found, op.peer, op.group_peer, "peer", word)
-    started = [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]
+    with contextlib.ExitStack() as together:
+        for communicator in {id(c): c for c in map(_communicator, p2p_op_list) if c}.values():
+            together.enter_context(communicator.batch())
+        started = [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]
     return [work for work in started if work is not None]

@@ -48,7 +48,7 @@ class Reduction:
         self.factor = factor
 
 
-def _make_nccl_premul_sum(factor: Any) -> Reduction:
+def make_premul_sum(factor: Any) -> Reduction:
     """Return the reduction that multiplies by `factor`, a number or tensor, and then sums."""
     return Reduction(ReduceOp.PREMUL_SUM, factor)
 
@@ -72,3 +72,15 @@ def parse(op: Any) -> Reduction:
             "ReduceOp.PREMUL_SUM needs a factor, which _make_nccl_premul_sum(factor) takes"
         )
     return Reduction(op)
+
+
+def supports_complex(op: Any) -> bool:
+    """Return whether a reduction has a meaning for complex tensors.
+
+    Examples
+    --------
+    >>> import tensorplug.distributed as dist
+    >>> dist.reduce_op, dist.distributed_c10d.supports_complex(dist.ReduceOp.MAX)
+    (<enum 'ReduceOp'>, False)
+    """
+    return parse(op).op in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT)

@@ -68,9 +68,10 @@ class Work:
                 return False
             if self._finish is not None:
                 self._finish()
-        except BaseException as error:
-            self._fail(error)
-            raise
+        except RuntimeError as error:
+            failure = DistBackendError(f"{self._what} of {self._group.name()!r} failed: {error}")
+            self._fail(failure)
+            raise failure from error
         self._end()
         return True
 

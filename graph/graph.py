@@ -63,7 +63,7 @@ class Value:
         requires_grad: bool = False,
     ) -> None:
         self.name = name
-        self.shape = tuple(shape)
+        self.shape: tuple[Any, ...] = tuple(shape)  # ints, or expressions of some
         self.dtype = dtype
         self.device = device
         self.node = node

@@ -24,11 +24,24 @@ def pack_groups(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[
         entry["params"] = [numbers[id(parameter)] for parameter in group["params"]]
         packed.append(entry)
     remembered = {
-        (numbers[id(key)] if isinstance(key, Tensor) else key): value
+        (numbers[id(key)] if isinstance(key, Tensor) else key): _as_divided(key, value)
         for key, value in state.items()
         if value or not isinstance(value, dict)  # SGD without momentum remembers nothing
     }
     return {"state": remembered, "param_groups": packed}
+
+
+def _as_divided(parameter: Any, state: Any) -> Any:
+    """Return what is remembered of a part of a parameter as parts, too: a DTensor's ``like`` makes them."""
+    like = getattr(parameter, "like", None)
+    if like is None or not isinstance(state, dict):
+        return state
+    return {
+        name: like(value)
+        if isinstance(value, Tensor) and value.ndim and value.shape == parameter.shape
+        else value
+        for name, value in state.items()
+    }
 
 
 def restore_state(

@@ -55,7 +55,6 @@ from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.plugins.installation import Advice, install_command
 from tensorplug.core.plugins.process_groups import (
-    REDUCTIONS,
     Communicator,
     ProcessGroupBackend,
     Rendezvous,
@@ -78,7 +77,7 @@ from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
 if TYPE_CHECKING:
-    from .standard import ArrayApiBackend, array_api_backend
+    from .standard import ArrayApiBackend, ArrayApiRuntime, array_api_backend
 
 __all__ = [
     "ALL_DTYPES",
@@ -89,9 +88,9 @@ __all__ = [
     "FLOATS",
     "GROUP",
     "INTEGRAL",
-    "REDUCTIONS",
     "Advice",
     "ArrayApiBackend",
+    "ArrayApiRuntime",
     "AutocastPolicy",
     "BitsOfBfloat16",
     "Communicator",
@@ -166,7 +165,7 @@ if not TYPE_CHECKING:  # type checkers are to report what is missing
 
     def __getattr__(name: str) -> Any:
         """Import the adapter of array libraries when it is asked for: few plugins do."""
-        if name not in ("ArrayApiBackend", "array_api_backend"):
+        if name not in ("ArrayApiBackend", "ArrayApiRuntime", "array_api_backend"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from . import standard
 

@@ -1,7 +1,8 @@
 """Kernels that compute on the CPU, for what a device's own library does not have.
 
 Unlike the fallback policy, which is the user's choice for any op, this is the author's choice for some:
-``tp.explain`` and the coverage matrix show these kernels as the backend's.
+``tp.explain`` and the coverage matrix show these kernels as the backend's, and ``tp.fallback_counts()``
+counts their calls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from tensorplug.core.device.dtypes import DType, int64
 from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.dispatch.fallback import run_on_cpu
+from tensorplug.core.dispatch.fallback import count_fallback, run_on_cpu
 from tensorplug.core.dispatch.op_registry import Op
 
 from .tables import KernelTable
@@ -53,7 +54,10 @@ def _primitives() -> list[Op]:
 
 def _host_kernel(op: Op, runtime: DeviceRuntime) -> Callable[..., Any]:
     def kernel(*raw: Any) -> Any:
-        return run_on_cpu(op, _key(raw, runtime), runtime, runtime.current_device(), raw)[0]
+        index = runtime.current_device()
+        results, moved = run_on_cpu(op, _key(raw, runtime), runtime, index, raw)
+        count_fallback(op, runtime.type, moved)
+        return results
 
     kernel.__name__ = op.name.replace(".", "_")
     return kernel

@@ -1,10 +1,18 @@
 """Each test leaves the process as it found it: a mode that stays on would change all tests after it."""
 
+import gc
+
 import pytest
 
 from tensorplug.testing.process_state import process_state
 
 BEFORE = pytest.StashKey()
+
+
+def pytest_collection_finish():
+    # Tens of thousands of items outlive every test: the collector need not look at them each time.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

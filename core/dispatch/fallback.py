@@ -54,8 +54,19 @@ def fallback_policy() -> Policy:
 
 
 def fallback_counts() -> dict[tuple[str, str], FallbackCount]:
-    """Return calls and bytes moved by fallbacks, by (op, device type)."""
+    """Return calls and bytes moved by what computed on the CPU, by (op, device type).
+
+    That is the policy's fallbacks, and the kernels that a device's plugin has for it (``host_kernels``).
+    """
     return dict(fallbacks)
+
+
+def count_fallback(op: Op, device: str, moved: int) -> None:
+    """Count one call of an op that ran on the CPU for a device."""
+    with lock:
+        total = fallbacks.setdefault((op.name, device), FallbackCount())
+        total.calls += 1
+        total.bytes += moved
 
 
 def fallback_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
@@ -65,11 +76,9 @@ def fallback_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:
         results, moved = run_on_cpu(
             op, tensor_key.dtype, tensor_key.runtime, tensor_key.device.index or 0, raw
         )
+        count_fallback(op, tensor_key.device.type, moved)
         key = op.name, tensor_key.device.type
         with lock:
-            total = fallbacks.setdefault(key, FallbackCount())
-            total.calls += 1
-            total.bytes += moved
             told = key in _warned or _policy[0] != "warn"
             if not told:
                 _warned.add(key)

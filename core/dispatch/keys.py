@@ -141,6 +141,10 @@ def unavailable_reason(runtime: DeviceRuntime) -> str | None:
         return f"its plugin's unavailable_reason() raised {type(error).__name__}: {error}"
 
 
+#: What converts to the dtype that devices without the wide one have.
+_NARROWER = {"float64": "call .float()", "complex128": "call .to(tensorplug.complex64)"}
+
+
 def dispatch_key(device: Device, dtype: DType) -> DispatchKey:
     """Return the dispatch key of `device` and `dtype`."""
     key = _KEYS.get((device, dtype))
@@ -157,8 +161,10 @@ def dispatch_key(device: Device, dtype: DType) -> DispatchKey:
             has = ALL_DTYPES if runtime.dtypes is None else runtime.dtypes
             if dtype not in has:
                 known = ", ".join([known.name for known in ALL_DTYPES if known in has])
+                narrow = _NARROWER.get(dtype.name, "")
+                fix = f"; {narrow} first" if narrow else ""
                 raise DTypeNotAvailableError(
-                    f"device {device} has no dtype {dtype.name}; it has {known}"
+                    f"device {device} has no dtype {dtype.name}; it has {known}{fix}"
                 )
             key = DispatchKey(device, dtype, runtime)
             extend_tables(key)  # before any other thread can see the key

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..device.dtypes import DType
-
-#: How elements are reduced, as :meth:`Communicator.all_reduce` is told.
-REDUCTIONS = ("sum", "product", "min", "max", "band", "bor", "bxor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,10 @@ class Communicator(ABC):
 
     @abstractmethod
     def all_reduce(self, array: Any, reduction: str) -> Request:
-        """Replace `array` on each by the reduction (one of :data:`REDUCTIONS`) over all."""
+        """Replace `array` on each by the reduction over all.
+
+        That is one of "sum", "product", "min", "max", "band", "bor" and "bxor".
+        """
 
     @abstractmethod
     def reduce(self, array: Any, reduction: str, root: int) -> Request:
@@ -119,6 +120,10 @@ class Communicator(ABC):
     def receive(self, array: Any, rank: int | None, tag: int) -> Request:
         """Fill `array` by what a member, or any, sends."""
 
+    def batch(self) -> AbstractContextManager[Any]:
+        """Return a context; messages that are started within may wait for each other in any order."""
+        return nullcontext()
+
     @abstractmethod
     def barrier(self) -> Request:
         """Be complete once each member has called it."""
@@ -129,6 +134,10 @@ class Communicator(ABC):
 
         Only those members are sure to call it, with the same `key`, which no other group has.
         """
+
+    def supports(self, reduction: str, dtype: DType) -> bool:
+        """Return whether elements of a dtype can be reduced so."""
+        return True
 
     def close(self) -> None:
         """Give back what it holds; no request is under way."""
@@ -176,10 +185,6 @@ class ProcessGroupBackend(ABC):
     def launched(self) -> tuple[int, int] | None:
         """Return rank and size if this process was started as one of a world that this backend knows."""
         return None
-
-    def supports(self, reduction: str, dtype: DType) -> bool:
-        """Return whether elements of a dtype can be reduced so."""
-        return True
 
     @abstractmethod
     def connect(self, rendezvous: Rendezvous) -> Communicator:

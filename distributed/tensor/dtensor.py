@@ -83,8 +83,11 @@ class DTensor(Tensor):
 
     def to_local(self) -> Tensor:
         """Return the part as a plain tensor; memory is shared."""
-        local: Tensor = of_class(self.detach(), Tensor)
-        return local
+        return Tensor.detach(self)
+
+    def detach(self) -> DTensor:
+        """Return the part without its graph, as one of a divided tensor: what state dicts hold."""
+        return self.like(Tensor.detach(self))
 
     def full_tensor(self) -> Tensor:
         """Return the whole; all processes of the mesh call it."""

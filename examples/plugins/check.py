@@ -23,12 +23,16 @@ ENVIRONMENT = {"TENSORPLUG_PURE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEB
 
 # Of how many cases of the conformance suite one is taken. Of the ops of "quant" all are.
 EVERY = {
+    "mps_mlx": 150,
     "tensorplug-jax": 1000,  # XLA compiles each op for each shape
     "tensorplug-opencl": 60,
     "tensorplug-quant": 1,
     "tensorplug-strict": 40,
 }
 
+
+#: What is not among the examples, and checked beside them: its tests need a package that few systems have.
+MPS = ROOT / "backends/mps_mlx"
 
 # Where the system's OpenCL is, for a loader that looks elsewhere by itself.
 SYSTEM_OPENCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors"}
@@ -75,13 +79,19 @@ def build(plugins: list[Path], work: Path) -> list[Path]:
 def install(wheels: list[Path]) -> None:
     """Install the wheels anew, with what they and their tests need, into this environment."""
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run(
-        *pip,
-        *[f"{wheel}[test]" if wheel.name.startswith("tensorplug_") else wheel for wheel in wheels],
-    )
+    tested = [w for w in wheels if w.name.startswith("tensorplug_") and MPS.name not in w.name]
+    run(*pip, *[f"{wheel}[test]" if wheel in tested else wheel for wheel in wheels])
     run(*pip, "--no-deps", "--force-reinstall", *wheels)
+    subprocess.run([*pip, "mlx[cpu]>=0.32"], check=False, stdin=subprocess.DEVNULL)
     script = "import sys, tensorplug; assert tensorplug.__file__.startswith(sys.prefix)"
     run(sys.executable, "-I", "-c", script)
+
+
+def find_mps() -> tuple[Variables, str]:
+    """Return the environment of MLX's tests, and "", or why its device cannot be used."""
+    script = "from tensorplug_mps_mlx import plugin; print(plugin.runtime.unavailable_reason())"
+    reason = run(sys.executable, "-c", script).splitlines()[-1]
+    return ENVIRONMENT, "" if reason == "None" else reason
 
 
 def find_opencl() -> tuple[Variables, str]:
@@ -106,12 +116,18 @@ def check(plugin: Path, work: Path) -> str:
     folder = work / "tests" / plugin.name
     shutil.copytree(plugin, folder, ignore=shutil.ignore_patterns("src", *NOT_SOURCES))
     started = time.monotonic()
-    variables, reason = find_opencl() if plugin.name == "tensorplug-opencl" else (ENVIRONMENT, "")
+    finders = {"tensorplug-opencl": find_opencl, MPS.name: find_mps}
+    variables, reason = finders.get(plugin.name, lambda: (ENVIRONMENT, ""))()
     pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     if reason:
         chosen: tuple[object, ...] = ("-o", "addopts=", "tests")
     else:
         chosen = ("--every", EVERY.get(plugin.name, 40))
+    if (
+        plugin == MPS and not reason
+    ):  # its pyproject has no options: the repository's would be hidden
+        suite = ("--pyargs", "tensorplug.testing.conformance", "--device", "mps")
+        chosen = ("-W", "error", *suite, "tests", *chosen)
     said = run(*pytest, *chosen, folder=folder, variables=variables)
     seconds = time.monotonic() - started
     lines = [f"{plugin.name}: {seconds:.0f} s", *said.strip().splitlines()[-2:]]
@@ -125,7 +141,7 @@ def check(plugin: Path, work: Path) -> str:
 def main() -> None:
     """Check all plugins, two at a time."""
     started = time.monotonic()
-    plugins = sorted(path.parent for path in HERE.glob("*/pyproject.toml"))
+    plugins = [*sorted(path.parent for path in HERE.glob("*/pyproject.toml")), MPS]
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         install(build(plugins, work))

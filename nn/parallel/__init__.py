@@ -14,7 +14,7 @@ __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
 
 def __getattr__(name: str) -> Any:
     if name == "DistributedDataParallel":
-        from . import distributed  # what several processes need stands above nn: on first use
+        from . import distributed  # on first use: what several processes need stands above nn
 
         return distributed.DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,10 +21,10 @@ from ..host_kernels import host_kernels
 from ..strided import view_kernels, view_layout
 from ..tables import KernelTable
 from .kernels import FLOATS, HALVES, REQUIRED, add_kernels
-from .runtime import StandardRuntime
+from .runtime import ArrayApiRuntime
 from .stores import StoredArray, layout_of, relaid
 
-__all__ = ["ArrayApiBackend", "array_api_backend"]
+__all__ = ["ArrayApiBackend", "ArrayApiRuntime", "array_api_backend"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,17 +36,21 @@ class ArrayApiBackend:
     ----------
     name : str
         The plugin's name.
-    runtime : DeviceRuntime
+    runtime : ArrayApiRuntime
         The device's; its ``expected_failures`` and ``capabilities`` may be set.
     """
 
-    def __init__(self, name: str, runtime: StandardRuntime) -> None:
+    def __init__(self, name: str, runtime: ArrayApiRuntime) -> None:
         self.name = name
         self.runtime = runtime
         self._own = KernelTable(runtime.type, priority=1)
 
     def kernel(
-        self, op: str | None = None, *, dtypes: Iterable[DType] | None = None
+        self,
+        op: str | None = None,
+        *,
+        dtypes: Iterable[DType] | None = None,
+        writes: bool = False,
     ) -> Callable[[F], F]:
         """Add the decorated function as a kernel that wins over those of the adapter.
 
@@ -58,11 +63,18 @@ class ArrayApiBackend:
             The op; by default the function's name.
         dtypes : iterable of DType, optional
             Those it takes; by default all that the library has.
+        writes : bool
+            Whether it is of an op that writes to its arguments: it then sees the device's arrays, of
+            which ``runtime.read`` gives the library's and to which ``runtime.write`` writes, and
+            returns what the op returns as ``runtime.new`` makes it.
         """
 
         def decorate(function: F) -> F:
-            taken = self.runtime.dtypes if dtypes is None else dtypes
-            self._own.add(op or function.__name__, self._wrapped(function), dtypes=taken)
+            taken = self.runtime.natives if dtypes is None else dtypes
+            name = op or function.__name__
+            out = not writes and _pointwise(name)
+            kernel = function if writes else self._wrapped(function, out)
+            self._own.add(name, kernel, dtypes=taken, out=out)
             return function
 
         return decorate
@@ -77,7 +89,7 @@ class ArrayApiBackend:
         """Return the kernels: views, the standard's functions, the host's for what is left, its own."""
         table = KernelTable(self.runtime.type)
         view_kernels(table, layout_of, self._relaid)
-        table.add("copy", self._copy, dtypes=self.runtime.dtypes, out=True)
+        table.add("copy", self._copy, dtypes=self.runtime.natives, out=True)
         table.add("place", self._place, dtypes=self.runtime.dtypes)
 
         def add(
@@ -86,18 +98,22 @@ class ArrayApiBackend:
             if not all(hasattr(self.runtime.xp, name) for name in needs.split()):
                 return
             known = [dtype for dtype in dtypes if dtype in self.runtime.natives]
-            table.add(op, self._wrapped(function), dtypes=known)
+            if not known:
+                return
+            pointwise = op_registry.get_op(op).pointwise
+            table.add(op, self._wrapped(function, pointwise), dtypes=known, out=pointwise)
             halves = [d for d in HALVES if d in self.runtime.natives and d not in known]
-            if halves and set(FLOATS) & set(known) and op_registry.get_op(op).pointwise:
-                table.add(op, self._wrapped(self._through_float32(function)), dtypes=halves)
+            if halves and set(FLOATS) & set(known) and pointwise:
+                wide = self._wrapped(self._through_float32(function), out=True)
+                table.add(op, wide, dtypes=halves, out=True)
 
         add_kernels(self.runtime, add)
         return [*host_kernels(self.runtime), *table, *self._own]
 
     # --- between the library's arrays and the stores ---
 
-    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of the library's arrays as a kernel over stores."""
+    def _wrapped(self, function: Callable[..., Any], out: bool = False) -> Callable[..., Any]:
+        """Return a function of the library's arrays as a kernel over stores, which may write into one."""
         array_type, read, new = self.runtime.array_type, self.runtime.read, self.runtime.new
 
         def unwrap(value: Any) -> Any:
@@ -107,13 +123,35 @@ class ArrayApiBackend:
                 return type(value)([unwrap(item) for item in value])
             return value
 
-        @functools.wraps(function)
-        def kernel(*values: Any) -> Any:
-            with np.errstate(all="ignore"):  # of libraries that compute with NumPy
-                result = function(*[unwrap(value) for value in values])
-            return tuple(map(new, result)) if isinstance(result, tuple) else new(result)
+        write = self.runtime.write
 
-        return kernel
+        @functools.wraps(function)
+        def kernel(*values: Any, out: Any = None) -> Any:
+            arguments = []
+            for value in values:
+                if type(value) is array_type:
+                    arguments.append(read(value))
+                elif type(value) is list or type(value) is tuple:
+                    arguments.append(unwrap(value))
+                else:
+                    arguments.append(value)
+            result = function(*arguments)
+            if out is not None:
+                write(out, result)
+                return out
+            return tuple(map(new, result)) if type(result) is tuple else new(result)
+
+        if out:
+            _takes_out(kernel, function)
+        if type(self.runtime).quiet is DeviceRuntime.quiet:
+            return kernel
+
+        @functools.wraps(kernel)
+        def quiet_kernel(*values: Any, out: Any = None) -> Any:
+            with self.runtime.quiet():
+                return kernel(*values, out=out)
+
+        return quiet_kernel
 
     def _through_float32(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a pointwise function that computes half precision in float32, as torch does."""
@@ -131,7 +169,7 @@ class ArrayApiBackend:
     def _relaid(self, array: StoredArray, layout: Any) -> StoredArray:
         found = relaid(array, layout)
         made: StoredArray = self.runtime.array_type(
-            found.store, found.shape, found.strides, found.offset, found.dtype
+            found.store, found.shape, found.strides, found.offset, found.dtype, found.whole
         )
         return made
 
@@ -147,6 +185,26 @@ class ArrayApiBackend:
         target = self._relaid(result, view_layout("basic_index", layout_of(result), key))
         self.runtime.write(target, self.runtime.read(input))
         return result
+
+
+def _takes_out(kernel: Any, function: Callable[..., Any]) -> None:
+    """Give a kernel the signature of what it wraps and `out`, where the library tells a signature."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    taken = [p for p in signature.parameters.values() if p.name != "out"]
+    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken):
+        kernel.__signature__ = signature.replace(parameters=[*taken, out])
+
+
+def _pointwise(name: str) -> bool:
+    """Return whether an op is one of elements, whose kernels can write in place; False of unknown ones."""
+    try:
+        return op_registry.get_op(name).pointwise
+    except KeyError:
+        return False
 
 
 #: Libraries that array_api_compat makes follow the standard.
@@ -177,6 +235,8 @@ def array_api_backend(
     to_host: Callable[[Any], Any] = np.asarray,
     from_host: Callable[[Any, Any], Any] | None = None,
     unavailable_reason: Callable[[], str | None] = lambda: None,
+    dtypes: Collection[DType] | None = None,
+    runtime: type[ArrayApiRuntime] = ArrayApiRuntime,
 ) -> ArrayApiBackend:
     """Make a device out of an array library that follows the Python array API standard.
 
@@ -202,6 +262,11 @@ def array_api_backend(
         dtype; by default ``xp.asarray``.
     unavailable_reason : callable, optional
         Returns why the library's hardware cannot be used, or None.
+    dtypes : collection of DType, optional
+        Those of the library's dtypes that the device has; by default all.
+    runtime : type, optional
+        A subclass of :class:`ArrayApiRuntime`, for what the library does better than by the standard's
+        functions: strides, queues, figures of memory.
 
     Returns
     -------
@@ -235,8 +300,8 @@ def array_api_backend(
             f"array_api_backend(): {library} lacks {', '.join(missing)}, which the adapter needs; "
             "pass a namespace that adds them"
         )
-    runtime = StandardRuntime(xp, device_type, to_host, from_host or carry_in, unavailable_reason)
-    lacks = [d.name for d in (bool_, int64, float32) if d not in runtime.natives]
+    made = runtime(xp, device_type, to_host, from_host or carry_in, unavailable_reason, dtypes)
+    lacks = [d.name for d in (bool_, int64, float32) if d not in made.natives]
     if lacks:
         fix = (
             '; run jax.config.update("jax_enable_x64", True) first'
@@ -244,4 +309,4 @@ def array_api_backend(
             else ""
         )
         raise TypeError(f"array_api_backend(): {library} lacks the dtypes {', '.join(lacks)}{fix}")
-    return ArrayApiBackend(name or device_type, runtime)
+    return ArrayApiBackend(name or device_type, made)

@@ -24,9 +24,9 @@ from tensorplug.core.device.dtypes import (
     int64,
     uint8,
 )
-from tensorplug.core.tensor.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape, reduced_shape
 
-from .runtime import StandardRuntime
+from .runtime import ArrayApiRuntime
 
 INTEGERS = tuple(d for d in ALL_DTYPES if not (d.is_floating_point or d.is_complex or d is bool_))
 FLOATS = (float32, float64)
@@ -89,7 +89,7 @@ _POINTWISE: dict[str, tuple[str, tuple[DType, ...]]] = {
 }
 
 
-def add_kernels(runtime: StandardRuntime, add: Add) -> None:
+def add_kernels(runtime: ArrayApiRuntime, add: Add) -> None:
     """Add every kernel that the library has the functions for."""
     for op, (name, dtypes) in _POINTWISE.items():
         add(op, getattr(runtime.xp, name, _absent), dtypes, needs=name)
@@ -102,7 +102,7 @@ def _absent(*args: Any, **options: Any) -> Any:
     raise NotImplementedError
 
 
-def _add_copies(runtime: StandardRuntime, add: Add) -> None:
+def _add_copies(runtime: ArrayApiRuntime, add: Add) -> None:
     xp, natives = runtime.xp, runtime.natives
 
     def cast(input: Any, dtype: DType) -> Any:
@@ -134,7 +134,7 @@ def _add_copies(runtime: StandardRuntime, add: Add) -> None:
     add("where", xp.where, ALL_DTYPES)
 
 
-def _add_composed(runtime: StandardRuntime, add: Add) -> None:
+def _add_composed(runtime: ArrayApiRuntime, add: Add) -> None:
     """Add kernels of a few functions each."""
     xp = runtime.xp
 
@@ -154,7 +154,7 @@ def _add_composed(runtime: StandardRuntime, add: Add) -> None:
         add(op, lambda input: input, INTEGERS)
 
 
-def _add_reductions(runtime: StandardRuntime, add: Add) -> None:
+def _add_reductions(runtime: ArrayApiRuntime, add: Add) -> None:
     xp, natives = runtime.xp, runtime.natives
 
     def total(input: Any, dim: Shape, keepdim: bool) -> Any:
@@ -204,8 +204,9 @@ def _place_of(
     """Return the kernel of argmax or argmin; where `checked`, the first nan wins."""
 
     def kernel(input: Any, dim: int | None, keepdim: bool) -> Any:
-        if not input.ndim:
-            return xp.zeros((), dtype=natives[int64])
+        if not input.ndim or 0 in input.shape:
+            kept = reduced_shape(input.shape, () if dim is None else (dim,), keepdim)
+            return xp.zeros(kept if input.ndim else (), dtype=natives[int64])
         index = function(input, axis=dim, keepdims=keepdim)
         if checked:
             strange = input != input
@@ -216,7 +217,7 @@ def _place_of(
     return kernel
 
 
-def _add_places(runtime: StandardRuntime, add: Add) -> None:
+def _add_places(runtime: ArrayApiRuntime, add: Add) -> None:
     """Add kernels that read at positions."""
     xp = runtime.xp
 
@@ -248,7 +249,7 @@ def _add_places(runtime: StandardRuntime, add: Add) -> None:
     )  # the first is new in 2024.12
 
 
-def _add_along(runtime: StandardRuntime, add: Add) -> None:
+def _add_along(runtime: ArrayApiRuntime, add: Add) -> None:
     """Add kernels that go along a dimension."""
     xp = runtime.xp
 

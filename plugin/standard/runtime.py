@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import ml_dtypes
@@ -10,9 +11,9 @@ import numpy as np
 
 from tensorplug.core.device.dtypes import ALL_DTYPES, DType, Number, wrap_integer
 from tensorplug.core.device.runtime import DeviceRuntime
-from tensorplug.core.tensor.shapes import Shape, contiguous_strides
+from tensorplug.core.tensor.shapes import Shape
 
-from .stores import Store, StoredArray, _places, read, write
+from .stores import Store, StoredArray, _places, read, row_major, write
 
 # The library's names for our dtypes, where they differ.
 _NAMES = {"bool": ("bool", "bool_")}
@@ -46,8 +47,18 @@ def host_dtype(dtype: DType) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
 
 
-class StandardRuntime(DeviceRuntime):
+class ArrayApiRuntime(DeviceRuntime):
     """Memory of a library's arrays, behind strides that the library need not have.
+
+    What a library does better than by the standard's functions, a subclass overrides: :meth:`read` and
+    :meth:`write` where it has strides, :meth:`synchronize` where work is queued, figures of memory.
+
+    Attributes
+    ----------
+    xp : module
+        The library.
+    natives : dict
+        The library's dtype for each of ours that the device has.
 
     Parameters
     ----------
@@ -59,6 +70,8 @@ class StandardRuntime(DeviceRuntime):
         Carry one of the library's arrays out as a NumPy array, and one in with a given dtype.
     unavailable : callable
         Returns why the library's device cannot be used, or None.
+    dtypes : collection of DType, optional
+        Those of the library's dtypes that the device has; by default all.
     """
 
     def __init__(
@@ -68,11 +81,17 @@ class StandardRuntime(DeviceRuntime):
         to_host: Callable[[Any], Any],
         from_host: Callable[[Any, Any], Any],
         unavailable: Callable[[], str | None],
+        dtypes: Collection[DType] | None = None,
     ) -> None:
         self.xp = xp
         self.type = device_type
         self.array_type = type(f"{device_type.title()}Array", (StoredArray,), {"__slots__": ()})
-        self.natives = native_dtypes(xp)
+        self.natives = {
+            dtype: native
+            for dtype, native in native_dtypes(xp).items()
+            if dtypes is None or dtype in dtypes
+        }
+        self._ours = {native: dtype for dtype, native in self.natives.items()}
         self.dtypes = tuple(self.natives)
         self.capabilities = frozenset(_capabilities(self.natives))
         self.expected_failures: Mapping[str, str] = {}
@@ -88,23 +107,27 @@ class StandardRuntime(DeviceRuntime):
         """Return the library's name and version."""
         return f"{getattr(self.xp, '__name__', self.type)} {getattr(self.xp, '__version__', '')}".strip()
 
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which a library that computes with NumPy does not warn."""
+        return np.errstate(all="ignore")
+
     # --- the library's arrays ---
 
     def new(self, array: Any) -> StoredArray:
         """Return one of the library's arrays as the whole of a store of its own."""
         shape = tuple(array.shape)
-        dtype = self.dtype_of(array)
+        dtype = self._ours.get(array.dtype) or self.dtype_of(array)
         made: StoredArray = self.array_type(
-            Store(array, dtype), shape, contiguous_strides(shape), 0, dtype
+            Store(array, dtype), shape, row_major(shape), 0, dtype, True
         )
         return made
 
     def dtype_of(self, array: Any) -> DType:
         """Return our dtype for that of one of the library's arrays."""
-        for dtype, native in self.natives.items():
-            if native == array.dtype:
-                return dtype
-        raise TypeError(f"device {self.type!r} has no dtype for {array.dtype!r}")
+        try:
+            return self._ours[array.dtype]
+        except KeyError:
+            raise TypeError(f"device {self.type!r} has no dtype for {array.dtype!r}") from None
 
     def read(self, array: StoredArray) -> Any:
         """Return the elements as one of the library's arrays; it must not be written to."""

@@ -19,11 +19,14 @@ from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
 from ..strided import Layout
 
+#: The strides of an array that lies row by row: asked for by each kernel, of few shapes.
+row_major = lru_cache(maxsize=4096)(contiguous_strides)
+
 
 class Store:
     """The memory of a tensor: an array of the library, of any shape, whose elements count row by row."""
 
-    __slots__ = ("array", "dtype", "size")
+    __slots__ = ("__weakref__", "array", "dtype", "size")
 
     def __init__(self, array: Any, dtype: DType) -> None:
         self.array = array
@@ -32,18 +35,44 @@ class Store:
 
 
 class StoredArray:
-    """What the kernels of an adapted library are given, before they see the library's own array."""
+    """What the kernels of an adapted library are given, before they see the library's own array.
 
-    __slots__ = ("__weakref__", "dtype", "offset", "shape", "store", "strides")
+    Attributes
+    ----------
+    store : Store
+        The memory.
+    shape, strides, offset : tuple of int, tuple of int, int
+        Where in it the elements are, counted in elements.
+    dtype : DType
+        Their type, which need not be the store's.
+    whole : bool
+        Whether the array shows the whole store, row by row, in the store's dtype.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "offset", "shape", "store", "strides", "whole")
 
     def __init__(
-        self, store: Store, shape: Shape, strides: Shape, offset: int, dtype: DType
+        self,
+        store: Store,
+        shape: Shape,
+        strides: Shape,
+        offset: int,
+        dtype: DType,
+        whole: bool | None = None,
     ) -> None:
         self.store = store
         self.shape = shape
         self.strides = strides
         self.offset = offset
         self.dtype = dtype
+        if whole is None:
+            whole = (
+                offset == 0
+                and dtype is store.dtype
+                and math.prod(shape) == store.size
+                and strides == row_major(shape)
+            )
+        self.whole = whole
 
     def __repr__(self) -> str:
         return f"StoredArray({self.shape}, {self.dtype.name})"
@@ -52,7 +81,7 @@ class StoredArray:
 def stored(array: Any, dtype: DType) -> StoredArray:
     """Return one of the library's arrays as the whole of a store of its own."""
     shape = tuple(array.shape)
-    return StoredArray(Store(array, dtype), shape, contiguous_strides(shape), 0, dtype)
+    return StoredArray(Store(array, dtype), shape, row_major(shape), 0, dtype, True)
 
 
 def layout_of(array: StoredArray) -> Layout:
@@ -83,23 +112,13 @@ def relaid(array: StoredArray, layout: Layout) -> StoredArray:
     return StoredArray(store, layout.shape, layout.strides, layout.offset, layout.dtype)
 
 
-def is_whole(array: StoredArray) -> bool:
-    """Return whether an array shows its whole store, row by row."""
-    return (
-        array.offset == 0
-        and array.dtype is array.store.dtype
-        and math.prod(array.shape) == array.store.size
-        and array.strides == contiguous_strides(array.shape)
-    )
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
 def read(xp: Any, array: StoredArray) -> Any:
     """Return the elements as an array of the library; of a store of the same dtype."""
     held, shape = array.store.array, array.shape
-    if is_whole(array):
+    if array.whole:
         return held if tuple(held.shape) == shape else xp.reshape(held, shape)
     if 0 in shape:
         return xp.zeros(shape, dtype=held.dtype)
@@ -160,7 +179,7 @@ def _places(shape: Shape, strides: Shape, offset: int) -> np.ndarray[Any, Any]:
 def write(xp: Any, target: StoredArray, source: Any) -> None:
     """Put the elements of one of the library's arrays, of the same shape and dtype, into a store."""
     store = target.store
-    if is_whole(target):
+    if target.whole:
         store.array = source
         return
     if 0 in target.shape:
@@ -168,7 +187,7 @@ def write(xp: Any, target: StoredArray, source: Any) -> None:
     flat = xp.reshape(store.array, (-1,))
     values = xp.reshape(source, (-1,))
     count = values.shape[0]
-    if target.strides == contiguous_strides(target.shape):
+    if target.strides == row_major(target.shape):
         parts = [flat[: target.offset], values, flat[target.offset + count :]]
         store.array = xp.concat([part for part in parts if part.shape[0]])
         return

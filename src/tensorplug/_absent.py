@@ -6,7 +6,7 @@ _COMPILER = (
     "tp.compile captures and runs graphs of ops; leave other calls and decorators of the compiler out "
     "(python -m tensorplug.compat runs programs with them unchanged)"
 )
-_EXPORT = "there is no exporter of programs yet; save the state dict and keep the program"
+_EXPORT = "tp.export saves programs without their code; a state dict needs the code beside it"
 _QUANTIZED = (
     "there are no quantized kernels; keep numbers in floating point, bfloat16 halves the memory"
 )
@@ -16,7 +16,7 @@ _STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
 
 _REASONS = {
     **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
-    **dict.fromkeys(("export", "package"), _EXPORT),
+    "package": _EXPORT,
     **dict.fromkeys(
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
     ),

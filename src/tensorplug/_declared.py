@@ -20,6 +20,7 @@ from . import (
     compat as compat,
     data as data,
     distributions as distributions,
+    export as export,
     fft as fft,
     func as func,
     futures as futures,

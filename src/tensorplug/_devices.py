@@ -32,6 +32,8 @@ discovery.install_hints["cuda"] = lambda: (
     f"{install_command('tensorplug-cuda-cupy[cuda13]')} (or [cuda12], as your driver is)"
 )
 
+discovery.install_hints["mps"] = lambda: install_command("tensorplug-mps-mlx")
+
 #: The package of compiled kernels for the CPU.
 FAST_BACKEND = "tensorplug-cpu-cython"
 for _type in WELL_KNOWN:

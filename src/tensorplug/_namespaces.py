@@ -26,6 +26,7 @@ LAZY = frozenset(
         "data",
         "distributed",
         "distributions",
+        "export",
         "fft",
         "func",
         "futures",

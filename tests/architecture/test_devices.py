@@ -37,6 +37,8 @@ ALLOWED = {
         "HPU",
         "hpu",
     },
+    # Numbers of processes that torchrun's option names.
+    "distributed/run.py": {"xpu"},
     # Members of torch's enum of what a profiler may look at.
     "profiler/profile.py": {"XPU", "MTIA", "CUDA", "HPU"},
 }

@@ -35,6 +35,7 @@ NOT_OPS = frozenset(
         "broadcast_shapes",
         "can_cast",
         "clear_autocast_cache",
+        "compile",
         "compiled",
         "constant_pad_nd",
         "detach",

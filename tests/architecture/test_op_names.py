@@ -35,6 +35,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "autograd/graph/hooks.py": ({"all", "any"}, WORDS),
     "autograd/graph/recorder.py": ({"clone"}, REFERENCES),
     "autograd/grad_mode.py": ({"mode"}, WORDS),
+    "testing/collectives.py": ({"complex", "contiguous", "empty"}, "layouts, and dtypes"),
     "profiler/profile.py": ({"range"}, WORDS),
     "profiler/events.py": ({"cat", "range"}, WORDS),
     "autograd/forward/tangents.py": ({"linear", "t"}, WORDS),

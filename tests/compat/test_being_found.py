@@ -160,3 +160,30 @@ assert torch.equal(double(x), 2 * x) and torch.compile(double) is double
 
 def test_compiled_modules():
     run(COMPILED)
+
+
+EXPORTS = """
+import io
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(2, 3), nn.GELU())
+x = torch.randn(4, 2)
+file = io.BytesIO()
+torch.jit.save(torch.jit.trace(model, x), file)
+file.seek(0)
+assert torch.equal(torch.jit.load(file)(x), model(x))
+batch = torch.export.Dim("batch")
+program = torch.export.export(model, (x,), dynamic_shapes=({0: batch},))
+file = io.BytesIO()
+torch.export.save(program, file)
+file.seek(0)
+y = torch.randn(7, 2)
+assert torch.equal(torch.export.load(file).module()(y), model(y))
+assert isinstance(program, torch.export.ExportedProgram)
+assert torch._dynamo.explain(model)(x).captures == 1
+"""
+
+
+def test_exported_programs():
+    run(EXPORTS)

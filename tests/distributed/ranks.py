@@ -41,6 +41,7 @@ def names(file):
 def run(file, size, folder, only=(), timeout=170):
     """Run the checks in `size` processes; return what each has to say, "" if it passed."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment["TMPDIR"] = str(folder)
     command = [
         launcher(),
         "-n",

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 import tensorplug as tp
 from tensorplug.core.tensor.shapes import contiguous_strides
 from tensorplug.plugin import (
+    ArrayApiRuntime,
     DeviceNotAvailableError,
     array_api_backend,
     dtype_named,
@@ -220,3 +221,52 @@ def test_array_api_compat_is_used_where_a_library_needs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat.torch", np)
     plugin = array_api_backend(SimpleNamespace(__name__="torch"), device_type="bare")
     assert plugin.runtime.xp is np
+
+
+@pytest.fixture
+def ledger():
+    """Register NumPy with fewer dtypes, a runtime that counts writes, and a kernel that writes."""
+
+    class CountingRuntime(ArrayApiRuntime):
+        written = 0
+
+        def write(self, target, source):
+            self.written += 1
+            super().write(target, source)
+
+    kept = [dtype_named(name) for name in ("bool", "int64", "float32")]
+    plugin = array_api_backend(np, device_type="ledger", dtypes=kept, runtime=CountingRuntime)
+
+    @plugin.kernel("optim.sgd_step", writes=True)
+    def sgd_step(params, grads, momentum_buffers, lr, momentum, dampening, *switches):
+        for param, grad in zip(params, grads, strict=True):
+            read = plugin.runtime.read
+            plugin.runtime.write(param, read(param) - np.float32(2 * lr) * read(grad))
+
+    tp.plugins.register(plugin)
+    yield plugin.runtime
+    tp.plugins.unregister("ledger")
+
+
+def test_dtypes_that_are_left_out(ledger):
+    assert ledger.capabilities == {"views", "in_place"}
+    for left_out in (tp.float64, tp.float16, tp.int32):
+        with pytest.raises(TypeError, match=f"has no dtype {left_out}".replace("tensorplug.", "")):
+            tp.ones(2, dtype=left_out).to("ledger")
+
+
+def test_elements_are_written_in_place_once(ledger):
+    x = tp.ones(2, 3).to("ledger")
+    other = tp.full((2,), 2.0).to("ledger")
+    ledger.written = 0
+    x[:, 1].add_(other)
+    x.mul_(2)
+    assert ledger.written == 2
+    assert x.tolist() == [[2.0, 6.0, 2.0]] * 2
+
+
+def test_a_kernel_that_writes(ledger):
+    weight = tp.ones(2).to("ledger").requires_grad_()
+    weight.sum().backward()
+    tp.optim.SGD([weight], lr=0.25).step()
+    assert weight.tolist() == [0.5, 0.5]  # twice the rate: it was ours

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 import importlib
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Self
 
+from tensorplug import export
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
@@ -132,44 +132,12 @@ _FSDP_CONSTANTS = {
     "BackwardPrefetch": _constants("BackwardPrefetch", "BACKWARD_PRE BACKWARD_POST"),
     "OptimStateKeyType": _constants("OptimStateKeyType", "PARAM_NAME PARAM_ID"),
 }
-_REDUCE_OPS = _constants("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM")
-_REDUCE_OPS.RedOpType = _REDUCE_OPS
 
 
-class _Backend(str):
-    """The name of a library of collectives."""
+def _record(function: Any = None, error_handler: Any = None) -> Any:  # torch's argument
+    """Return a program's main function as it is: the launcher prints the traceback of who failed first."""
+    return _record if function is None else function
 
-    __slots__ = ()
-
-    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
-    default_device_backend_map: dict[str, str] = {}  # noqa: RUF012
-    backend_list: list[str] = []  # noqa: RUF012
-
-
-class _Group:
-    """The group of all processes, and what stands for not being in one: there are none."""
-
-    WORLD = None
-    NON_GROUP_MEMBER = object()
-
-
-_DISTRIBUTED: dict[str, Any] = {
-    **dict.fromkeys(
-        ("is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-         "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available",
-         "supports_complex"),
-        no,
-    ),
-    "Backend": _Backend,
-    "GroupMember": _Group,
-    "ReduceOp": _REDUCE_OPS,
-    "_pg_map": {},
-    "default_pg_timeout": timedelta(minutes=30),
-    "get_debug_level": lambda: 0,
-    "group": _Group,
-    "is_torchelastic_launched": lambda: "TORCHELASTIC_RUN_ID" in os.environ,
-    "reduce_op": _REDUCE_OPS,
-}  # fmt: skip
 
 _ONNX_CONSTANTS = {
     "OperatorExportTypes": _constants(
@@ -255,7 +223,7 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
-    "torch.distributed": _DISTRIBUTED,
+    **dict.fromkeys(("torch.distributed", "torch.distributed.distributed_c10d"), {"_pg_map": {}}),
     "torch.distributions.utils": {
         "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
     },
@@ -264,7 +232,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "CheckpointImpl": _constants("CheckpointImpl", "REENTRANT NO_REENTRANT")
     },
     "torch.distributed.constants": {"default_pg_timeout": timedelta(minutes=30)},
-    "torch.distributed.distributed_c10d": _DISTRIBUTED,
+    "torch.distributed.elastic.multiprocessing.errors": {"record": _record},
     "torch.distributed.fsdp": _FSDP_CONSTANTS,
     "torch.distributed.fsdp.api": _FSDP_CONSTANTS,
     "torch.distributed.fsdp.fully_sharded_data_parallel": _FSDP_CONSTANTS,
@@ -301,7 +269,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.onnx": _ONNX_CONSTANTS
     | {"is_in_onnx_export": no}
     | dict.fromkeys(("register_custom_op_symbolic", "unregister_custom_op_symbolic"), nothing),
-    "torch.export": {"register_dataclass": nothing},
+    "torch.export": {
+        "Dim": export.Dim, "ExportedProgram": export.ExportedProgram, "export": export.export,
+        "load": export.load, "register_dataclass": nothing, "save": export.save,
+    },
+    "torch.export.dynamic_shapes": {"Dim": export.Dim},
+    "torch.export.exported_program": {"ExportedProgram": export.ExportedProgram},
     "torch.onnx.symbolic_helper": {"parse_args": compiling.no_op_decorator},
     "torch.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
     "torch.utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "is_ninja_available": no},

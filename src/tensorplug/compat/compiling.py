@@ -7,11 +7,12 @@ and what asks for scripts gets the program itself.
 from __future__ import annotations
 
 import builtins
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from tensorplug import graph
+from tensorplug import export, graph
 from tensorplug.graph import OptimizedModule
 from tensorplug.nn import Module
 
@@ -52,6 +53,63 @@ def compile(model: Any = None, **options: Any) -> Any:
     )
 
 
+def _explain(function: Any) -> Any:
+    """Return what calls a function once and tells what was captured."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        compiled = graph.compile(function)
+        compiled(*args, **kwargs)
+        return compiled.explain()
+
+    return call
+
+
+class _Function(Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.forward = function
+
+
+#: What was traced, and with which arguments: these ``torch.jit.save`` exports it with.
+_traced: weakref.WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[str, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _trace(
+    func: Any,
+    example_inputs: Any = None,
+    *args: Any,
+    example_kwarg_inputs: Any = None,
+    **options: Any,
+) -> Any:
+    """Return a function or module as it is, and keep the arguments for ``torch.jit.save``."""
+    given = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    if example_inputs is None:
+        given = ()
+    _traced[func] = given, dict(example_kwarg_inputs or {})
+    return func
+
+
+def _save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    """Export what was traced, with the arguments of that, and save it."""
+    found = _traced.get(m)
+    if found is None:
+        raise NotImplementedError(
+            "torch.jit.save: tensorplug saves what torch.jit.trace was given; what torch.jit.script was "
+            "given needs arguments: tp.export.save(tp.export.export(module, args), file)"
+        )
+    module = m if isinstance(m, Module) else _Function(m)
+    export.save(export.export(module, *found), f)
+
+
+def _load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a module that runs a saved program."""
+    return export.load(f).module()
+
+
 class ScriptModule(Module):
     """The class that torch gives scripted modules; here none has it, scripting returns what it gets."""
 
@@ -78,9 +136,12 @@ def _annotate(the_type: Any, the_value: Any) -> Any:
 _SCRIPT: dict[str, Any] = {
     **dict.fromkeys(
         ("export", "freeze", "ignore", "interface", "optimize_for_inference", "script",
-         "script_if_tracing", "trace", "trace_module", "unused"),
+         "script_if_tracing", "trace_module", "unused"),
         as_it_is,
     ),
+    "load": _load,
+    "save": _save,
+    "trace": _trace,
     **dict.fromkeys(("is_scripting", "is_tracing", "onednn_fusion_enabled"), no),
     **dict.fromkeys(("enable_onednn_fusion", "set_fusion_strategy"), nothing),
     "Attribute": Attribute,
@@ -112,6 +173,7 @@ _DYNAMO: dict[str, Any] = {
          "reset"),
         nothing,
     ),
+    "explain": _explain,
     "is_compiling": no,
     "OptimizedModule": OptimizedModule,
 }  # fmt: skip

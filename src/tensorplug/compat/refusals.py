@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 COLLECTIVES = (
-    "tensorplug runs a program in one process and has no collectives yet; "
-    "torch.distributed.is_available() says so"
+    "tensorplug.distributed has no counterpart of it; docs/distributed.md tells what there is"
 )
 QUANTIZED = "tensorplug has no quantized kernels; keep the module in floating point"
-EXPORTED = "tensorplug has no exporter of programs yet; save the state dict and keep the program"
-COMPILED = "tensorplug runs a program as it is written and has no compiler behind it"
+EXPORTED = (
+    "tp.export.export saves programs without their code; this part of torch's exporter is missing"
+)
+COMPILED = "tp.compile runs programs as graphs of ops; this part of torch's compiler is missing"
 SCRIPTED = "tensorplug has no TorchScript archives; save the state dict and keep the class"
 SYMBOLIC = "sizes are plain ints in tensorplug, there are no symbolic ones"
 NESTED = "tensorplug has no nested tensors; torch.nn.utils.rnn.pad_sequence pads to one tensor"
@@ -37,16 +38,9 @@ _SHARDING = (
     "register_fsdp_forward_method share_comm_ctx"
 )
 _COLLECTIVES = (
-    "BackendConfig P2POp all_gather all_gather_coalesced all_gather_object all_reduce "
-    "all_reduce_coalesced all_to_all all_to_all_single barrier batch_isend_irecv broadcast "
-    "send_object_list recv_object_list broadcast_object_list destroy_process_group gather gather_object "
-    "get_backend get_backend_config get_rank get_world_size init_process_group irecv isend "
-    "monitored_barrier new_group new_subgroups new_subgroups_by_enumeration recv reduce reduce_scatter "
-    "scatter scatter_object_list send all_gather_into_tensor reduce_scatter_tensor get_group_rank "
-    "get_global_rank get_process_group_ranks split_group ProcessGroup ProcessGroupGloo ProcessGroupNCCL "
-    "Store TCPStore FileStore HashStore PrefixStore Work DeviceMesh init_device_mesh rendezvous "
-    "get_node_local_rank GradBucket Reducer AllreduceOptions DistError DistBackendError DistNetworkError "
-    "DistStoreError _get_default_group _coalescing_manager _object_to_tensor _tensor_to_object"
+    "BackendConfig all_gather_coalesced all_reduce_coalesced split_group ProcessGroupGloo ProcessGroupNCCL "
+    "Store TCPStore FileStore HashStore PrefixStore rendezvous Reducer AllreduceOptions _coalescing_manager "
+    "_object_to_tensor _tensor_to_object"
 )
 _QUANTIZERS = (
     "FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver "
@@ -84,7 +78,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     # --- several processes ---
     "torch.distributed": (COLLECTIVES, _COLLECTIVES),
     "torch.distributed.distributed_c10d": (COLLECTIVES, _COLLECTIVES),
-    "torch.distributed.device_mesh": (COLLECTIVES, "DeviceMesh init_device_mesh _mesh_resources"),
+    "torch.distributed.device_mesh": (COLLECTIVES, "_mesh_resources"),
     "torch.distributed.utils": (COLLECTIVES, "_sync_module_states _verify_param_shape_across_processes"),
     "torch.distributed.fsdp": (COLLECTIVES, _SHARDING),
     "torch.distributed.fsdp.api": (COLLECTIVES, _SHARDING),
@@ -217,7 +211,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed.launcher": (COLLECTIVES, "LaunchConfig elastic_launch launch_agent"),
     "torch.distributed.launcher.api": (COLLECTIVES, "LaunchConfig elastic_launch launch_agent"),
-    "torch.distributed.run": (COLLECTIVES, "config_from_args get_args_parser main parse_args run"),
+    "torch.distributed.run": (COLLECTIVES, "config_from_args"),
     "torch.nn.parallel": (COLLECTIVES, "DistributedDataParallel gather parallel_apply replicate scatter"),
     "torch.nn.parallel.distributed": (COLLECTIVES, "DistributedDataParallel"),
     "torch.nn.parallel.scatter_gather": (COLLECTIVES, "gather scatter scatter_kwargs"),
@@ -269,12 +263,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.export": (
         EXPORTED,
         (
-            "Dim ExportedProgram ExportGraphSignature FlatArgsAdapter ModuleCallEntry ShapesCollection "
-            "draft_export export export_for_training load save unflatten"
+            "ExportGraphSignature FlatArgsAdapter ModuleCallEntry ShapesCollection draft_export "
+            "export_for_training unflatten"
         ),
     ),
-    "torch.export.dynamic_shapes": (EXPORTED, "Dim"),
-    "torch.export.exported_program": (EXPORTED, "ExportedProgram"),
     "torch.export._trace": (EXPORTED, "_export"),
     "torch.export.decomp_utils": (EXPORTED, "CustomDecompTable"),
     "torch.onnx": (
@@ -295,14 +287,14 @@ REFUSALS: dict[str, tuple[str, str]] = {
     },
     "torch._export": (EXPORTED, "capture_pre_autograd_graph"),
     "torch._inductor": (COMPILED, "aoti_compile_and_package aoti_load_package compile"),
-    "torch._dynamo": (COMPILED, "explain export optimize run"),
+    "torch._dynamo": (COMPILED, "export optimize run"),
     "torch.compiler": (COMPILED, "load_cache_artifacts load_compiled_function save_cache_artifacts"),
     "torch._higher_order_ops": (COMPILED, "associative_scan cond scan while_loop"),
     "torch._higher_order_ops.associative_scan": (COMPILED, "associative_scan"),
     "torch._subclasses": (COMPILED, "FakeTensor FakeTensorMode"),
     "torch._subclasses.fake_tensor": (COMPILED, "FakeTensor FakeTensorMode"),
     "torch._inductor.cpu_vec_isa": (COMPILED, "pick_vec_isa"),
-    "torch.jit": (SCRIPTED, "CompilationUnit load save"),
+    "torch.jit": (SCRIPTED, "CompilationUnit"),
     "torch._custom_ops": (COMPILED, "custom_op get_ctx impl impl_abstract"),
     "torch.package": (SCRIPTED, "PackageExporter PackageImporter"),
     "torch.utils.mobile_optimizer": (SCRIPTED, "optimize_for_mobile"),

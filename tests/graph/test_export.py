@@ -1,0 +1,176 @@
+"""Exported programs: the same results without the module, in a process that does not have its code."""
+
+import copy
+import io
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug import nn
+from tensorplug.export import Dim, export, load, save
+from tensorplug.graph import Uncapturable
+
+
+def equal(a, b):
+    a, b = (tp.utils._pytree.tree_leaves(tree) for tree in (a, b))
+    assert len(a) == len(b)
+    for x, y in zip(a, b, strict=True):
+        assert x.dtype is y.dtype
+        assert np.array_equal(x.detach().numpy(), y.detach().numpy(), equal_nan=True)
+
+
+def travelled(program):
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    return load(file)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(11, 8)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.register_buffer("scale", tp.tensor(0.5))
+
+    def forward(self, tokens, mask=None, factor: float = float("inf")):
+        x = self.layer(self.embed(tokens))
+        if mask is not None:
+            x = x.masked_fill(mask[..., None], -factor)
+        rows = x.reshape(tokens.shape[0] * tokens.shape[1], 8)
+        return {"rows": rows * self.scale, "last": (x[:, -1], x.max(dim=1).values)}
+
+
+def test_round_trip():
+    module = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(64, 2)
+    )
+    program = travelled(export(module.eval(), (tp.ones(1, 3, 4, 4),)))
+    x = tp.randn(1, 3, 4, 4)
+    equal(program.module()(x), module(x))
+    assert program.signature.parameters == [name for name, _ in module.named_parameters()]
+    assert list(program.module().state_dict()) != []
+    equal(program.state_dict["1.running_var"], module[1].running_var)
+
+
+def test_sizes_and_structures():
+    module = Attention().eval()
+    batch, length = Dim("batch"), Dim("length", max=64)
+    tokens = tp.randint(0, 11, (2, 5))
+    mask = tp.zeros(2, 5, dtype=tp.bool)
+    shapes = {"tokens": (batch, length), "mask": {0: batch, 1: length}}
+    program = export(module, (tokens,), {"mask": mask}, dynamic_shapes=shapes)
+    loaded = travelled(program)
+    assert str(loaded.graph) == str(program.graph)
+    for size in ((2, 5), (1, 7), (6, 3)):
+        tokens = tp.randint(0, 11, size)
+        mask = tp.rand(size) > 0.5
+        made = loaded.module()(tokens, mask=mask)
+        equal(made, module(tokens, mask=mask))
+        assert list(made) == ["rows", "last"]
+    assert "8*batch*length" not in str(program.graph)
+    assert "batch*length" in str(program.graph)
+
+
+def test_bad_arguments():
+    module = Attention().eval()
+    batch = Dim("batch", min=2, max=4)
+    program = export(
+        module, (tp.zeros(3, 5, dtype=tp.int64),), dynamic_shapes=({0: batch},)
+    ).module()
+    for args, error in (
+        ((tp.zeros(3, 6, dtype=tp.int64),), ValueError),
+        ((tp.zeros(3, 5),), ValueError),
+        ((tp.zeros(5, 5, dtype=tp.int64),), ValueError),
+        ((), TypeError),
+        ((3,), TypeError),
+    ):
+        with pytest.raises(error):
+            program(*args)
+
+
+def test_training_goes_on():
+    tp.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 1))
+    twin = copy.deepcopy(module)
+    before = copy.deepcopy(module.state_dict())
+    program = travelled(export(module, (tp.ones(5, 3),))).module()
+    equal(dict(module.state_dict()), dict(before))
+    optimizers = [tp.optim.SGD(m.parameters(), lr=0.1) for m in (program, twin)]
+    for step in range(3):
+        x = tp.randn(5, 3)
+        for each, optimizer in zip((program, twin), optimizers, strict=True):
+            tp.manual_seed(step)
+            optimizer.zero_grad()
+            each(x).square().sum().backward()
+            optimizer.step()
+    equal(dict(program.state_dict()), dict(twin.state_dict()))
+
+
+def test_compiled():
+    module = nn.Sequential(nn.Linear(3, 4), nn.GELU())
+    program = tp.compile(export(module, (tp.ones(5, 3),), dynamic_shapes=({0: Dim("n")},)).module())
+    with tp.no_grad():
+        for size in (5, 5, 2, 2):
+            x = tp.randn(size, 3)
+            equal(program(x), module(x))
+
+
+def test_refused():
+    class Reads(nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    class Sizes(nn.Module):
+        def forward(self, x):
+            return x if len(x) > 3 else -x
+
+    with pytest.raises(Uncapturable, match="reads data"):
+        export(Reads(), (tp.ones(2),))
+    with pytest.raises(ValueError, match="something else for other sizes of n"):
+        export(Sizes(), (tp.ones(3),), dynamic_shapes=({0: Dim("n")},))
+
+
+def test_without_the_code(tmp_path):
+    module = Attention().eval()
+    tokens = tp.randint(0, 11, (2, 5))
+    save(export(module, (tokens,)), tmp_path / "program.zip")
+    tp.save({"tokens": tokens, "rows": module(tokens)["rows"]}, tmp_path / "data.pt")
+    program = (
+        "import sys, tensorplug as tp\n"
+        f"data = tp.load({str(tmp_path / 'data.pt')!r})\n"
+        f"rows = tp.export.load({str(tmp_path / 'program.zip')!r}).module()(data['tokens'])['rows']\n"
+        "assert tp.equal(rows, data['rows'])\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_damaged_files(tmp_path):
+    file = io.BytesIO()
+    save(export(nn.Linear(2, 1), (tp.ones(1, 2),)), file)
+    whole = file.getvalue()
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        text = archive.read("program.json").decode()
+        state = archive.read("state.safetensors")
+    rng = np.random.default_rng(0)
+    cases = [whole[: int(cut)] for cut in rng.integers(0, len(whole) - 1, 20)]
+    changes = {
+        '"linear"': ['"nothing"'],
+        '"format": 1': ['"format": 2'],
+        '"value": 0': ['"value": 99', '"value": 3'],
+        '"float32"': ['"float33"'],
+        '"weight"': ['"height"'],
+    }
+    for old, new in [(old, new) for old, others in changes.items() for new in others]:
+        changed = io.BytesIO()
+        with zipfile.ZipFile(changed, "w") as archive:
+            archive.writestr("program.json", text.replace(old, new))
+            archive.writestr("state.safetensors", state)
+        cases.append(changed.getvalue())
+    for case in cases:
+        with pytest.raises(ValueError, match="load"):
+            load(io.BytesIO(case))
