@@ -455,6 +455,11 @@ class Recorder(Layer):
             return True
         return any([_share(root, self.kept[number]) for number in self.inputs])
 
+    def is_constant(self, tensor: Any) -> bool:
+        """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
+        value = self.inputs.get(id(tensor))
+        return value is not None and value.kind == "constant"
+
     def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
         """Return which of the values that tensors stand for show the same memory, by a number for each."""
         found: dict[Value, int] = {}

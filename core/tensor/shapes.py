@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex, TypeAlias, overload
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -20,6 +22,12 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:
+
+        def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+            sizes = tuple(sizes)
+            return tuple.__new__(cls, sizes if {*map(type, sizes)} <= {int} else _as_ints(sizes))
+
     def numel(self) -> int:
         """Return the number of elements of a tensor of this size."""
         return math.prod(self)
@@ -30,7 +38,7 @@ class Size(tuple[int, ...]):
     def __getitem__(self, key: slice) -> Size: ...
     def __getitem__(self, key: SupportsIndex | slice) -> int | Size:
         item = tuple.__getitem__(self, key)
-        return Size(item) if isinstance(item, tuple) else item
+        return as_size(item) if isinstance(item, tuple) else item
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
@@ -43,6 +51,19 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
         return Size, (tuple(self),)
+
+
+#: Makes a size of a tuple that is known to hold ints.
+as_size: Callable[[Shape], Size] = partial(tuple.__new__, Size)
+
+
+def _as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    for number, size in enumerate(sizes):
+        if isinstance(size, float) or not hasattr(size, "__index__"):
+            raise TypeError(
+                f"Size() takes an iterable of 'int' (item {number} is {type(size).__name__!r})"
+            )
+    return tuple(map(index, sizes))
 
 
 def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:

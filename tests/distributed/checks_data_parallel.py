@@ -17,7 +17,7 @@ from tensorplug.distributed.algorithms.ddp_comm_hooks import default_hooks, powe
 from tensorplug.distributed.optim import ZeroRedundancyOptimizer
 from tensorplug.nn.parallel import DistributedDataParallel
 
-CASES = int(os.environ.get("TENSORPLUG_FUZZ", "0")) * 10 or 24
+CASES = int(os.environ.get("TENSORPLUG_FUZZ", "0")) * 10 or 12
 
 
 def drawn(*shape, seed=0, dtype=tp.float64):

@@ -223,7 +223,8 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
-    **dict.fromkeys(("torch.distributed", "torch.distributed.distributed_c10d"), {"_pg_map": {}}),
+    "torch.distributed": {"_pg_map": {}},
+    "torch.distributed.distributed_c10d": {"_pg_map": {}},
     "torch.distributions.utils": {
         "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
     },
