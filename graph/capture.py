@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core import Tensor
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
-from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import TensorBase, version_of
 from tensorplug.nn import Buffer, Parameter
 
@@ -375,7 +375,7 @@ class Recorder(Layer):
             ):
                 return self._show_again(tensor)
             return known
-        if type(tensor) not in (base.tensor_class, Parameter, Buffer):
+        if type(tensor) not in (Tensor, Parameter, Buffer):
             self._refuse(f"a tensor of class {type(tensor).__name__} is used")
         same = self.arrays.get(id(tensor._array))
         if same is not None:  # detached, or a tensor as autograd kept it

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
 from tensorplug.autograd.transforms.pytree import Tree, tree_flatten, tree_unflatten
+from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor, version_of
 from tensorplug.nn import Buffer, Module, Parameter
 
@@ -292,7 +292,7 @@ class Compiled:
             return Break(f"the program {watch.effects[0]}", "")
         leaves, tree = tree_flatten(result)
         for leaf in leaves:
-            if type(leaf) not in (base.tensor_class, Parameter, Buffer):
+            if type(leaf) not in (Tensor, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
             elif recorder.shows_input(leaf):
@@ -335,7 +335,7 @@ class _Unknown(Exception):
 
 def _part(value: Any, tensors: list[Any]) -> Any:
     kind = type(value)
-    if kind in (base.tensor_class, Parameter, Buffer):
+    if kind in (Tensor, Parameter, Buffer):
         for number, other in enumerate(tensors):
             if other is value or (value._storage is not None and other._storage is value._storage):
                 if other is not value:

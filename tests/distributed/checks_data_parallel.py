@@ -229,6 +229,9 @@ def check_what_is_refused():
     model = DistributedDataParallel(nn.Linear(2, 2))
     raises(TypeError, "callable", lambda: model.register_comm_hook(None, 3))
     model.register_comm_hook(None, default_hooks.allreduce_hook)
+    sparse = DistributedDataParallel(nn.Embedding(3, 2, sparse=True))
+    loss = sparse(tp.tensor([1])).sum()
+    raises(NotImplementedError, "sparse=False", loss.backward)
     again = lambda: model.register_comm_hook(None, default_hooks.allreduce_hook)  # noqa: E731
     raises(RuntimeError, "only be called once", again)
 

@@ -435,7 +435,7 @@ def test_malformed_process_groups_are_refused(registry, backends, message):
 
 def test_process_groups_of_equal_priority_are_refused(registry):
     registry.register(bringing("first_groups", Groups()))
-    with pytest.raises(RegistrationError, match="second_groups.* priority 0, .*first_groups"):
+    with pytest.raises(RegistrationError, match=r"second_groups.* priority 0, .*first_groups"):
         registry.register(bringing("second_groups", Groups()))
 
 

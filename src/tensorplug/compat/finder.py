@@ -18,6 +18,7 @@ from .additions import ADDITIONS
 
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
+    "torch.functional": "tensorplug",
     "torch.torch": "tensorplug",
     "torch._tensor": "tensorplug.core.tensor.tensor",
     "torch._tensor_str": "tensorplug.core.tensor.printing",
