@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
 MODELS ?= --quick
+BREADTH ?=
 WORLD_ARGS ?=
 
 VENV := .venv
@@ -43,7 +44,7 @@ help:
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
 	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
 	@echo '                        (EVERY="--every 20": a sample)'
-	@echo 'make test-onnx          run the backend tests that the package onnx ships, and print the figures'
+	@echo 'make test-onnx          run the backend tests that the package onnx ships and the export of all ops, and print figures'
 	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
 	@echo 'make test-pythons       the same under each Python from 3.11 to 3.14 that is there'
@@ -142,6 +143,7 @@ test-cuda-hosted: $(CUDA)/.cuda
 # 2,024 models, of which tests/onnx/test_backend_suite.py takes a sample.
 test-onnx: $(VENV)/.dev
 	$(VENV)/bin/python tests/onnx/backend_suite.py
+	$(VENV)/bin/python tests/onnx/op_samples.py
 
 doctest: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest --doctest-modules -o python_files= --pyargs tensorplug tensorplug_cpu_numpy
@@ -169,6 +171,7 @@ ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python -m benchmarks.kernels --device $(DEVICE) $(KERNELS)
 else
 	$(BENCH)/bin/python -m benchmarks.overhead
+	$(BENCH)/bin/python -m benchmarks.breadth $(BREADTH)
 	$(BENCH)/bin/python -m benchmarks.kernels $(KERNELS)
 endif
 	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)

@@ -136,11 +136,12 @@ class FunctionNode(MultiNode):
         if not all(self.returned):
             of_tensors = iter(gradients)
             gradients = [next(of_tensors) if is_one else None for is_one in self.returned]
+        backward = _backward_of(self.function)
         if raw:
             with gradient_off():
-                results = self.function.backward(self.ctx, *gradients)
+                results = backward(self.ctx, *gradients)
         else:
-            results = self.function.backward(self.ctx, *gradients)
+            results = backward(self.ctx, *gradients)
         results = results if isinstance(results, (tuple, list)) else (results,)
         results = tuple(results)
         if len(results) > self.inputs and all(r is None for r in results[self.inputs :]):
@@ -220,7 +221,9 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs."""
-        raise NotImplementedError("a Function has to define forward()")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -231,8 +234,12 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
         """Return the gradients of the arguments."""
         raise NotImplementedError(
-            "a Function has to define backward() to be differentiated in reverse mode"
+            "You must implement either the backward or vjp method for your custom autograd.Function to use "
+            "it with backward mode AD."
         )
+
+    #: Another name of ``backward``; a subclass defines the one or the other.
+    vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -288,6 +295,18 @@ class Function:
         if recorded:
             _attach(cls, ctx, args, tracked, outputs)
         return outputs[0] if single else tuple(outputs)
+
+
+def _backward_of(function: Any) -> Any:
+    """Return a Function's ``backward``, under the name that it has there."""
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+            "implement one of them."
+        )
+    return function.vjp
 
 
 def _attach(

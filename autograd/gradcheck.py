@@ -8,7 +8,8 @@ convention: the gradient of a real loss L with respect to z is dL/dRe(z) + i dL/
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tensorplug.core.device.device import CPU
@@ -51,9 +52,7 @@ def _numerical(
             for sign in (1, -1):
                 moved = list(values)
                 moved[position] = values[position] + sign * step
-                with no_grad():
-                    changed = _refill(point, moved)
-                    args = [changed if i == target else a for i, a in enumerate(inputs)]
+                with no_grad(), _moved(inputs, {target: _refill(point, moved)}) as args:
                     sides.append([_flat(out) for out in _outputs(function, args)])
             rows.append(
                 [
@@ -63,6 +62,25 @@ def _numerical(
             )
     count = len(rows[0]) if rows else 0
     return [[row[number] for row in rows] for number in range(count)]
+
+
+@contextmanager
+def _moved(inputs: Sequence[Any], values: dict[int, Any]) -> Generator[list[Any], None, None]:
+    """Yield the inputs with other elements, written to their memory: a function may hold them itself."""
+    args = list(inputs)
+    kept = {}
+    try:
+        for position, value in values.items():
+            point = args[position]
+            if 0 in point.stride():  # its elements share memory
+                args[position] = value
+            else:
+                kept[position] = point.detach().clone()
+                point.data.copy_(value)
+        yield args
+    finally:
+        for position, value in kept.items():
+            inputs[position].data.copy_(value)
 
 
 def _refill(like: Any, values: list[Any]) -> Any:
@@ -208,8 +226,10 @@ def _check_projected(
     func: Callable[..., Any], args: tuple[Any, ...], eps: float, atol: float, rtol: float
 ) -> None:
     """Compare the Jacobians between one direction of all inputs and one of all outputs."""
-    positions = _checked(args)
-    outputs = [out for out in _outputs(func, args) if out.requires_grad]
+    positions = list({id(args[position]): position for position in _checked(args)}.values())
+    found = _outputs(func, args)
+    recorded = [out.requires_grad for out in found]
+    outputs = [out for out in found if out.requires_grad]
     if not outputs:
         return
     seeds = [_seed(out) for out in outputs]
@@ -219,12 +239,13 @@ def _check_projected(
     analytical = sum(map(_inner, gradients, directions))
     sides = []
     for sign in (1, -1):
-        moved = list(args)
-        for position, direction in zip(positions, directions, strict=True):
-            moved[position] = args[position].detach() + direction * (sign * eps)
-        with no_grad():
-            values = _outputs(func, moved)
-        live = [v for v, out in zip(values, _outputs(func, args), strict=True) if out.requires_grad]
+        moved = {
+            position: point.detach() + direction * (sign * eps)
+            for position, point, direction in zip(positions, points, directions, strict=True)
+        }
+        with no_grad(), _moved(args, moved) as there:
+            values = _outputs(func, there)
+        live = [value for value, tracked in zip(values, recorded, strict=True) if tracked]
         sides.append(sum(map(_inner, seeds, live)))
     numerical = (sides[0] - sides[1]) / (2 * eps)
     if not abs(analytical - numerical) <= atol + rtol * abs(numerical):

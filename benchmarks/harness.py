@@ -118,17 +118,25 @@ def measure(
     try:
         difference = largest_difference(case.make(ours), case.make(theirs))
         functions = (case.make(ours), case.make(theirs))
-        times: tuple[list[float], list[float]] = ([], [])
-        with no_garbage_collection():
-            calls = [calls_lasting(seconds, function, clock) for function in functions]
-            for turn in range(rounds):
-                for which in (0, 1) if turn % 2 == 0 else (1, 0):
-                    taken = time_calls(functions[which], calls[which], clock)
-                    times[which].append(taken / calls[which])
+        taken = in_turns(functions, rounds, seconds, clock)
     except Exception as error:  # one case that fails must not hide the others
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         return Result(case.name, math.nan, math.nan, math.nan, case.tolerance, message)
-    return Result(case.name, median(times[0]), median(times[1]), difference, case.tolerance)
+    return Result(case.name, *taken, difference, case.tolerance)
+
+
+def in_turns(
+    functions: tuple[Function, Function], rounds: int, seconds: float, clock: Clock
+) -> tuple[float, float]:
+    """Return the median seconds per call of two functions that take turns, see :func:`measure`."""
+    times: tuple[list[float], list[float]] = ([], [])
+    with no_garbage_collection():
+        calls = [calls_lasting(seconds, function, clock) for function in functions]
+        for turn in range(rounds):
+            for which in (0, 1) if turn % 2 == 0 else (1, 0):
+                taken = time_calls(functions[which], calls[which], clock)
+                times[which].append(taken / calls[which])
+    return median(times[0]), median(times[1])
 
 
 def time_calls(function: Function, calls: int, clock: Clock) -> float:

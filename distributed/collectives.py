@@ -240,7 +240,7 @@ def all_gather_into_tensor(
         return None
     check_alike(input_tensor, [output_tensor], "all_gather_into_tensor")
     if output_tensor.numel() != input_tensor.numel() * found.size():
-        raise ValueError(
+        raise RuntimeError(
             "output tensor size must be equal to world_size times input tensor size: "
             f"{output_tensor.numel()} elements for {found.size()} times {input_tensor.numel()}"
         )
@@ -283,7 +283,7 @@ def all_gather(
     check_alike(tensor, tensor_list, "all_gather")
     _check_length(tensor_list, found.size(), "all_gather", "tensor_list")
     if tuple(tensor_list[found.rank()].shape) != tuple(tensor.shape):
-        raise ValueError(
+        raise RuntimeError(
             f"all_gather: tensor_list[{found.rank()}] has shape {tuple(tensor_list[found.rank()].shape)}, "
             f"this process's tensor {tuple(tensor.shape)}"
         )
@@ -308,7 +308,7 @@ def all_gather(
 
 def _check_length(tensors: Sequence[Tensor], size: int, what: str, name: str) -> None:
     if len(tensors) != size:
-        raise ValueError(f"{what}: {name} has {len(tensors)} tensors, the group {size} processes")
+        raise RuntimeError(f"{what}: {name} has {len(tensors)} tensors, the group {size} processes")
 
 
 def _hand_out(flat: Tensor, tensors: Sequence[Tensor]) -> None:
@@ -385,7 +385,7 @@ def gather(
 def _check_shapes(tensors: Sequence[Tensor], tensor: Tensor, what: str, name: str) -> None:
     for number, other in enumerate(tensors):
         if tuple(other.shape) != tuple(tensor.shape):
-            raise ValueError(
+            raise RuntimeError(
                 f"{what}: {name}[{number}] has shape {tuple(other.shape)}, the tensor {tuple(tensor.shape)}"
             )
 
@@ -521,7 +521,7 @@ def _reduce_scatter(
         return None
     check_alike(input, [output], what)
     if input.numel() != output.numel() * found.size():
-        raise ValueError(
+        raise RuntimeError(
             "input tensor must be the same size as output size times world size: "
             f"{input.numel()} elements for {found.size()} times {output.numel()}"
         )
@@ -593,17 +593,17 @@ def _counts(tensor: Tensor, sizes: Sequence[int] | None, members: int, name: str
     row = tensor.numel() // first if first else 0
     if not sizes:
         if first % members:
-            raise ValueError(
+            raise RuntimeError(
                 f"Tensor's dim 0 does not divide equally across group size: {name} has {first} rows "
                 f"for {members} processes"
             )
         return [first // members * row] * members
     if len(sizes) != members:
-        raise ValueError(
+        raise RuntimeError(
             f"Number of tensor splits not equal to group size: {name} has {len(sizes)}"
         )
     if sum(sizes) != first or min(sizes) < 0:
-        raise ValueError(
+        raise RuntimeError(
             f"Split sizes doesn't match total dim 0 size: {list(sizes)} of {name} for {first} rows"
         )
     return [size * row for size in sizes]

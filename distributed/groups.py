@@ -102,6 +102,8 @@ class ProcessGroup:
 
     def _to_group(self, rank: int) -> int:
         if rank not in self._ranks:
+            if self._name == "0":  # as torch's backends say it
+                raise RuntimeError(f"invalid rank {rank}: the world has {self.size()} processes")
             raise ValueError(f"Global rank {rank} is not part of group {self!r}")
         return self._ranks.index(rank)
 

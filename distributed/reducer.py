@@ -17,14 +17,14 @@ from tensorplug.autograd import Variable, no_grad
 from tensorplug.autograd.graph import Node
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int32
-from tensorplug.core.ops import mul, zeros
+from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.creation import tensor
+from tensorplug.core.tensor.layout import strided
 
 from . import distributed_c10d as c10d
 
 __all__ = ["GradBucket", "Reducer"]
 
-MUL: Any = mul  # that takes `out`, as each op does
 MIB = 1024 * 1024
 #: The first bucket is small, so that the first collective starts early.
 FIRST_BUCKET_BYTES = MIB
@@ -275,14 +275,16 @@ class Reducer:
         bucket = self._bucket_of[index]
         parameter, view = self.parameters[index], bucket.views[index]
         gradient: Any = parameter.grad
-        factor = 1.0 if self._hook is not None else self._factor
+        if gradient is not None and gradient.layout is not strided:
+            raise NotImplementedError(
+                f"the gradient of {self.names[index]!r} is sparse, and DistributedDataParallel reduces dense "
+                "ones only: make the embedding with sparse=False"
+            )
         with no_grad():
             if gradient is None:
                 view.zero_()
-            elif gradient is view:
-                view.mul_(factor)
-            else:
-                MUL(gradient, factor, out=view)
+            elif gradient is not view:
+                view.copy_(gradient)
                 if self.as_views:
                     parameter.grad = view
         bucket.pending -= 1
@@ -306,6 +308,7 @@ class Reducer:
                 bucket.finish = lambda: _tensor(future.wait())
                 bucket.is_completed = future.done
                 return
+            bucket.flat.mul_(self._factor)  # before, as torch does: sums of 16 bits overflow sooner
             work: Any = c10d.all_reduce(bucket.flat, group=self.group, async_op=True)
         bucket.is_completed = work.is_completed
 

@@ -88,6 +88,17 @@ class Distribution:
         """The shape of one value."""
         return self._event_shape
 
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return what the `expand` of a class fills: a subclass whose ``__init__`` differs needs its own."""
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method "
+                "must also define a custom .expand() method."
+            )
+        return type(self).__new__(type(self))
+
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """Return the distribution with its parameters expanded to a larger batch."""
         new: Any = type(self).__new__(type(self)) if _instance is None else _instance

@@ -13,7 +13,7 @@ from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from . import constraints
 from .distribution import Distribution
-from .utils import standard_normal, lazy_property
+from .utils import lazy_property, standard_normal
 
 __all__ = ["MultivariateNormal"]
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
+from tensorplug.core import Tensor
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
-from tensorplug.core.tensor import base
 from tensorplug.core.tensor.base import TensorBase, version_of
 from tensorplug.nn import Buffer, Parameter
 
@@ -375,7 +375,7 @@ class Recorder(Layer):
             ):
                 return self._show_again(tensor)
             return known
-        if type(tensor) not in (base.tensor_class, Parameter, Buffer):
+        if type(tensor) not in (Tensor, Parameter, Buffer):
             self._refuse(f"a tensor of class {type(tensor).__name__} is used")
         same = self.arrays.get(id(tensor._array))
         if same is not None:  # detached, or a tensor as autograd kept it
@@ -454,6 +454,11 @@ class Recorder(Layer):
         if id(root) in self.inputs:
             return True
         return any([_share(root, self.kept[number]) for number in self.inputs])
+
+    def is_constant(self, tensor: Any) -> bool:
+        """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
+        value = self.inputs.get(id(tensor))
+        return value is not None and value.kind == "constant"
 
     def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
         """Return which of the values that tensors stand for show the same memory, by a number for each."""

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
 from tensorplug.autograd.transforms.pytree import Tree, tree_flatten, tree_unflatten
+from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor import base
-from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor
+from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor, version_of
 from tensorplug.nn import Buffer, Module, Parameter
 
 from .capture import Recorder, Uncapturable, source_line
@@ -100,6 +100,8 @@ class _Entry:
         self.same = same
         self.shared = shared
         self.program: Program | None = None
+        # The state whose values are in the program, and how often it had been written.
+        self.folded: list[tuple[Any, int]] = []
         self.inference: Graph | None = None
         self.state: list[tuple[Any, Any, Any, Any]] = [
             (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
@@ -109,6 +111,7 @@ class _Entry:
         """Return whether the state that the graph was captured with is as it was."""
         for number, (tensor, array, key, shape) in enumerate(self.state):
             if tensor._array is not array:
+                self.program = None
                 if tensor._key is not key or tensor._shape != shape:
                     return False
                 strides = key.runtime.strides
@@ -138,8 +141,11 @@ class _Entry:
         return self._by_kernels(inputs)
 
     def _by_kernels(self, inputs: list[Any]) -> Any:
+        if any([version_of(tensor) != version for tensor, version in self.folded]):
+            self.program = None
         if self.program is None:
-            self.inference = optimize(self.graph)
+            self.inference, folded = optimize(self.graph)
+            self.folded = [(tensor, version_of(tensor)) for tensor in folded]
             self.program, made = lower(self.inference, self._with_state(inputs))
             arrays = [tensor._array for tensor in made]
         else:
@@ -286,7 +292,7 @@ class Compiled:
             return Break(f"the program {watch.effects[0]}", "")
         leaves, tree = tree_flatten(result)
         for leaf in leaves:
-            if type(leaf) not in (base.tensor_class, Parameter, Buffer):
+            if type(leaf) not in (Tensor, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
             elif recorder.shows_input(leaf):
@@ -295,6 +301,8 @@ class Compiled:
             graph = recorder.finished(leaves)
         except Uncapturable as error:
             return Break(error.reason, error.source)
+        if any([recorder.is_constant(leaf) for leaf in leaves]):
+            return Break("the program returns a tensor that no op made", "")
         graph.remove_unused()
         if _draws_before_reading(graph):
             return Break("the program draws random numbers before it reads data", "")
@@ -327,7 +335,7 @@ class _Unknown(Exception):
 
 def _part(value: Any, tensors: list[Any]) -> Any:
     kind = type(value)
-    if kind in (base.tensor_class, Parameter, Buffer):
+    if kind in (Tensor, Parameter, Buffer):
         for number, other in enumerate(tensors):
             if other is value or (value._storage is not None and other._storage is value._storage):
                 if other is not value:
@@ -482,7 +490,8 @@ def compile(
     arguments and state are alike: shapes, dtypes, strides and plain values of arguments; attributes of
     modules and objects, closures and globals that the program's functions name. A number or truth value that
     the program reads from a tensor belongs to that, too; up to eight graphs hold for different ones. Results
-    are bit for bit those of the program.
+    are bit for bit those of the program, but where nothing is recorded and a batch norm follows a
+    convolution of float32: its factors are multiplied into the weights, and results differ by rounding.
 
     Examples
     --------

@@ -512,7 +512,20 @@ def call(op: Op, arguments: tuple[Any, ...]) -> Any:
     bound = inspect.BoundArguments(
         signature, OrderedDict(zip(signature.parameters, arguments, strict=True))
     )
-    return op.call(*bound.args, **bound.kwargs)
+    kwargs = bound.kwargs
+    if kwargs:  # a default that is given is another form of the call to some ops
+        parameters = signature.parameters
+        kwargs = {
+            n: value for n, value in kwargs.items() if not is_same(value, parameters[n].default)
+        }
+    return op.call(*bound.args, **kwargs)
+
+
+def is_same(value: Any, default: Any) -> bool:
+    """Return whether an argument is a parameter's default."""
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (int, float, str)) and value == default
+    )
 
 
 def infer(op: Op, arguments: tuple[Any, ...]) -> Any:

@@ -4,17 +4,91 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.autograd.grad_mode import no_grad
+from tensorplug.core.device.dtypes import float32, float64
+from tensorplug.core.dispatch.op import Op
+from tensorplug.nn import functional
+
 from .graph import Graph, Node, Value
 
-__all__ = ["merge_common", "optimize"]
+__all__ = ["fold_batch_norm", "merge_common", "optimize"]
 
 
-def optimize(graph: Graph) -> Graph:
-    """Return a graph that computes the same with less; the inputs keep their names."""
+def optimize(graph: Graph) -> tuple[Graph, list[Any]]:
+    """Return a graph that computes the same with less, and of which state it holds the present values.
+
+    Inputs that stay keep their names.
+    """
     made = graph.copy()
     merge_common(made)
+    folded = fold_batch_norm(made)
     made.remove_unused()
-    return made
+    return made, folded
+
+
+def _op(function: Any) -> Op:
+    return function.op
+
+
+_BATCH_NORM = _op(functional.batch_norm)
+_CONVOLUTIONS = frozenset(map(_op, (functional.conv1d, functional.conv2d, functional.conv3d)))
+
+
+def fold_batch_norm(graph: Graph) -> list[Any]:
+    """Multiply the normalisation after a convolution into its weights; return the state that those are of.
+
+    Results differ from those of two steps by rounding; the factors themselves are made in float64.
+    """
+    users = graph.users()
+    kept = set(graph.outputs())
+    written = {target for target, _ in graph.writes}
+    folded: list[Any] = []
+    for node in list(graph.nodes):
+        if node.op is not _BATCH_NORM or node.updates or node.arguments["training"]:
+            continue
+        given = node.arguments
+        source: Value = given["input"]
+        conv = source.node
+        if (
+            conv is None
+            or conv.op not in _CONVOLUTIONS
+            or source in kept
+            or users[source] != [node]
+        ):
+            continue
+        names = ("running_mean", "running_var", "weight", "bias")
+        values = [conv.arguments["weight"], conv.arguments["bias"], *[given[n] for n in names]]
+        state = [value for value in values if value is not None]
+        if any(
+            [v.name not in graph.state or v in written or v.dtype is not float32 for v in state]
+        ):
+            continue
+        with no_grad():
+            tensors = [None if value is None else graph.state[value.name] for value in values]
+            folded += [tensor for tensor in tensors if tensor is not None]
+            weight, bias = _folded(given["eps"], *tensors)
+        made = {
+            "weight": graph.add_input("folded_weight", weight, "constant"),
+            "bias": graph.add_input("folded_bias", bias, "constant"),
+        }
+        conv.args = tuple([made.get(name, arg) for name, arg in conv.arguments.items()])
+        graph.replace(node.output, source)
+        graph.nodes.remove(node)
+    return folded
+
+
+def _folded(eps: float, weight: Any, *others: Any) -> tuple[Any, Any]:
+    """Return a convolution's weight and bias with the normalisation in them."""
+    wide: list[Any] = [None if tensor is None else tensor.to(float64) for tensor in others]
+    bias, mean, var, scale, shift = wide
+    factor = (var + eps).rsqrt()
+    if scale is not None:
+        factor = factor * scale
+    moved = (-mean if bias is None else bias - mean) * factor
+    if shift is not None:
+        moved = moved + shift
+    per_channel = factor.to(float32).reshape(-1, *[1] * (weight.ndim - 1))
+    return weight * per_channel, moved.to(float32)
 
 
 def merge_common(graph: Graph) -> int:

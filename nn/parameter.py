@@ -66,6 +66,9 @@ class Parameter(_Owned):
     def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
+    def _copied_memory(self: Any, memo: dict[int, Any]) -> Any:
+        return self.detach().clone()  # a copy of a parameter has memory of its own, as in torch
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         attributes = self.__dict__ or None
         return _rebuild_parameter, (type(self), self.detach(), self.requires_grad, attributes)

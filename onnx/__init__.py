@@ -24,8 +24,16 @@ if (
     _spec.loader.exec_module(_package)
 else:
     from .errors import ONNXError, UnsupportedOperatorError
+    from .exporting import export
     from .loading import load
     from .module import ONNXModule
     from .registry import supported_operators
 
-    __all__ = ["ONNXError", "ONNXModule", "UnsupportedOperatorError", "load", "supported_operators"]
+    __all__ = [
+        "ONNXError",
+        "ONNXModule",
+        "UnsupportedOperatorError",
+        "export",
+        "load",
+        "supported_operators",
+    ]

@@ -80,7 +80,8 @@ class Builder:
             scope.define(name)
             scope.constants[name] = value
             own.add(name)
-            if _is_parameter(value) if self.trainable is None else self.trainable(name):
+            chosen = _has_dimensions(value) if self.trainable is None else self.trainable(name)
+            if chosen and isinstance(value, Tensor) and value.dtype.is_floating_point:
                 scope.trained.add(name)
         inputs = [i.name for i in graph.input if around is not None or i.name not in own]
         for i, name in enumerate(inputs):
@@ -243,8 +244,8 @@ _TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype"})
 _IGNORED = frozenset({"consumed_inputs", "seed", "nodes_hitrates", "nodes_hitrates_as_tensor"})
 
 
-def _is_parameter(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_floating_point and value.dim() > 0
+def _has_dimensions(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dim() > 0
 
 
 def _folded(step: Step) -> list[Any]:

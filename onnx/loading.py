@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from .errors import ONNXError, UnsupportedOperatorError
 from .module import ONNXModule
 from .package import onnx_package
 from .registry import find
-from .values import DTYPES, NARROW, type_name
+from .values import DTYPES, NARROW, PARAMETERS, type_name
 
 __all__ = ["load"]
 
@@ -31,7 +32,8 @@ def load(
     trainable
         Which initializers are parameters: all floating-point ones (True), none (False), or those whose name
         a function returns True for. By default it is those that have dimensions; single numbers (a scale in
-        a formula) and running statistics are buffers, as integers are.
+        a formula) and running statistics are buffers, as integers are; files that :func:`export` wrote say it
+        themselves.
     device
         Where parameters and buffers go.
 
@@ -69,7 +71,8 @@ def load(
     model, folder = _read(f)
     versions = _checked(model)
     model = _inlined(model, versions)
-    chosen: Any = (lambda _: trainable) if isinstance(trainable, bool) else trainable
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    chosen = _chosen(trainable, metadata)
     builder = Builder(versions, folder, chosen)
     program = builder.build(model.graph)
     for value in [*model.graph.input, *model.graph.output]:
@@ -80,9 +83,23 @@ def load(
     if builder.unsupported:
         raise _refusal(builder.unsupported)
     inputs = {i.name: _declared(i.type) for i in model.graph.input}
-    metadata = {entry.key: entry.value for entry in model.metadata_props}
     module = ONNXModule(program, builder.tensors, builder.parameters, inputs, versions, metadata)
     return module if device is None else module.to(device)
+
+
+def _chosen(
+    trainable: bool | Callable[[str], bool] | None, metadata: dict[str, str]
+) -> Callable[[str], bool] | None:
+    """Return what says which initializers are parameters; of a file of ours, the file itself."""
+    if isinstance(trainable, bool):
+        return lambda _: trainable
+    if trainable is None and PARAMETERS in metadata:
+        try:
+            names = set(json.loads(metadata[PARAMETERS]))
+        except (ValueError, TypeError) as error:
+            raise ONNXError(f"the metadata {PARAMETERS!r} is no list of names: {error}") from error
+        return names.__contains__
+    return trainable
 
 
 def _read(f: Any) -> tuple[Any, str]:

@@ -45,6 +45,8 @@ DTYPES = {
 }
 TYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 STRING = 8
+#: The entry of a model's metadata in which we write which initializers are parameters.
+PARAMETERS = "tensorplug.parameters"
 #: Element types that have no dtype here, and one in which constants of them are held: for DequantizeLinear.
 NARROW = {
     21: ("uint4", dtypes.uint8),

@@ -58,8 +58,12 @@ def view_layout(op: str, layout: Layout, *values: Any) -> Layout:
     >>> view_layout("permute", rows, (1, 0)).strides
     (1, 3)
     """
+    return _view_layout(op_registry.get_op(op), layout, values)
+
+
+def _view_layout(op: op_registry.Op, layout: Layout, values: tuple[Any, ...]) -> Layout:
     array = meta.MetaArray(layout.shape, layout.dtype, layout.strides, layout.offset)
-    result = meta.view_of(op_registry.get_op(op), array, values)
+    result = meta.view_of(op, array, values)
     return Layout(result.shape, result.strides, result.offset, result.dtype)
 
 
@@ -89,6 +93,6 @@ def _view_kernel(
     relaid: Callable[[Any, Layout], Any],
 ) -> Callable[..., Any]:
     def kernel(array: Any, *values: Any) -> Any:
-        return relaid(array, view_layout(op.name, layout_of(array), *values))
+        return relaid(array, _view_layout(op, layout_of(array), values))
 
     return kernel

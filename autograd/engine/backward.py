@@ -206,9 +206,9 @@ def grad(
     roots = _as_tuple(outputs, "outputs")
     wanted = _as_tuple(inputs, "inputs")
     if not wanted:
-        raise RuntimeError("grad(): `inputs` argument cannot be empty.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if not roots:
-        raise RuntimeError("grad(): `outputs` argument cannot be empty.")
+        raise RuntimeError("`outputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."

@@ -30,7 +30,7 @@ from tensorplug.core.ops.linalg.lu import (
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_pinv
-from tensorplug.core.ops.linalg.triangular import _lu_solve, solve_triangular_side
+from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
@@ -281,7 +281,7 @@ def _determinant(g: Any, A: Any) -> Any:
     scale = g * conjugate(value)
     n = A._shape[-1]
     right = scale.reshape((*scale._shape, 1)).expand((*scale._shape, n)).diag_embed()
-    return _lu_solve("linalg.det", LU, pivots, right, True, True)
+    return linalg_lu_solve(LU, pivots, right, left=True, adjoint=True)
 
 
 def _log_determinant(g_sign: Any, g_logabsdet: Any, A: Any, sign: Any) -> Any:

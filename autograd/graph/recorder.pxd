@@ -46,6 +46,7 @@ cdef class Recorder(GradientLayer):
     cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
 
     @cython.locals(node=OpNode, enabled=bint)
+    @cython.locals(rule=CompiledDerivative)
     cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)
 
     @cython.locals(number=Py_ssize_t, plan=ViewPlan)

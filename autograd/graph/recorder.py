@@ -236,6 +236,9 @@ class Recorder(GradientLayer):
                 mark_inference(output)
                 return
             enabled = recording_on()
+        rule: CompiledDerivative | None = op.derivative
+        if rule is not None and not rule.formulas:
+            return  # the same bytes as other numbers: only memory and version are shared
         note_view(op, source, values, output, enabled, plan)
         if not output._key.is_differentiable:
             return
@@ -268,7 +271,7 @@ class Recorder(GradientLayer):
             return None
         own = requires_grad(target)
         view = target._view
-        if own and target._node is None:
+        if own and target._node is None and (view is None or not requires_grad(view.base)):
             raise RuntimeError(
                 f"{op.name}_(): a leaf Variable that requires grad is being used in an in-place "
                 "operation; wrap the update in `with tp.no_grad():`, or work on a clone()"
@@ -276,16 +279,17 @@ class Recorder(GradientLayer):
         tracked = own or any_requires(values)
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
+            if not view.recorded and requires_grad(base):
+                raise RuntimeError(
+                    f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
+                    "output of a function that returns multiple views, or: A view was created in no_grad "
+                    "mode and is being modified inplace with grad mode enabled. Make the view alone and "
+                    "while recording, or write under no_grad"
+                )
             if requires_grad(base) and base._node is None:
                 raise RuntimeError(
                     f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
                     "in-place operation"
-                )
-            if not view.recorded and requires_grad(base):
-                raise RuntimeError(
-                    f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
-                    "output of a function that returns multiple views, or it was created in no_grad mode; "
-                    "make the view alone and while recording, or write under no_grad"
                 )
         if not tracked:
             return None

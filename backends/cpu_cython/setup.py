@@ -38,6 +38,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise": (["strided_iteration.c", "pointwise_names.c"], ["pointwise.c"]),
     "pointwise_fused": (["pointwise_fused_names.c"], ["pointwise_fused.c"]),
     "reductions": ([], ["reductions.c"]),
+    "pooling_adaptive": ([], []),
     "pooling_average": ([], ["pooling_average.c"]),
     "normalization_batch": ([], ["normalization_batch.c"]),
     "convolution_depthwise": ([], ["convolution_depthwise.c"]),
@@ -45,7 +46,9 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "cumulative": ([], ["cumulative.c"]),
+    "special": ([], []),
     "strided": ([], []),
+    "vision": ([], []),
     "random": ([], ["random.c"]),
 }
 

@@ -63,7 +63,7 @@ def diff(
     for part in parts:
         if len(part._shape) != len(input._shape):
             raise RuntimeError(
-                "diff(): expects prepend or append to be the same dimension as input, got "
+                "diff(): diff expects prepend or append to be the same dimension as input, got "
                 f"{len(part._shape)} and {len(input._shape)}"
             )
     if len(parts) > 1 and n:

@@ -176,7 +176,10 @@ def with_former_order(
             if len(args) > most:
                 args, given = rearrange(*args)
                 kwargs = {**kwargs, **given}
-                warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+                warn(
+                    f"This overload of {name} is deprecated: numbers before tensors; name them",
+                    UserWarning,
+                )
             return args, kwargs
 
         @functools.wraps(function)

@@ -353,11 +353,16 @@ def view_dtype(input: Tensor, dtype: DType) -> Spec:
             )
         if new > old:
             ratio = new // old
-            if input.storage_offset() % ratio or any([s % ratio for s in strides[:-1]]):
+            if input.storage_offset() % ratio:
                 raise RuntimeError(
-                    f"self.storage_offset() and the strides of self must be divisible by {ratio} to "
-                    f"view {names}, but got {input.storage_offset()} and {strides}"
+                    f"self.storage_offset() must be divisible by {ratio} to view {names}, but got "
+                    f"{input.storage_offset()}"
                 )
+            for dim, stride in enumerate(strides[:-1]):
+                if stride % ratio:
+                    raise RuntimeError(
+                        f"self.stride({dim}) must be divisible by {ratio} to view {names}, but got {stride}"
+                    )
         shape = (*shape[:-1], shape[-1] * old // new)
     return Spec((input, dtype), shape, dtype)
 

@@ -171,6 +171,9 @@ class Operators(TensorBase):
     def __setitem__(self, key: Any, value: Any) -> None:
         dispatch_state.set_item(self, key, value)
 
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
 
 def _in_place(op: Op, target: T, other: Any) -> T:
     if not is_operand(other):

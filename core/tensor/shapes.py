@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex, TypeAlias, overload
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import index
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeAlias, overload
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -20,6 +22,13 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:
+
+        def __new__(cls, sizes: Iterable[Any] = ()) -> Self:
+            """Return a size of what are ints, or 0-d tensors of one."""
+            sizes = tuple(sizes)
+            return tuple.__new__(cls, sizes if {*map(type, sizes)} <= {int} else as_ints(sizes))
+
     def numel(self) -> int:
         """Return the number of elements of a tensor of this size."""
         return math.prod(self)
@@ -30,7 +39,7 @@ class Size(tuple[int, ...]):
     def __getitem__(self, key: slice) -> Size: ...
     def __getitem__(self, key: SupportsIndex | slice) -> int | Size:
         item = tuple.__getitem__(self, key)
-        return Size(item) if isinstance(item, tuple) else item
+        return as_size(item) if isinstance(item, tuple) else item
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
@@ -43,6 +52,20 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
         return Size, (tuple(self),)
+
+
+#: Makes a size of a tuple that is known to hold ints.
+as_size: Callable[[Shape], Size] = partial(tuple.__new__, Size)
+
+
+def as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return sizes as ints; TypeError for what is none."""
+    for number, size in enumerate(sizes):
+        if isinstance(size, float) or not hasattr(size, "__index__"):
+            raise TypeError(
+                f"Size() takes an iterable of 'int' (item {number} is {type(size).__name__!r})"
+            )
+    return tuple(map(index, sizes))
 
 
 def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:

@@ -22,12 +22,12 @@ from . import base
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted
-from .creation import legacy_of, legacy_tensor, tensor, type_name, type_named
+from .creation import empty_of, legacy_of, legacy_tensor, tensor, type_name, type_named
 from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
-from .shapes import Shape, Size, normalize_dim
+from .shapes import Shape, Size, as_size, normalize_dim
 
 if TYPE_CHECKING:
     from .storages import TypedStorage, UntypedStorage
@@ -100,12 +100,12 @@ class Tensor(TensorMethods):
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return Size(self._shape)
+        return as_size(self._shape)
 
     def size(self, dim: int | None = None) -> Any:
         """Return the size of all dimensions, or of one."""
         if dim is None:
-            return Size(self._shape)
+            return as_size(self._shape)
         if not self._shape:
             raise IndexError(f"size(): a 0-d tensor has no dimension {dim}")
         return self._shape[normalize_dim(dim, len(self._shape), "size")]
@@ -703,7 +703,7 @@ class Tensor(TensorMethods):
             return memo[id(self)]
         from copy import deepcopy
 
-        clone = self.detach().clone()
+        clone = self._copied_memory(memo)
         result: Tensor = clone if type(self) is type(clone) else of_class(clone, type(self))
         memo[id(self)] = result
         if self.requires_grad:
@@ -713,13 +713,22 @@ class Tensor(TensorMethods):
         result.__dict__.update(deepcopy(self.__dict__, memo))
         return result
 
+    def _copied_memory(self: Any, memo: dict[int, Any]) -> Tensor:
+        """Return a detached copy, which shares memory with the copies of what shares it with this."""
+        if self._storage is None or self.is_meta or "views" not in self._key.runtime.capabilities:
+            return self.detach().clone()
+        memory = self.untyped_storage().__deepcopy__(memo)
+        made = empty_of((0,), self._key.dtype, self._key.device)
+        return made.set_(memory, self.storage_offset(), self._shape, self.stride())
+
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
         from .host_memory import reduce_tensor  # on first use: saves import time
 
         return reduce_tensor(self)
 
-    def new(self, *data: Any) -> Any:
+    def new(self, *data: Any, size: Any = None) -> Any:
         """Return a tensor of this dtype and device from sizes or a sequence, as ``tp.Tensor``."""
+        data = data if size is None else tuple(size)
         return legacy_of(data, self._key.dtype, self._key.device)
 
     def apply_(self, function: Callable[[Any], Any]) -> Self:
@@ -742,6 +751,10 @@ class Tensor(TensorMethods):
         if not self._shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        this: Any = self
+        return this.flip(0) if self._shape else self
 
     def __contains__(self, element: Any) -> bool:
         if not is_operand(element):
@@ -814,7 +827,7 @@ class Tensor(TensorMethods):
         return tensor_html(self)
 
     def __format__(self, spec: str) -> str:
-        if not self._shape and type(self) is Tensor:
+        if not self._shape and type(self) is Tensor and not self.is_meta:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

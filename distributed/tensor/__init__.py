@@ -1,5 +1,6 @@
 """Tensors that are divided among processes (``torch.distributed.tensor``)."""
 
+from . import parallel as parallel
 from .dtensor import DTensor, distribute_tensor
 from .placements import Partial, Placement, Replicate, Shard
 

@@ -89,8 +89,8 @@ print(model.to(device)(tp.ones(1, 4, device=device)))
 # What differs
 # ------------
 # :doc:`/deviations` lists it all. First of all the random numbers: the same seed gives the same
-# numbers on every device here, but not torch's. And there is no compiler of graphs:
-# ``tp.compiled()`` tells instead whether the hot path of the library itself was compiled.
+# numbers on every device here, but not torch's. ``tp.compile`` captures programs, and
+# ``tp.compiled()`` tells whether the hot path of the library itself was compiled.
 
 one, two = (tp.Generator().manual_seed(5) for _ in range(2))
 assert tp.equal(tp.rand(3, generator=one), tp.rand(3, generator=two))

@@ -88,7 +88,7 @@ class ArrayApiBackend:
     def tensorplug_kernels(self) -> Iterable[Kernel]:
         """Return the kernels: views, the standard's functions, the host's for what is left, its own."""
         table = KernelTable(self.runtime.type)
-        view_kernels(table, layout_of, self._relaid)
+        view_kernels(table, layout_of, relaid)
         table.add("copy", self._copy, dtypes=self.runtime.natives, out=True)
         table.add("place", self._place, dtypes=self.runtime.dtypes)
 
@@ -166,13 +166,6 @@ class ArrayApiBackend:
 
         return compute if halves else function
 
-    def _relaid(self, array: StoredArray, layout: Any) -> StoredArray:
-        found = relaid(array, layout)
-        made: StoredArray = self.runtime.array_type(
-            found.store, found.shape, found.strides, found.offset, found.dtype, found.whole
-        )
-        return made
-
     def _copy(self, input: StoredArray, src: StoredArray, out: StoredArray | None = None) -> Any:
         source = self.runtime.xp.broadcast_to(self.runtime.read(src), input.shape)
         if out is None:
@@ -182,7 +175,7 @@ class ArrayApiBackend:
 
     def _place(self, input: StoredArray, shape: Shape, key: tuple[Any, ...]) -> StoredArray:
         result = self.runtime.empty(shape, input.dtype, 0)
-        target = self._relaid(result, view_layout("basic_index", layout_of(result), key))
+        target = relaid(result, view_layout("basic_index", layout_of(result), key))
         self.runtime.write(target, self.runtime.read(input))
         return result
 

@@ -109,7 +109,7 @@ def relaid(array: StoredArray, layout: Layout) -> StoredArray:
             f"{layout.offset}, and itemsize {layout.dtype.itemsize} requiring a storage size of "
             f"{needed} are out of bounds for storage of size {held}"
         )
-    return StoredArray(store, layout.shape, layout.strides, layout.offset, layout.dtype)
+    return type(array)(store, layout.shape, layout.strides, layout.offset, layout.dtype)
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -315,3 +315,39 @@ def test_results_that_are_no_tensors(given: Any) -> None:
     y.sum().backward()
     assert WithNote.seen == [None, [1, 1], None, None]
     assert x.grad.tolist() == [given[0] if given else 3.0] * 2
+
+
+class Tripled(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * 3
+
+    @staticmethod
+    def vjp(ctx: Any, gradient: Any) -> Any:
+        return gradient * 3
+
+
+def test_backward_may_be_called_vjp() -> None:
+    x = leaf(1.0, 2.0)
+    assert gradcheck(Tripled.apply, (x.double().detach().requires_grad_(),))
+    Tripled.apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+    class Both(Tripled):
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient
+
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(x).sum().backward()
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradcheck_of_what_a_function_holds_itself(fast_mode: bool) -> None:
+    module = tp.nn.Linear(3, 2).double()
+    x = tp.randn(4, 3, dtype=tp.float64, requires_grad=True)
+    kept = module.weight.tolist()
+    assert gradcheck(lambda x, *_: module(x), (x, *module.parameters()), fast_mode=fast_mode)
+    assert gradcheck(lambda a, b: a * b, (x, x), fast_mode=fast_mode)
+    assert module.weight.tolist() == kept

@@ -455,3 +455,29 @@ def test_a_view_that_requires_no_grad_follows_its_base():
     base.mul_(weight)
     view.sum().backward()
     assert weight.grad.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [tp.int32, tp.float32, tp.complex64])
+def test_the_bytes_as_another_dtype_are_no_view_for_gradients(dtype: tp.dtype) -> None:
+    x = tp.ones(2, requires_grad=True)
+    y = x * 1
+    shown = y.view(dtype)
+    assert not shown.requires_grad
+    assert not shown._is_view()
+    shown.zero_()
+    assert y.tolist() == [0.0, 0.0]
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [1.0, 1.0]
+    z = y * y
+    shown.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_a_view_from_no_grad_is_named_when_it_is_written_to() -> None:
+    for x in (tp.ones(2, requires_grad=True), tp.ones(2, requires_grad=True) * 1):
+        with tp.no_grad():
+            view = x[:1]
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+            view.zero_()

@@ -1,7 +1,10 @@
 """The list of methods for type checkers says what the registry says."""
 
 import ast
+import copy
 from pathlib import Path
+
+import pytest
 
 import tensorplug as tp
 from tensorplug.core.dispatch import op_registry
@@ -76,3 +79,35 @@ def test_the_list_costs_nothing_at_run_time():
 def test_tensor_is_four_classes():
     names = [cls.__name__ for cls in tp.Tensor.__mro__]
     assert names == ["Tensor", "TensorMethods", "Operators", "TensorBase", "object"]
+
+
+def test_copies_share_what_the_originals_share() -> None:
+    x = tp.arange(6.0)
+    base, row, transposed, storage = copy.deepcopy([x, x[2:4], x.view(2, 3).T, x.untyped_storage()])
+    base.add_(1)
+    assert row.tolist() == [3.0, 4.0]
+    assert row.storage_offset() == 2
+    assert transposed.tolist() == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+    assert storage.data_ptr() == base.data_ptr()
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    parameter = tp.nn.Parameter(tp.ones(2))
+    again, shown = copy.deepcopy([parameter, parameter.detach()])
+    assert again.data_ptr() != shown.data_ptr()
+
+
+def test_sizes_hold_ints() -> None:
+    assert tp.Size([tp.tensor(1), 2]) == (1, 2)
+    assert [type(size) for size in tp.Size([tp.tensor(1), True])] == [int, int]
+    for wrong in ([1, 2.0], ["a"], tp.ones(2)):
+        with pytest.raises(TypeError):
+            tp.Size(wrong)
+
+
+def test_containers_of_python() -> None:
+    x = tp.arange(3)
+    assert reversed(x).tolist() == [2, 1, 0]
+    assert reversed(tp.tensor(3)).tolist() == 3
+    assert x.new(size=(2, 2)).shape == (2, 2)
+    assert "meta" in f"{tp.empty((), device='meta')}"
+    with pytest.raises(TypeError):
+        del x[0]

@@ -17,7 +17,7 @@ from tensorplug.distributed.algorithms.ddp_comm_hooks import default_hooks, powe
 from tensorplug.distributed.optim import ZeroRedundancyOptimizer
 from tensorplug.nn.parallel import DistributedDataParallel
 
-CASES = int(os.environ.get("TENSORPLUG_FUZZ", "0")) * 10 or 24
+CASES = int(os.environ.get("TENSORPLUG_FUZZ", "0")) * 10 or 12
 
 
 def drawn(*shape, seed=0, dtype=tp.float64):
@@ -229,6 +229,9 @@ def check_what_is_refused():
     model = DistributedDataParallel(nn.Linear(2, 2))
     raises(TypeError, "callable", lambda: model.register_comm_hook(None, 3))
     model.register_comm_hook(None, default_hooks.allreduce_hook)
+    sparse = DistributedDataParallel(nn.Embedding(3, 2, sparse=True))
+    loss = sparse(tp.tensor([1])).sum()
+    raises(NotImplementedError, "sparse=False", loss.backward)
     again = lambda: model.register_comm_hook(None, default_hooks.allreduce_hook)  # noqa: E731
     raises(RuntimeError, "only be called once", again)
 

@@ -10,6 +10,11 @@ import tensorplug.distributed as dist
 from tensorplug import nn
 from tensorplug.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from tensorplug.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from tensorplug.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
 
 
 class Block(nn.Module):
@@ -256,3 +261,63 @@ def check_divided_tensors():
         lambda: dist.init_device_mesh("cpu", (size,), mesh_dim_names=("a", "b")),
     )
     raises(KeyError, "Invalid mesh_dim_name", lambda: mesh["none"])
+
+
+def check_layers_divided_by_columns_and_rows():
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    for case in range(CASES):
+        rng = random.Random(case)
+        tp.manual_seed(case)
+        width, hidden = rng.choice([3, 8]), rng.choice([5, 16])
+        bias = rng.random() < 0.7
+        reference = nn.Sequential(
+            nn.Embedding(7, width),
+            nn.Linear(width, hidden, bias),
+            nn.Tanh(),
+            nn.Linear(hidden, width, bias),
+        ).double()
+        model = copy.deepcopy(reference)
+        embedding = rng.choice(
+            [None, RowwiseParallel(), ColwiseParallel(output_layouts=Replicate())]
+        )
+        plan = rng.choice(
+            [
+                {"1": ColwiseParallel(), "3": RowwiseParallel()},
+                {"1": ColwiseParallel(output_layouts=Replicate())},
+                {"3": RowwiseParallel(input_layouts=Replicate())},
+                {"[1]": ColwiseParallel(), "3": RowwiseParallel(output_layouts=Shard(0))},
+                {"1": ColwiseParallel(input_layouts=Shard(0)), "3": RowwiseParallel()},
+            ]
+        )
+        if embedding is not None:
+            plan["0"] = embedding
+        first = plan.get("1")
+        divided = first is not None and first.input_layouts == Shard(0)
+        if divided:  # each process brings its rows
+            plan.pop("0", None)
+        parallelize_module(model, mesh, plan)
+        batch = tokens(2 * dist.get_world_size(), case)
+        expected, got = reference(batch), model(part(batch) if divided else batch)
+        last = plan.get("3")
+        whole = last is None or last.output_layouts == Replicate()
+        same([got], [expected if whole else part(expected)])
+        expected.square().mean().backward()
+        (got.square().sum() / expected.numel()).backward()
+        for (name, mine), other in zip(
+            model.named_parameters(), reference.parameters(), strict=True
+        ):
+            gradient = mine.grad
+            if isinstance(mine, DTensor):
+                gradient = mine.like(gradient).full_tensor()
+                if mine.placements[0].is_replicate() and not whole:
+                    dist.all_reduce(gradient)
+            elif divided:
+                dist.all_reduce(gradient)
+            same([gradient], [other.grad])
+            assert name
+    raises(
+        ValueError, "no module", lambda: parallelize_module(model, mesh, {"9": RowwiseParallel()})
+    )
+    raises(
+        NotImplementedError, "Tanh", lambda: parallelize_module(nn.Tanh(), mesh, ColwiseParallel())
+    )

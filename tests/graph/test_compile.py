@@ -38,7 +38,7 @@ def test_batch_sizes_are_one_graph():
     with tp.no_grad():
         for batch in (2, 2, 3, 3, 5, 8, 5, 1, 1, 2):
             x = tp.randn(batch, 3, 8, 8)
-            equal(compiled(x), module(x))
+            tp.testing.assert_close(compiled(x), module(x))  # the normalisation is folded
     assert counts(compiled) == (1, 5, 5, 0)
     assert "float32[s0, 144]" in str(compiled.explain())
 
@@ -438,3 +438,38 @@ def test_random_programs(seed):
                     sum([t.square().sum() for t in tensors]).backward()
                 equal(given[0][0].grad, given[1][0].grad)
     assert compiled.explain().eager == 0
+
+
+def test_batch_norm_is_folded_and_follows_the_weights():
+    tp.manual_seed(0)
+    module = nn.Sequential(
+        nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(8, 4, 1), nn.BatchNorm2d(4, affine=False),
+    )  # fmt: skip
+    for _ in range(3):
+        module(tp.randn(4, 3, 6, 6) * 3 + 1)
+    module.eval()
+    compiled = tp.compile(module)
+    optimizer = tp.optim.SGD(module.parameters(), lr=0.1)
+    for step in range(3):
+        x = tp.randn(2, 3, 6, 6)
+        with tp.no_grad():
+            for _ in range(3):
+                tp.testing.assert_close(compiled(x), module(x), rtol=1e-5, atol=1e-6)
+        optimizer.zero_grad()
+        loss = compiled(x).square().sum()
+        equal(loss, module(x).square().sum())  # recorded: nothing is folded
+        loss.backward()
+        optimizer.step()
+        if step:
+            module[1].running_mean.add_(1)
+    (entry,) = [e for key, es in compiled._compiled._entries.items() if not key[0] for e in es]
+    assert [node.name for node in entry.inference] == ["conv2d", "relu", "conv2d"]
+
+
+def test_new_tensors_that_no_op_made_stay_new():
+    function = tp.compile(lambda x: tp.tensor([1.0, 2.0]))
+    for _ in range(3):
+        made = function(tp.ones(1))
+        equal(made, tp.tensor([1.0, 2.0]))
+        made.zero_()

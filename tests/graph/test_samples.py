@@ -1,6 +1,6 @@
-"""Every op's samples: captured, and run again on the same and on other data, bit for bit as the op itself.
+"""Every op's samples, captured and compiled: bit for bit as the op itself, also on other data.
 
-By default each sixth op; with TENSORPLUG_FUZZ in the environment all.
+By default each sixth op is captured, and each twelfth compiled; with TENSORPLUG_FUZZ in the environment all.
 """
 
 import os
@@ -81,3 +81,78 @@ def test_samples(share):
     found = {record.op: compare(record) for record in RECORDS[share::SHARES]}
     assert sum([compared for compared, _ in found.values()]) > 900
     assert {op for op, (_, refused) in found.items() if refused} <= {"allclose", "equal"}
+
+
+# --- compiled ---------------------------------------------------------------------------------------
+
+PARTS = 12
+
+
+def leaves_of(sample, recorded):
+    def leaf(tensor):
+        inexact = tensor.dtype.is_floating_point or tensor.dtype.is_complex
+        return tensor.detach().clone().requires_grad_(recorded and inexact)
+
+    return cases.map_tensors((sample.args, sample.kwargs), leaf)
+
+
+def gradients(results, given):
+    """Return the gradients of all results with respect to all leaves; None if there is nothing to do."""
+    results = [t for t in cases.tensors_in(results) if t.requires_grad]
+    given = [t for t in cases.tensors_in(given) if t.requires_grad]
+    if not results or not given:
+        return None
+    ones = [tp.ones_like(t) for t in results]
+    return tp.autograd.grad(results, given, ones, allow_unused=True)
+
+
+def compare_compiled(record):
+    """Return how many (results, gradients) were compared, and how many calls ran as graphs."""
+    op = get_op(record.op)
+    dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+    samples = cases.samples_of(record, "cpu", dtype)
+    making.seed(f"other {record.op}")
+    others = record.samples(cases.Maker("cpu", dtype), dtype)
+    counts = [0, 0, 0]
+    for sample, other in zip(samples, others, strict=True):
+        if any(isinstance(value, tp.Generator) for value in sample.kwargs.values()):
+            continue
+        for recorded in (False, True) if record.gradient else (False,):
+            compiled = tp.compile(lambda args, kwargs: op.call(*args, **kwargs))
+            for each in (sample, sample, other):
+                given, again = leaves_of(each, recorded), leaves_of(each, recorded)
+                with tp.set_grad_enabled(recorded):
+                    tp.manual_seed(1)
+                    try:
+                        wanted = op.call(*given[0], **given[1])
+                    except (RuntimeError, ValueError):  # other data may not fit
+                        continue
+                    tp.manual_seed(1)
+                    made = compiled(list(again[0]), dict(again[1]))
+                same(wanted, made)
+                same(given, again)
+                counts[0] += 1
+                if recorded:
+                    try:
+                        slopes = gradients(wanted, given)
+                    except NotImplementedError:  # of some forms there is no derivative
+                        continue
+                    if slopes is not None:
+                        found = gradients(made, again)
+                        assert [g is None for g in slopes] == [g is None for g in found]
+                        same(
+                            [g for g in slopes if g is not None],
+                            [g for g in found if g is not None],
+                        )
+                        counts[1] += 1
+            counts[2] += compiled.explain().calls
+    return counts
+
+
+@pytest.mark.parametrize("part", range(PARTS if FUZZ else 1))
+def test_compiled_samples(part):
+    found = [compare_compiled(record) for record in RECORDS[part::PARTS]]
+    compared, differentiated, by_graph = (sum(column) for column in zip(*found, strict=True))
+    assert compared > 800
+    assert differentiated > 200
+    assert by_graph > 0.5 * compared

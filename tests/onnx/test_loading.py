@@ -329,6 +329,37 @@ def test_without_the_package(tmp_path):
     assert "pip install 'tensorplug[onnx]'" in result.stdout
 
 
+def test_programs_written_for_torch(tmp_path):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent(
+            """
+            import io, torch, onnxruntime
+            model = torch.nn.Linear(2, 3)
+            x = torch.ones(4, 2)
+            program = torch.onnx.export(
+                model, (x,), "model.onnx", dynamo=True, verbose=False, do_constant_folding=True,
+                input_names=["x"], dynamic_shapes={"input": {0: torch.export.Dim("n")}},
+            )
+            session = onnxruntime.InferenceSession("model.onnx")
+            [found] = session.run(None, {"x": torch.ones(7, 2).numpy()})
+            assert torch.allclose(torch.from_numpy(found), model(torch.ones(7, 2)))
+            assert torch.equal(program(x)[0], model(x))
+            buffer = io.BytesIO()
+            torch.onnx.export(model, x, buffer, training=torch.onnx.TrainingMode.EVAL)
+            assert buffer.getvalue()
+            try:
+                torch.onnx.export(lambda x: torch.lgamma(x), x)
+            except torch.onnx.OnnxExporterError as error:
+                print("refused:", error)
+            """
+        )
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", "program.py"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert "ONNX has no such function" in result.stdout, result.stderr
+
+
 def test_the_package_is_found_from_the_root_of_the_repository(request):
     result = run(
         "import onnx, onnx.helper, tensorplug as tp; print(onnx.__version__, tp.onnx.load)",

@@ -146,3 +146,10 @@ def test_solve_ex_takes_what_was_a_vector_for_one(shape: tuple[int, ...]) -> Non
     """A vector of length 1 beside a batch of one 1 by 1 matrix is no matrix after it became a column."""
     A, b = tp.full((1, 1, 1), 2.0), tp.full(shape, 4.0)
     assert tp.linalg.solve_ex(A, b).result.tolist() == [[2.0]]
+
+
+def test_pivots_that_name_no_row_are_refused():
+    LU = tp.eye(3)
+    for wrong in (0, 4, -1, 1 << 20):
+        with pytest.raises(RuntimeError, match="pivots must be from 1"):
+            tp.linalg.lu_solve(LU, tp.tensor([1, wrong, 3], dtype=tp.int32), tp.ones(3, 1))

@@ -45,3 +45,22 @@ def test_a_mask_chooses(size: int, dtype: str) -> None:
         assert ours[ours_mask].tolist() == wanted
         assert tp.masked_select(ours, ours_mask).tolist() == wanted
         assert ours[::2][ours_mask[::2]].tolist() == theirs[::2][mask[::2]].tolist()
+
+
+def test_what_a_mask_selects_can_be_written_back() -> None:
+    x = tp.tensor([1.0, 0.0, 2.0], requires_grad=True)
+    y = x * 1
+    mask = tp.tensor([True, False, True])
+    y[mask] = y[mask] * 2
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 1.0, 2.0]
+
+
+def test_gradients_of_a_broadcast_selection() -> None:
+    mask = tp.tensor([[True, False], [True, True]])
+    for shape in ((2,), (2, 1), (3, 2, 2), ()):
+        x = tp.randn(shape, dtype=tp.float64, requires_grad=True)
+        for chosen in (mask, mask[0]) if len(shape) < 3 else (mask,):
+            assert tp.autograd.gradcheck(tp.masked_select, (x, chosen), check_forward_ad=True)
+            assert tp.autograd.gradgradcheck(tp.masked_select, (x, chosen))

@@ -31,7 +31,13 @@ LIBRARIES = {
     "accelerate": ["accelerate"],
     "lightning": ["lightning", "torchmetrics"],
     "small": ["safetensors", "einops", "tensorboardX"],
-}
+    # Many, of requirements-others.txt: they run where they are asked for by name.
+    "others": [
+        "pyro-ppl", "gpytorch", "botorch", "torch_geometric", "kornia", "diffusers", "segmentation-models-pytorch",
+        "open_clip_torch", "skorch", "pytorch-tabnet", "torchinfo", "torchdiffeq", "stable-baselines3", "captum",
+        "e3nn", "x-transformers", "snntorch", "ultralytics", "pytorch-metric-learning", "higher", "vit-pytorch",
+    ],
+}  # fmt: skip
 
 #: Of programs, by "library.program": to how many "digits" they have to agree where it is not 4 (what passes through
 #: many layers in float32 loses more), or why it "fails".
@@ -163,7 +169,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--verbose", action="store_true", help="show each program")
     given = parser.parse_args()
-    libraries = given.libraries or list(LIBRARIES)
+    libraries = given.libraries or [name for name in LIBRARIES if name != "others"]
     if given.renew:
         renew(str(Path(given.renew).absolute()), libraries)
         return

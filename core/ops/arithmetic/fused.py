@@ -106,7 +106,7 @@ def _in_order(name: str, tensor1: Any, tensor2: Any, value: Any) -> tuple[Any, A
     if isinstance(tensor1, TensorBase):
         return tensor1, tensor2, value
     check_tensor(value, name, "tensor2")
-    warn(f"{name}(): numbers before tensors are deprecated; name them", UserWarning)
+    warn(f"This overload of {name} is deprecated: numbers before tensors; name them", UserWarning)
     return tensor2, value, tensor1
 
 

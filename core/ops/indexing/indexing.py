@@ -330,15 +330,15 @@ def index_put(
     """
     check_tensor(input, "index_put")
     check_tensor(values, "index_put", "values")
+    found = index_tensors(input, indices, "index_put")
+    target = indexed_shape(input._shape, found)
+    _check_values(values._shape, target)
     if values._key.dtype is not input._key.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{input.dtype.name} for the destination and {values.dtype.name} for the source; convert the "
             "values with .to()"
         )
-    found = index_tensors(input, indices, "index_put")
-    target = indexed_shape(input._shape, found)
-    _check_values(values._shape, target)
     if not values._shape and values._key.device is not input._key.device:
         values = to_device(values, input._key.device)
     return Spec((input, found, values, bool(accumulate)), input._shape, input.dtype)

@@ -188,25 +188,7 @@ def geqrf(input: Tensor) -> Spec:
     return Spec((input,), outputs=((input._shape, input.dtype), (tau, input.dtype)))
 
 
-@composite(name="linalg_householder_product", method=False)
-def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """Return the first n columns of the product of Householder reflectors I - tau_i v_i v_i^H.
-
-    Parameters
-    ----------
-    A : Tensor
-        ``(*, m, n)`` with m >= n; v_i is column i below the diagonal, with 1 on it.
-    tau : Tensor
-        ``(*, k)`` with k <= n.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> a, tau = tp.geqrf(tp.tensor([[3.0], [4.0]]))
-    >>> tp.linalg.householder_product(a, tau)
-    tensor([[-0.6000],
-            [-0.8000]])
-    """
+def _canonical_householder_product(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     name = "linalg.householder_product"
     check_matrix(name, A)
     check_tensor(tau, name, "tau")
@@ -227,6 +209,29 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau._shape[:-1])} and {list(A._shape[:-2])}"
         )
+    return A, tau
+
+
+@composite(name="linalg_householder_product", rule=_canonical_householder_product, method=False)
+def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """Return the first n columns of the product of Householder reflectors I - tau_i v_i v_i^H.
+
+    Parameters
+    ----------
+    A : Tensor
+        ``(*, m, n)`` with m >= n; v_i is column i below the diagonal, with 1 on it.
+    tau : Tensor
+        ``(*, k)`` with k <= n.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> a, tau = tp.geqrf(tp.tensor([[3.0], [4.0]]))
+    >>> tp.linalg.householder_product(a, tau)
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
+    m, n = A._shape[-2:]
     unit = identity(m, A).narrow(-1, 0, n).expand(A._shape)
     if not tau._shape[-1]:
         return constant_of(A, unit)
@@ -266,7 +271,26 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     return linalg_householder_product(input, tau)
 
 
-@composite()
+def _canonical_ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> tuple[Any, ...]:
+    check_matrix("ormqr", input, "input")
+    check_matrix("ormqr", other, "other")
+    m = input._shape[-2]
+    if other._shape[-2 if left else -1] != m:
+        raise RuntimeError(
+            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got "
+            f"{other._shape[-2 if left else -1]} and {m}"
+        )
+    if tau._shape[-1:] != (min(m, input._shape[-1]),):
+        raise RuntimeError(
+            "ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), got "
+            f"tau of {list(tau._shape)} for input of {list(input._shape)}"
+        )
+    return input, tau, other, bool(left), bool(transpose)
+
+
+@composite(rule=_canonical_ormqr)
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:
@@ -291,19 +315,6 @@ def ormqr(
     tensor([[-5.],
             [ 0.]])
     """
-    check_matrix("ormqr", input, "input")
-    check_matrix("ormqr", other, "other")
-    m = input._shape[-2]
-    if other._shape[-2 if left else -1] != m:
-        raise RuntimeError(
-            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got "
-            f"{other._shape[-2 if left else -1]} and {m}"
-        )
-    if tau._shape[-1:] != (min(m, input._shape[-1]),):
-        raise RuntimeError(
-            "ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), got "
-            f"tau of {list(tau._shape)} for input of {list(input._shape)}"
-        )
     columns = _columns(input, tau)
     if left:
         return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)

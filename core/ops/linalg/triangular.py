@@ -109,7 +109,32 @@ def triangular_solve(
 _swap = transpose
 
 
-@composite(name="linalg_lu_solve", method=False)
+def _check_lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool) -> None:
+    check_matrix(name, LU, "LU", square=True)
+    check_matrix(name, B, "B")
+    check_same_dtype(name, LU, B, "LU", "B")
+    if pivots._key.dtype is not int32:
+        raise RuntimeError(
+            f"{name}: Expected the pivots of dtype int32, as linalg.lu_factor returns them, got "
+            f"{pivots.dtype.name}"
+        )
+    if pivots._shape != LU._shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Number of pivots per batch should be same as the dimension of the matrix, "
+            "got "
+            f"{list(pivots._shape)} for {list(LU._shape)}"
+        )
+    check_factor_inputs(name, LU, B, left)
+
+
+def _canonical_lu_solve(
+    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
+) -> tuple[Any, ...]:
+    _check_lu_solve("linalg.lu_solve", LU, pivots, B, left)
+    return LU, pivots, B, bool(left), bool(adjoint)
+
+
+@composite(name="linalg_lu_solve", rule=_canonical_lu_solve, method=False)
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
@@ -134,31 +159,12 @@ def linalg_lu_solve(
     tensor([[2.],
             [3.]])
     """
-    return _lu_solve("linalg.lu_solve", LU, pivots, B, left, adjoint)
-
-
-def _lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool, conjugated: bool) -> Any:
-    check_matrix(name, LU, "LU", square=True)
-    check_matrix(name, B, "B")
-    check_same_dtype(name, LU, B, "LU", "B")
-    if pivots._key.dtype is not int32:
-        raise RuntimeError(
-            f"{name}: Expected the pivots of dtype int32, as linalg.lu_factor returns them, got "
-            f"{pivots.dtype.name}"
-        )
-    if pivots._shape != LU._shape[:-1]:
-        raise RuntimeError(
-            f"{name}: Number of pivots per batch should be same as the dimension of the matrix, "
-            "got "
-            f"{list(pivots._shape)} for {list(LU._shape)}"
-        )
-    check_factor_inputs(name, LU, B, left)
     P = permutation_matrix(LU.detach(), pivots)
     LU, B = broadcast_batches(LU, B)
     if not left:
         # X A = B is A^H X^H = B^H.
-        B, conjugated = adjoint_of(B), not conjugated
-    if conjugated:
+        B, adjoint = adjoint_of(B), not adjoint
+    if adjoint:
         # A^H = U^H L^H P^T
         Y = _solve_triangular(adjoint_of(LU), B, False, False)
         X = matmul(P, _solve_triangular(adjoint_of(LU), Y, True, True))
@@ -182,7 +188,9 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     >>> tp.lu_solve(tp.tensor([[4.0]]), LU, pivots)
     tensor([[2.]])
     """
-    return _lu_solve("lu_solve", LU_data, LU_pivots, b, True, False)
+    _check_lu_solve("lu_solve", LU_data, LU_pivots, b, True)
+    solution: Tensor = linalg_lu_solve(LU_data, LU_pivots, b)
+    return solution
 
 
 @composite()

@@ -19,6 +19,7 @@ from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
 from tensorplug.distributions.independent import sum_rightmost
 from tensorplug.distributions.utils import standard_normal
+from tensorplug.futures import Future
 from tensorplug.nn import Module, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
@@ -179,8 +180,30 @@ class SummaryWriter:
         pass
 
 
+class _NoDType:
+    """A dtype of torch's that no tensor has here: programs name it in tables of dtypes."""
+
+    is_floating_point = is_complex = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+_NO_DTYPES = {
+    name: _NoDType(name) for name in ("complex32", "qint8", "qint32", "quint8", "quint4x2")
+}
+_INITIALIZERS = (
+    "uniform", "normal", "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform",
+    "kaiming_normal", "orthogonal",
+)  # fmt: skip
+
+
 _OWN: dict[str, dict[str, Any]] = {
     "torch": {
+        **_NO_DTYPES, "chalf": _NO_DTYPES["complex32"], "Future": Future,
         "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
         "_sample_dirichlet": _sample_dirichlet,
     },
@@ -200,7 +223,8 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "torch.autograd.profiler_legacy": {},
     "torch.classes": {"load_library": nothing, "loaded_libraries": set()},
-    **dict.fromkeys(("torch.distributed", "torch.distributed.distributed_c10d"), {"_pg_map": {}}),
+    "torch.distributed": {"_pg_map": {}},
+    "torch.distributed.distributed_c10d": {"_pg_map": {}},
     "torch.distributions.utils": {
         "_standard_normal": standard_normal, "_sum_rightmost": sum_rightmost
     },
@@ -224,6 +248,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
     "torch.nn.init": {
+        **{name: getattr(init, f"{name}_") for name in _INITIALIZERS},
         "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,
         "_no_grad_uniform_": init.uniform_,
     },

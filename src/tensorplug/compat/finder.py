@@ -18,6 +18,7 @@ from .additions import ADDITIONS
 
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
+    "torch.functional": "tensorplug",
     "torch.torch": "tensorplug",
     "torch._tensor": "tensorplug.core.tensor.tensor",
     "torch._tensor_str": "tensorplug.core.tensor.printing",
@@ -31,6 +32,7 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
@@ -112,6 +114,8 @@ class Alias(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Imports set a package's modules and their specs; what a program sets is a setting.
+        if isinstance(value, Alias) and callable(getattr(self._target, name, None)):
+            return  # `torch.autograd.gradcheck` is the function, although a file has the name too
         if name.startswith("__") or isinstance(value, Alias):
             super().__setattr__(name, value)
         else:

@@ -272,8 +272,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.onnx": (
         EXPORTED,
         (
-            "ONNXProgram ExportOptions OnnxExporterError dynamo_export export export_to_pretty_string "
-            "select_model_mode_for_export"
+            "ExportOptions dynamo_export export_to_pretty_string select_model_mode_for_export"
         ),
     ),
     "torch.onnx.operators": (EXPORTED, "reshape_from_tensor_shape shape_as_tensor"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.ops import einsum
 from tensorplug.overrides import is_tensor_method_or_property
 
 from .graph import MAGIC, Graph
@@ -205,6 +206,8 @@ class Proxy:
         found: list[Any] = []
         _proxies((args, kwargs), found)
         tracer = found[0].tracer
+        if orig_method is einsum and len(args) == 2 and isinstance(args[1], (tuple, list)):
+            args = (args[0], *args[1])  # one node, however the operands are given
         if is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs)

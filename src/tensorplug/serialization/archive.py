@@ -100,6 +100,8 @@ class Reader:
         start = file.read(512)
         self._size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        if not hasattr(file, "seekable"):  # zipfile asks for it
+            file = io.BytesIO(file.read())
         try:
             self._zip = zipfile.ZipFile(file)
         except _DAMAGE as error:

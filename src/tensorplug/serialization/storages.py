@@ -80,7 +80,8 @@ def placed(tensor: Any, device: Device) -> Any:
         return tensor.to(device)
     except DeviceNotAvailableError as error:
         raise DeviceNotAvailableError(
-            f"load(): a tensor was saved from {device}. {error}. To load it onto another device, "
+            f"load(): Attempting to deserialize object on a {device.type.upper()} device, "
+            f"{device}, that is not available. {error}. To load it onto another device, "
             "pass "
             'map_location="cpu"'
         ) from error

@@ -21,6 +21,7 @@ from .kernels import (
     copying,
     creation,
     cumulative,
+    fft,
     indexing,
     joining,
     masking,
@@ -43,6 +44,7 @@ FAMILIES = (
     copying,
     creation,
     cumulative,
+    fft,
     indexing,
     joining,
     masking,
@@ -81,6 +83,7 @@ def _of_networks() -> KernelTable:
         normalization,
         pooling,
         rnn,
+        vision,
     )
 
     return _table(
@@ -95,6 +98,7 @@ def _of_networks() -> KernelTable:
             normalization,
             pooling,
             rnn,
+            vision,
         )
     )
 

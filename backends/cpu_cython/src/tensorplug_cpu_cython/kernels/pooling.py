@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorplug.plugin import KernelTable
 
-from .. import pooling_average, pooling_max
-from .._dtypes import FLOATS
+from .. import pooling_adaptive, pooling_average, pooling_max
+from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 
 
 def build(table: KernelTable) -> None:
@@ -19,3 +21,11 @@ def build(table: KernelTable) -> None:
         "adaptive_avg_pool_backward",
     ):
         table.add(name, getattr(pooling_average, name), dtypes=FLOATS)
+    both = pooling_adaptive.adaptive_max_pool
+
+    def values(input: Any, output_size: tuple[int, ...]) -> Any:
+        return both(input, output_size)[0]
+
+    for count in (1, 2, 3):
+        table.add(f"adaptive_max_pool{count}d", values, dtypes=SINGLE_AND_DOUBLE)
+        table.add(f"adaptive_max_pool{count}d_with_indices", both, dtypes=SINGLE_AND_DOUBLE)

@@ -1,4 +1,4 @@
-"""Kernels of modified Bessel functions and of trigamma; other Bessel functions are left to SciPy."""
+"""Kernels of orthogonal polynomials, modified Bessel functions and trigamma; others are left to SciPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
-from .._dtypes import FLOATS
+from .. import special
+from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
 from ..pointwise_fused import Fused
 
@@ -22,6 +23,8 @@ def build(table: KernelTable) -> None:
     def bessel(input: Any, function: str) -> Any:
         loop = loops.get(function)
         return bessel_below(input, function) if loop is None else loop((input,))
+
+    table.add("orthogonal_polynomial", special.orthogonal_polynomial, dtypes=SINGLE_AND_DOUBLE)
 
     @table.kernel("trigamma", dtypes=FLOATS)
     def trigamma_of(input: Any) -> Any:

@@ -5,6 +5,7 @@ SciPy's wrappers take one matrix at a time; :func:`_each` runs them over a batch
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -90,6 +91,61 @@ def geqrf(A: Array) -> tuple[Array, Array]:
     """Return LAPACK's compact form, which NumPy hands over transposed, and its factors."""
     compact, tau = _linalg.qr(A, "raw")
     return np.ascontiguousarray(np.swapaxes(compact, -1, -2)), tau
+
+
+def linalg_householder_product(A: Array, tau: Array) -> Array:
+    """Return the first columns of the product of reflectors."""
+    result = np.empty(A.shape, A.dtype)
+    routine = _routine(A, "orgqr", "ungqr")
+    for place in np.ndindex(*A.shape[:-2]):
+        result[place] = routine(A[place], tau[place])[0]
+    return result
+
+
+def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    """Return the product of reflectors, or its adjoint, times matrices."""
+    batch = np.broadcast_shapes(input.shape[:-2], tau.shape[:-1], other.shape[:-2])
+    result = np.empty((*batch, *other.shape[-2:]), other.dtype)
+    routine = _routine(input, "ormqr", "unmqr")
+    side, trans = "L" if left else "R", "N" if not transpose else "CT"[input.dtype.kind == "f"]
+    room = 32 * max(1, *other.shape[-2:])
+    compact = np.broadcast_to(input, (*batch, *input.shape[-2:]))[..., : tau.shape[-1]]
+    factors = np.broadcast_to(tau, (*batch, tau.shape[-1]))
+    others = np.broadcast_to(other, result.shape)
+    for place in np.ndindex(*batch):
+        result[place] = routine(side, trans, compact[place], factors[place], others[place], room)[0]
+    return result
+
+
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
+    """Return X with A X = B, or X A = B, or the same of A^H, from A's factors."""
+    if not left:  # A^H X^H = B^H
+        solution = linalg_lu_solve(LU, pivots, np.swapaxes(B, -1, -2).conj(), True, not adjoint)
+        return np.ascontiguousarray(np.swapaxes(solution, -1, -2).conj())
+    batch = np.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
+    result = np.empty((*batch, *B.shape[-2:]), B.dtype)
+    if not result.size:
+        return result
+    if pivots.min() < 1 or pivots.max() > LU.shape[-1]:  # LAPACK would exchange other memory
+        raise RuntimeError("linalg.lu_solve: the pivots must be from 1 to the number of rows")
+    routine = _routine(LU, "getrs", "getrs")
+    factors = np.broadcast_to(LU, (*batch, *LU.shape[-2:]))
+    chosen = np.broadcast_to(pivots - 1, (*batch, pivots.shape[-1]))
+    others = np.broadcast_to(B, result.shape)
+    for place in np.ndindex(*batch):
+        result[place] = routine(factors[place], chosen[place], others[place], trans=2 * adjoint)[0]
+    return result
+
+
+@functools.cache
+def _found(kind: str, real: str, of_complex: str) -> Any:
+    name = of_complex if kind in "FD" else real
+    return get_lapack_funcs((name,), (np.empty(0, kind),))[0]
+
+
+def _routine(array: Array, real: str, of_complex: str) -> Any:
+    """Return LAPACK's routine for an array's dtype, which has other names for complex ones."""
+    return _found(array.dtype.char, real, of_complex)
 
 
 def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
@@ -326,11 +382,14 @@ _KERNELS: dict[str, Callable[..., Any]] = {
         linalg_eigh,
         linalg_eigvalsh,
         geqrf,
+        linalg_householder_product,
+        ormqr,
         linalg_ldl_factor_ex,
         linalg_ldl_solve,
         linalg_lstsq,
         linalg_slogdet,
         linalg_lu_factor_ex,
+        linalg_lu_solve,
         matrix_exp,
         linalg_inv_ex,
         pivots_to_permutation,

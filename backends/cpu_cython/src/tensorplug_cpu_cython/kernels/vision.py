@@ -1,0 +1,13 @@
+"""Samples of images at positions of a grid."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import KernelTable
+
+from .. import vision
+from .._dtypes import SINGLE_AND_DOUBLE
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("grid_sample", vision.grid_sample, dtypes=SINGLE_AND_DOUBLE)

@@ -1,0 +1,3 @@
+from typing import Any
+
+def adaptive_max_pool(input: Any, output_size: tuple[int, ...]) -> tuple[Any, Any]: ...

@@ -1,0 +1,3 @@
+from typing import Any
+
+def orthogonal_polynomial(input: Any, n: Any, family: str) -> Any: ...

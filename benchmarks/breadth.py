@@ -1,0 +1,379 @@
+"""The breadth table: every operator of torch's own database at three sizes, as ratios to torch.
+
+::
+
+    python -m benchmarks.breadth --sample 10
+    python -m benchmarks.breadth --filter 'linalg|fft' --sizes small
+    python -m benchmarks.breadth --write docs/performance.md
+
+Each is called forward, and forward with backward where it has a derivative, on one thread, the libraries in
+turns: on its small samples, at most four, and on the first of them that can be repeated to 1e4 and 1e6
+elements. Seconds are the processor's, so that other work on the machine hardly counts. The numbers are
+compared in every case.
+"""
+
+import argparse
+import datetime as dt
+import gc
+import importlib.util
+import json
+import math
+import os
+import platform
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import numpy as np
+
+from . import database, harness
+from .database import Arguments, Operator
+
+SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000}
+ABOVE = (1.1, 2.0)
+WORST = 10
+LONGEST = 1.0  # seconds of a call in torch, above which a larger form is not timed
+BEGIN, END = "<!-- breadth table: begin -->", "<!-- breadth table: end -->"
+# Of these the numbers are right in several ways; the magnitudes are compared.
+NOT_UNIQUE = re.compile(r"svd|eig|qr|pca_lowrank|geqrf|ldl|householder|ormqr|orgqr|lu|lobpcg|lstsq")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One operator at one size, in one direction.
+
+    Parameters
+    ----------
+    name, namespace, size, way : str
+        ``way`` is "forward" or "backward", which stands for both.
+    ours, theirs : float
+        Median seconds per call.
+    verdict : str
+        Of the numbers: "agree", "random" (shapes and dtypes agree), "DIFFER".
+    error : str
+        Why it was not timed, or empty.
+    """
+
+    name: str
+    namespace: str
+    size: str
+    way: str
+    ours: float = math.nan
+    theirs: float = math.nan
+    verdict: str = ""
+    error: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """tensorplug's time over torch's."""
+        return self.ours / self.theirs
+
+
+def caller(function: Callable[..., Any], calls: Sequence[Arguments]) -> database.Call:
+    """Return what calls a function with each of some arguments."""
+    if len(calls) == 1:
+        args, kwargs = calls[0]
+        return lambda: [function(*args, **kwargs)]
+    return lambda: [function(*args, **kwargs) for args, kwargs in calls]
+
+
+def differentiated(function: Callable[..., Any], calls: Sequence[Arguments], lib: Any) -> Any:
+    """Return what does the same, and gives the gradients of what requires them."""
+    prepared = []
+    for arguments in calls:
+        leaves = [t for t in database.tensors(arguments, lib) if t.requires_grad]
+        args, kwargs = arguments
+        outputs = [t for t in database.tensors(function(*args, **kwargs), lib) if t.requires_grad]
+        if not leaves or not outputs:
+            raise TypeError("nothing to differentiate")
+        prepared.append((args, kwargs, leaves, [lib.ones_like(t.detach()) for t in outputs]))
+
+    def call() -> Any:
+        found = []
+        for args, kwargs, leaves, weights in prepared:
+            result = function(*args, **kwargs)
+            outputs = [t for t in database.tensors(result, lib) if t.requires_grad]
+            found.append(lib.autograd.grad(outputs, leaves, weights, allow_unused=True))
+        return found
+
+    return call
+
+
+def verdict(name: str, ours: Any, theirs: Any, again: Any, libraries: tuple[Any, Any]) -> str:
+    """Compare results; `again` is another one of torch, which tells what is random."""
+    mine, reference, repeated = (
+        list(database.tensors(value, library))
+        for value, library in ((ours, libraries[0]), (theirs, libraries[1]), (again, libraries[1]))
+    )
+    if len(mine) != len(reference):
+        return "DIFFER"
+    random = False
+    for a, b, c in zip(mine, reference, repeated, strict=True):
+        x, y, z = (np.asarray(t.detach().resolve_conj().resolve_neg()) for t in (a, b, c))
+        random = random or not np.array_equal(y, z, equal_nan=y.dtype.kind in "fc")
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return "DIFFER"
+        if random or not x.size:
+            continue
+        if NOT_UNIQUE.search(name):
+            x, y = np.abs(x), np.abs(y)
+        if x.dtype.kind not in "fc":
+            same = np.array_equal(x, y)
+        else:
+            large = np.abs(y[np.isfinite(y)]).max(initial=0.0)
+            same = np.allclose(x, y, 1e-3, 1e-3 * max(1.0, float(large)), equal_nan=True)
+        if not same:
+            return "DIFFER"
+    return "random" if random else "agree"
+
+
+class Table:
+    """The measurements of one run.
+
+    Parameters
+    ----------
+    ours, theirs : module
+    rounds : int
+    seconds : float
+        As for :func:`harness.measure`.
+    """
+
+    def __init__(self, ours: Any, theirs: Any, rounds: int, seconds: float) -> None:
+        self.libraries = (ours, theirs)
+        self.rounds = rounds
+        self.seconds = seconds
+        self.cells: list[Cell] = []
+
+    def add(self, operator: Operator, sizes: Iterable[str]) -> None:
+        """Measure an operator at some sizes."""
+        try:
+            small = database.samples(operator, self.libraries[1])
+        except Exception as error:  # one operator that fails must not hide the others
+            self._failed(operator, "small", "forward", error)
+            return
+        for size in sizes:
+            forms: Iterable[Sequence[Arguments]] = [small] if small else []
+            if SIZES[size]:
+                forms = [[form] for one in small for form in self._grown(one, SIZES[size])][:8]
+            for way in ("forward", "backward"):
+                if way == "forward" or operator.info.supports_autograd:
+                    self._cell(operator, size, way, forms)
+
+    def _grown(self, one: Arguments, count: int) -> Iterable[Arguments]:
+        return database.grown(one, count, self.libraries[1])
+
+    def _cell(self, operator: Operator, size: str, way: str, forms: Any) -> None:
+        """Measure the first form that both libraries take, and that gives the same numbers if one does."""
+        found: list[Cell] = []
+        failed: Exception | None = None
+        # Of some, such as losses with weights, torch differentiates the first argument only.
+        for leaves in ("",) if way == "forward" else ("all", "first"):
+            for form in forms:
+                try:
+                    cell = self._measured(operator, size, way, form, leaves)
+                except Exception as error:
+                    failed = error
+                    continue
+                found.append(cell)
+                if cell.verdict != "DIFFER":
+                    break
+            if found:
+                self.cells.append(found[-1])
+                return
+        if size == "small" and failed is not None:
+            self._failed(operator, size, way, failed)
+
+    def _measured(self, operator: Operator, size: str, way: str, form: Any, leaves: str) -> Cell:
+        ours, theirs = self.libraries
+        backward = way == "backward"
+        firsts = {id(t) for args, _ in form for t in database.tensors(args[:1], theirs)}
+
+        def leaf(value: Any) -> Any:
+            if not isinstance(value, theirs.Tensor):
+                return value
+            wanted = leaves == "all" or (leaves == "first" and id(value) in firsts)
+            value = value.detach().clone()
+            floating = value.dtype.is_floating_point or value.dtype.is_complex
+            return value.requires_grad_(wanted and floating)
+
+        given = [database.converted(arguments, leaf) for arguments in form]
+        mine = database.converted(given, lambda value: database.to_ours(value, ours, theirs))
+        start = time.process_time()
+        if backward:
+            reference = differentiated(operator.theirs, given, theirs)
+        else:
+            reference = caller(operator.theirs, given)
+        expected = reference()
+        if size != "small" and time.process_time() - start > LONGEST:
+            raise TimeoutError("too long in torch")
+        make = differentiated if backward else lambda f, calls, _: caller(f, calls)
+        call = make(operator.ours, mine, ours)
+        same = verdict(operator.name, call(), expected, reference(), self.libraries)
+        taken = harness.in_turns((call, reference), self.rounds, self.seconds, time.process_time)
+        calls = len(form)
+        return Cell(
+            operator.label, operator.namespace, size, way, taken[0] / calls, taken[1] / calls, same
+        )
+
+    def _failed(self, operator: Operator, size: str, way: str, error: Exception) -> None:
+        message = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+        self.cells.append(Cell(operator.label, operator.namespace, size, way, error=message))
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def summary(cells: Sequence[Cell]) -> list[str]:
+    """Return the Markdown table of the means and shares per namespace."""
+    columns = [(size, way) for size in SIZES for way in ("forward", "backward")]
+    columns = [c for c in columns if any((cell.size, cell.way) == c for cell in cells)]
+    names = {"forward": "forward", "backward": "and backward"}
+    head = " | ".join(f"{size}, {names[way]}" for size, way in columns)
+    lines = [f"| namespace | {head} |", f"| --- |{' --- |' * len(columns)}"]
+    for namespace in ("top level", *database.NAMESPACES, "all"):
+        entries = []
+        for column in columns:
+            ratios = [
+                cell.ratio
+                for cell in cells
+                if (cell.size, cell.way) == column and namespace in (cell.namespace, "all")
+            ]
+            entries.append(_entry(ratios))
+        lines.append(f"| {namespace} | {' | '.join(entries)} |")
+    return lines
+
+
+def _entry(ratios: Sequence[float]) -> str:
+    if not ratios:
+        return ""
+    shares = "/".join(f"{sum(r > limit for r in ratios) / len(ratios):.0%}" for limit in ABOVE)
+    return f"{geometric_mean(ratios):.2f}, {shares} of {len(ratios)}"
+
+
+def worst(cells: Sequence[Cell]) -> list[str]:
+    """Return a line per namespace, size and way with the operators that are slowest beside torch."""
+    lines = []
+    for namespace in ("top level", *database.NAMESPACES):
+        for size in SIZES:
+            for way in ("forward", "backward"):
+                found = [c for c in cells if (c.namespace, c.size, c.way) == (namespace, size, way)]
+                found.sort(key=lambda cell: -cell.ratio)
+                listed = [f"{c.name} {c.ratio:.1f}" for c in found[:WORST] if c.ratio > ABOVE[0]]
+                if listed:
+                    names = ", ".join(one.removeprefix(f"{namespace}.") for one in listed)
+                    lines.append(f"- {namespace}, {size}, {way}: {names}")
+    return lines
+
+
+def page(cells: Sequence[Cell], about: str) -> str:
+    """Return the part of the page of figures that a run gives."""
+    timed = [cell for cell in cells if not cell.error]
+    legend = (
+        f"{about} Geometric mean of the ratios to torch, share above {ABOVE[0]} and above {ABOVE[1]:g}, "
+        "operators:"
+    )
+    differ = sorted({cell.name for cell in timed if cell.verdict == "DIFFER"})
+    failed = sorted({cell.name for cell in cells if cell.error})
+    notes = [
+        f"Numbers that differ from torch's: {', '.join(differ) or 'none'}.",
+        f"Not timed, since one of the libraries refuses the sample: {', '.join(failed) or 'none'}.",
+    ]
+    parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed)), *notes]
+    return "\n\n".join(parts)
+
+
+def write_between(path: Path, text: str) -> None:
+    """Put a text between the markers in a file."""
+    content = path.read_text("utf-8")
+    before, mark, rest = content.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"{path} has no markers {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line; what cannot work ends the program with a message and status 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.breadth", description="All operators as ratios to torch."
+    )
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="every Nth operator")
+    parser.add_argument("--filter", default="", metavar="PATTERN", help="names that match a regex")
+    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {', '.join(SIZES)}")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each library (default: 5)")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into a page")
+    parser.add_argument("--note", default="", help="what else the page says of the run")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench"), help="folder to write (default: out/bench)"
+    )
+    options = parser.parse_args(arguments)
+    options.sizes = options.sizes.split(",")
+    if unknown := set(options.sizes) - set(SIZES):
+        parser.error(f"no such sizes: {', '.join(sorted(unknown))}")
+    for name in ("tensorplug", "torch"):
+        if importlib.util.find_spec(name) is None:
+            parser.error(f"{name} is not installed here; `make bench` sets up what is needed")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for, and return the exit status."""
+    options = parse(arguments)
+    from .overhead import THREADS, about
+
+    for library in THREADS:  # read once, when the libraries load: so before the imports below
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    import torch
+
+    import tensorplug as tp
+
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    found, missing = database.operators(tp, torch)
+    chosen = [one for one in found if re.search(options.filter, one.label)][:: options.sample]
+    if not chosen:
+        print(f"error: no operator matches {options.filter!r}", file=sys.stderr)
+        return 2
+    gc.freeze()  # the database's many objects: every collection would go through them
+    table = Table(tp, torch, options.rounds, 0.001)
+    for operator in chosen:
+        before = len(table.cells)
+        table.add(operator, options.sizes)
+        for cell in table.cells[before:]:
+            said = cell.error or f"{cell.ratio:8.2f}  {cell.verdict}"
+            print(f"{cell.name:44} {cell.size:6} {cell.way:9} {said}", flush=True)
+    facts = about(options.rounds, table.seconds)
+    options.out.mkdir(parents=True, exist_ok=True)
+    target = options.out / "breadth.json"
+    rows = [asdict(cell) | {"ratio": cell.ratio} for cell in table.cells]
+    finite = [
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in one.items()}
+        for one in rows
+    ]
+    target.write_text(json.dumps({**facts, "missing": missing, "cells": finite}, indent=1), "utf-8")
+    versions = facts["versions"]
+    plugins = ", ".join(one.split(" ")[0] for one in facts["plugins"] if one.startswith("cpu"))
+    said = (
+        f"**{dt.datetime.now(dt.UTC):%Y-%m-%d}**, {platform.machine()}, one thread, Python "
+        f"{facts['python']}, NumPy {versions['numpy']}, torch {versions['torch']}, "
+        f"{'compiled' if tp.compiled() else 'uncompiled'}, {plugins}. "
+        f"{len(chosen)} operators. {options.note}".rstrip()
+    )
+    text = page(table.cells, said)
+    print(f"\n{text}\n\nnot here: {', '.join(missing)}\n{target}")
+    if options.write is not None:
+        write_between(options.write, text)
+    wrong = [cell.name for cell in table.cells if cell.verdict == "DIFFER"]
+    if wrong:
+        print(f"error: numbers disagree: {', '.join(dict.fromkeys(wrong))}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""Linear layers and embeddings divided by columns or rows.
+
+Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter Language Models Using Model Parallelism", 2019.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tensorplug.autograd.function import Function
+from tensorplug.core import Tensor
+from tensorplug.core.ops import cat, empty, zeros
+from tensorplug.nn import Embedding, Linear, Module, functional as F
+
+from ... import distributed_c10d as c10d
+from ..dtensor import distribute_tensor, sharded_parameter
+from ..placements import Placement, Replicate, Shard
+
+__all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_module"]
+
+
+class ParallelStyle(ABC):
+    """A way of dividing a module among the processes of a mesh of one dimension."""
+
+    @abstractmethod
+    def _apply(self, module: Module, device_mesh: Any) -> Module:
+        """Divide the module, in place."""
+
+
+class ColwiseParallel(ParallelStyle):
+    """Has each process compute some of the outputs of a ``Linear``, or columns of an ``Embedding``.
+
+    Parameters
+    ----------
+    input_layouts : Placement, optional
+        How the input lies: whole, by default, or ``Shard(dim)``.
+    output_layouts : Placement, optional
+        How the output shall lie: divided along its last dimension, by default, or whole.
+    use_local_output : bool
+        Outputs are plain tensors in any case.
+
+    Examples
+    --------
+    >>> parallelize_module(
+    ...     mlp, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()}
+    ... )  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts = input_layouts or Replicate()
+        self.output_layouts = output_layouts or Shard(-1)
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, device_mesh: Any) -> Module:
+        group = device_mesh.get_group()
+        if not isinstance(module, (Linear, Embedding)):
+            raise NotImplementedError(
+                "ColwiseParallel currently only support nn.Linear and nn.Embedding! got "
+                f"{type(module).__name__}"
+            )
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            _divide(module, name, parameter, device_mesh, 0 if isinstance(module, Linear) else 1)
+        if isinstance(module, Linear):
+            # Of a whole input each process has the gradient of its columns.
+            module.register_forward_pre_hook(
+                lambda _, args: (_whole(args[0], self.input_layouts, group, True), *args[1:])
+            )
+        module.register_forward_hook(
+            lambda _, __, output: _laid_out(output, -1, self.output_layouts, group)
+        )
+        return module
+
+
+class RowwiseParallel(ParallelStyle):
+    """Has each process multiply some of the inputs of a ``Linear``, or look up some rows of an ``Embedding``.
+
+    Parameters
+    ----------
+    input_layouts : Placement, optional
+        How the input lies: for ``Linear`` divided along its last dimension, by default, or whole; for
+        ``Embedding`` whole.
+    output_layouts : Placement, optional
+        How the output shall lie: whole, by default, or ``Shard(dim)``.
+    use_local_output : bool
+        Outputs are plain tensors in any case.
+
+    Examples
+    --------
+    >>> parallelize_module(
+    ...     mlp, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()}
+    ... )  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts = input_layouts
+        self.output_layouts = output_layouts or Replicate()
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, device_mesh: Any) -> Module:
+        group = device_mesh.get_group()
+        layer: Any = module
+        if isinstance(module, Linear):
+            _divide(module, "weight", module.weight, device_mesh, 1)
+            if module.bias is not None:
+                _divide(module, "bias", module.bias, device_mesh, None)
+            layouts = self.input_layouts or Shard(-1)
+
+            def multiply(input: Tensor) -> Tensor:
+                if layouts.is_replicate():
+                    input = _Split.apply(input, -1, group)
+                output = self._summed(F.linear(input, layer.weight), group)
+                return output if layer.bias is None else output + layer.bias
+
+            layer.forward = multiply
+        elif isinstance(module, Embedding):
+            rows = module.weight.shape[0]
+            _divide(module, "weight", module.weight, device_mesh, 0)
+            start, count = Shard(0).rows(rows, c10d.get_world_size(group), c10d.get_rank(group))
+
+            def look_up(input: Tensor) -> Tensor:
+                outside = (input < start) | (input >= start + count)
+                if count:
+                    found = F.embedding((input - start).masked_fill(outside, 0), layer.weight)
+                    found = found.masked_fill(outside.unsqueeze(-1), 0)
+                else:
+                    found = zeros(*input.shape, layer.weight.shape[1], dtype=layer.weight.dtype)
+                return self._summed(found, group)
+
+            layer.forward = look_up
+        else:
+            raise NotImplementedError(
+                "RowwiseParallel currently only support nn.Linear and nn.Embedding! got "
+                f"{type(module).__name__}"
+            )
+        return module
+
+    def _summed(self, output: Tensor, group: Any) -> Tensor:
+        summed: Tensor = _Sum.apply(output, group)
+        if isinstance(self.output_layouts, Shard):
+            summed = _Split.apply(summed, self.output_layouts.dim, group)
+        return summed
+
+
+def parallelize_module(
+    module: Module,
+    device_mesh: Any = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
+    src_data_rank: int | None = 0,  # the parameters are taken to be alike
+) -> Module:
+    """Divide modules in a module among the processes of a mesh, in place.
+
+    Parameters
+    ----------
+    module : Module
+        The same in every process.
+    device_mesh : DeviceMesh
+        Of one dimension.
+    parallelize_plan : ParallelStyle or dict
+        How to divide the module, or those in it, by names, which may have wildcards.
+    src_data_rank : int, optional
+        Without effect.
+
+    Returns
+    -------
+    Module
+        What was given.
+
+    Examples
+    --------
+    >>> plan = {"blocks.*.up": ColwiseParallel(), "blocks.*.down": RowwiseParallel()}
+    >>> parallelize_module(model, mesh, plan)  # doctest: +SKIP
+    """
+    if device_mesh.ndim != 1:
+        raise ValueError(
+            f"parallelize_module needs a mesh of one dimension, got {device_mesh}: name one"
+        )
+    if isinstance(parallelize_plan, ParallelStyle):
+        return parallelize_plan._apply(module, device_mesh)
+    names = dict(module.named_modules())
+    for pattern, style in (parallelize_plan or {}).items():
+        found = fnmatch.filter(names, pattern)
+        if not found:
+            raise ValueError(f"parallelize_plan: there is no module {pattern!r}")
+        for name in found:
+            style._apply(names[name], device_mesh)
+    return module
+
+
+def _divide(module: Module, name: str, parameter: Tensor, mesh: Any, dim: int | None) -> None:
+    """Have a module keep this process's part of a parameter."""
+    placement: Placement = Replicate() if dim is None else Shard(dim)
+    part = distribute_tensor(parameter, mesh, [placement], src_data_rank=None)
+    module._parameters[name] = sharded_parameter(
+        part.to_local(), mesh, [placement], parameter.shape, parameter.requires_grad
+    )
+
+
+def _whole(input: Tensor, layout: Placement, group: Any, sums: bool) -> Tensor:
+    """Return the whole of an input; `sums`: the processes' gradients of it are summands."""
+    if isinstance(layout, Shard):
+        gathered: Tensor = _Gather.apply(input, layout.dim, group, sums)
+        return gathered
+    copied: Tensor = _Copy.apply(input, group)
+    return copied
+
+
+def _laid_out(output: Tensor, dim: int, layout: Placement, group: Any) -> Tensor:
+    """Return an output that is divided along `dim` as it is asked for."""
+    if layout in (Shard(dim), Shard(output.ndim + dim)):
+        return output
+    whole: Tensor = _Gather.apply(output, dim, group, False)
+    if isinstance(layout, Shard):
+        whole = _Split.apply(whole, layout.dim, group)
+    return whole
+
+
+# --- functions whose derivatives are collectives ----------------------------------------------
+
+
+class _Copy(Function):
+    """The same tensor; its gradient is the sum over the processes."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, group: Any) -> Tensor:
+        ctx.group = group
+        return input.view_as(input)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return _sum(gradient, ctx.group), None
+
+
+class _Sum(Function):
+    """The sum over the processes; its gradient is the same in all of them."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, group: Any) -> Tensor:  # noqa: ARG004
+        return _sum(input, group)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:  # noqa: ARG004
+        return gradient, None
+
+
+class _Split(Function):
+    """The part of a whole that this process has; the gradient is brought together."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, dim: int, group: Any) -> Tensor:
+        ctx.dim, ctx.group = dim, group
+        return _part(input, dim, group)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return _gather(gradient, ctx.dim, ctx.group)[0], None, None
+
+
+class _Gather(Function):
+    """The whole of which each has a part; of its gradient, or the sum of these, each takes its part."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, dim: int, group: Any, sums: bool) -> Tensor:
+        ctx.dim, ctx.group, ctx.sums, ctx.size = dim, group, sums, input.shape[dim]
+        whole, lengths = _gather(input, dim, group)
+        ctx.start = sum(lengths[: c10d.get_rank(group)])
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        whole = _sum(gradient, ctx.group) if ctx.sums else gradient
+        return whole.narrow(ctx.dim, ctx.start, ctx.size), None, None, None
+
+
+def _sum(tensor: Tensor, group: Any) -> Tensor:
+    total = tensor.detach().clone()
+    c10d.all_reduce(total, group=group)
+    return total
+
+
+def _part(tensor: Tensor, dim: int, group: Any) -> Tensor:
+    start, count = Shard(dim).rows(
+        tensor.shape[dim], c10d.get_world_size(group), c10d.get_rank(group)
+    )
+    return tensor.narrow(dim, start, count).clone()
+
+
+def _gather(tensor: Tensor, dim: int, group: Any) -> tuple[Tensor, list[int]]:
+    """Return the parts of all processes, one after the other, and how long each is."""
+    size = c10d.get_world_size(group)
+    lengths = [0] * size
+    c10d.all_gather_object(lengths, tensor.shape[dim], group)
+    rows = tensor.detach().movedim(dim, 0).contiguous()
+    most = max(lengths)
+    if rows.shape[0] < most:
+        rest = zeros(most - rows.shape[0], *rows.shape[1:], dtype=rows.dtype, device=rows.device)
+        rows = cat([rows, rest])
+    everything = empty(size * most, *rows.shape[1:], dtype=rows.dtype, device=rows.device)
+    c10d.all_gather_into_tensor(everything, rows, group=group)
+    parts = [everything[i * most : i * most + length] for i, length in enumerate(lengths)]
+    return cat(parts).movedim(0, dim).contiguous(), lengths

@@ -1,0 +1,537 @@
+"""Writing models: a program is captured, and each op of its graph becomes nodes of ONNX."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tensorplug.autograd import no_grad
+from tensorplug.core import Tensor, ops
+from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
+from tensorplug.graph.graph import call, map_values, values_in
+from tensorplug.nn import Module
+
+from .errors import ONNXError, UnsupportedOperatorError
+from .lowering import LOWERINGS
+from .lowering.reasons import REASONS
+from .lowering.table import lower
+from .package import onnx_package
+from .values import PARAMETERS, TYPE_NUMBERS
+from .writing import Inexpressible, Size, Writer
+
+__all__ = ["export", "save"]
+
+#: What one protobuf message holds: beyond it weights go into a file of their own.
+LIMIT = 2**31 - 2**20
+#: How often the program is captured where sizes vary: as many points as tell what a size depends on.
+_CAPTURES = 3
+
+
+def export(
+    model: Callable[..., Any],
+    args: Any = (),
+    f: str | os.PathLike[str] | None = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset_version: int = 18,
+    dynamic_shapes: Any = None,
+    dynamic_axes: Mapping[str, Any] | None = None,
+    external_data: bool | None = None,
+) -> Any:
+    """Write a module or function as an ONNX model.
+
+    Parameters
+    ----------
+    model
+        A module, which is exported in evaluation mode, or a function of tensors.
+    args
+        What it is called with: a tensor, or a tuple of arguments. Tensors become the model's inputs; anything
+        else is as it is here in all runs.
+    f
+        Where to write the file. Weights of more than 2 GB go into a file of the same name with ``.data``.
+    kwargs
+        Further arguments by name.
+    input_names, output_names
+        Names in the file, by default those of the parameters, and ``output``, ``output_1`` …
+    opset_version
+        18 or newer.
+    dynamic_shapes
+        Which sizes vary from run to run: for each argument a dict from dimensions to the name of a size, in a
+        tuple, or in a dict by the parameter's name. Equal names are equal sizes.
+    dynamic_axes
+        The same in the older form: for each name of an input a dict from dimensions to names, or a list of
+        dimensions.
+    external_data
+        Whether weights go into a file of their own; by default where they have to.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The model that was written.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        ONNX cannot say what some ops do; the message has all of them, with the reason and the program's line.
+    tensorplug.graph.Uncapturable
+        The program reads data of its tensors.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> model = tp.nn.Sequential(tp.nn.Linear(2, 3), tp.nn.ReLU())
+    >>> sizes = ({0: "batch"},)
+    >>> proto = tp.onnx.export(model, (tp.ones(1, 2),), dynamic_shapes=sizes)
+    >>> [node.op_type for node in proto.graph.node]
+    ['Gemm', 'Relu']
+    >>> tp.onnx.load(proto)(tp.ones(5, 2)).shape
+    Size([5, 3])
+    """
+    onnx = onnx_package()
+    newest = onnx.defs.onnx_opset_version()
+    if not 18 <= opset_version <= newest:
+        raise ValueError(
+            f"opset_version is {opset_version}; it can be 18 to {newest} (of onnx {onnx.__version__})"
+        )
+    args = args if isinstance(args, tuple) else (args,)
+    given = dict(kwargs or {})
+    with _evaluated(model), no_grad():
+        first = capture(model, *args, kwargs=given)
+        names = _names([value.name for value in first.arguments], input_names, "input")
+        sizes = _varying(first, names, args, given, dynamic_shapes, dynamic_axes)
+        proto = _Export(model, args, given, sizes, opset_version).write(names, output_names)
+    if f is not None:
+        save(proto, f, external_data)
+    return proto
+
+
+@contextmanager
+def _evaluated(model: Any) -> Any:
+    """Put a module into evaluation mode for a while."""
+    modes = (
+        [(module, module.training) for module in model.modules()]
+        if isinstance(model, Module)
+        else []
+    )
+    if modes:
+        model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def _names(own: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:
+    wanted = list(wanted or ())
+    if len(wanted) > len(own):
+        raise ValueError(f"{len(wanted)} {what}_names for {len(own)} {what}s: {', '.join(own)}")
+    return [*wanted, *own[len(wanted) :]]
+
+
+# --- sizes that vary ------------------------------------------------------------------------------
+
+
+def _varying(
+    graph: Graph,
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    shapes: Any,
+    axes: Mapping[str, Any] | None,
+) -> list[dict[int, str]]:
+    """Return for each input the dimensions that vary, with the names of their sizes."""
+    count = len(graph.arguments)
+    found: list[dict[int, str]] = [{} for _ in range(count)]
+    if shapes:
+        if isinstance(shapes, Mapping):
+            own = [value.name for value in graph.arguments]
+            unknown = [name for name in shapes if name not in own and name not in names]
+            if unknown:
+                raise ValueError(
+                    f"dynamic_shapes names {unknown[0]!r}; the inputs are {', '.join(own)}"
+                )
+            each = [shapes.get(own[i], shapes.get(names[i])) for i in range(count)]
+        else:
+            tensors = [isinstance(a, Tensor) for a in (*args, *kwargs.values())]
+            if len(shapes) == len(tensors):
+                each = [s for s, is_tensor in zip(shapes, tensors, strict=True) if is_tensor]
+            else:
+                each = list(shapes)
+            if len(each) != count:
+                raise ValueError(f"dynamic_shapes has {len(each)} entries for {count} inputs")
+        for place, (entry, name) in enumerate(zip(each, names, strict=True)):
+            found[place] = _dimensions(entry, name)
+    for name, entry in (axes or {}).items():
+        if name in names:  # outputs follow from the inputs
+            found[names.index(name)].update(_dimensions(entry, name))
+    for value, dims in zip(graph.arguments, found, strict=True):
+        for dim in dims:
+            if not -len(value.shape) <= dim < len(value.shape):
+                raise ValueError(
+                    f"input {value.name!r} has {len(value.shape)} dimensions, none is {dim}"
+                )
+    return [
+        {d % len(v.shape): n for d, n in dims.items()}
+        for v, dims in zip(graph.arguments, found, strict=True)
+    ]
+
+
+def _dimensions(entry: Any, name: str) -> dict[int, str]:
+    """Return dimensions and names of sizes from what a caller writes."""
+    if entry is None:
+        return {}
+    if isinstance(entry, Mapping):
+        pairs = [(dim, size) for dim, size in entry.items() if size is not None]
+    else:
+        items = list(entry)
+        plain = all(isinstance(item, int) and not isinstance(item, bool) for item in items)
+        pairs = (
+            [(d, True) for d in items]
+            if plain
+            else [(d, s) for d, s in enumerate(items) if s is not None]
+        )
+    found: dict[int, str] = {}
+    for dim, size in pairs:
+        if isinstance(size, str):
+            found[dim] = size
+        else:  # an object with a name, or whatever says that the size varies
+            own = getattr(size, "name", None) or getattr(size, "__name__", None)
+            found[dim] = own if isinstance(own, str) and own != "AUTO" else f"{name}_dim_{dim}"
+    return found
+
+
+def _resized(tensor: Tensor, sizes: Mapping[int, int]) -> Tensor:
+    """Return a tensor of other sizes with elements of this one."""
+    for dim, size in sizes.items():
+        places = ops.remainder(ops.arange(size, device=tensor.device), max(tensor.shape[dim], 1))
+        tensor = ops.index_select(tensor, dim, places)
+    return tensor
+
+
+class _Export:
+    """One export: the captures, and what is written from them."""
+
+    def __init__(
+        self, model: Any, args: Any, kwargs: dict[str, Any], sizes: list[dict[int, str]], opset: int
+    ) -> None:
+        self.model, self.args, self.kwargs = model, args, kwargs
+        self.sizes, self.opset = sizes, opset
+        self.multiples = True
+        self.reasons: dict[str, str] = {}  # why these were taken apart
+        self.apart: set[str] = set()  # ops that are written as what they are made of
+
+    def _kept(self, op: Any, args: Any, kwargs: Any) -> bool:
+        return op.name in LOWERINGS and op.name not in self.apart
+
+    def _captures(self) -> list[Graph]:
+        """Return the graph, where sizes vary for several choices of them."""
+        count = _CAPTURES if any(self.sizes) else 1
+        try:
+            return [self._captured(number, count) for number in range(count)]
+        except Exception:
+            if count == 1 or not self.multiples:
+                raise
+            self.multiples = False
+            return [self._captured(number, count) for number in range(count)]
+
+    def _captured(self, number: int, count: int) -> Graph:
+        places: dict[int, int] = {}
+        tensors: list[Tensor] = []
+
+        def noted(tensor: Tensor) -> Tensor:
+            if id(tensor) not in places:
+                places[id(tensor)] = len(tensors)
+                tensors.append(tensor)
+            dims = self.sizes[places[id(tensor)]] if places[id(tensor)] < len(self.sizes) else {}
+            if not dims or count == 1:
+                return tensor
+            return _resized(tensor, {d: chosen[n] for d, n in dims.items()})
+
+        chosen = self._choice(number)
+        args, kwargs = _mapped((self.args, self.kwargs), noted)
+        try:
+            graph = capture(self.model, *args, kwargs=kwargs, level=self._kept)
+        except Exception as error:
+            if count > 1:
+                sizes = ", ".join(f"{name} = {size}" for name, size in chosen.items())
+                error.add_note(
+                    f"while exporting with {sizes}: a size that varies may have to be fixed"
+                )
+            raise
+        self._take_apart(graph)
+        graph.remove_unused()
+        return graph
+
+    def _take_apart(self, graph: Graph) -> None:
+        """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
+        for node in list(graph.nodes):
+            if node.op.kind != "composite" or self._kept(node.op, (), {}):
+                continue
+            values = list(dict.fromkeys(node.values()))
+            tensors = [ops.zeros(v.shape, dtype=v.dtype, device=v.device) for v in values]
+            given = dict(zip(values, tensors, strict=True))
+            op, arguments = node.op, map_values(node.args, given.__getitem__)
+            try:
+                inner = capture(
+                    lambda *_, op=op, arguments=arguments: call(op, arguments),
+                    *tensors,
+                    level=self._kept,
+                )
+            except Uncapturable:
+                continue
+            made = list(values_in(inner.result))
+            if len(made) != len(node.outputs) or inner.writes:
+                continue
+            place = graph.nodes.index(node)
+            known = dict(zip(inner.arguments, values, strict=True))
+            for value in [value for value in inner.inputs if value.kind != "input"]:
+                tensor, value.name = inner.state[value.name], graph.name(value.name)
+                graph.inputs.append(value)
+                graph.state[value.name] = tensor
+            own = {value: value for part in inner.nodes for value in part.outputs}
+            own |= {value: value for value in inner.inputs} | known
+            for part in inner.nodes:
+                part.args = map_values(part.args, own.__getitem__)
+                part.source = node.source
+                for value in part.outputs:
+                    value.name = graph.name(value.name)
+            graph.nodes[place + 1 : place + 1] = inner.nodes
+            for old, new in zip(node.outputs, made, strict=True):
+                graph.replace(old, known.get(new, new))
+            graph.nodes.remove(node)
+
+    def _choice(self, number: int) -> dict[str, int]:
+        """Return sizes for a capture: none of them 1, and of any two the courses differ.
+
+        They are multiples at first, which programs that halve sizes want; else a little larger ones.
+        """
+        base: dict[str, int] = {}
+        for dims, tensor in zip(self.sizes, _tensors((self.args, self.kwargs)), strict=False):
+            for dim, name in dims.items():
+                base.setdefault(name, max(tensor.shape[dim], 2))
+        more = [(number * (place + 1), size) for place, size in enumerate(base.values())]
+        steps = [size * n for n, size in more] if self.multiples else [n for n, _ in more]
+        return {name: size + step for (name, size), step in zip(base.items(), steps, strict=True)}
+
+    def write(self, names: Sequence[str], output_names: Sequence[str] | None) -> Any:
+        """Return the model; an op of several that cannot be said as it is, is taken apart."""
+        while True:
+            graphs = self._captures()
+            writer = Writer(self.opset)
+            graph = _merged(graphs, writer)
+            failed: list[tuple[Node, str]] = []
+            for value, name in zip(graph.arguments, names, strict=True):
+                writer.take(value, writer.name(name))
+            helper = onnx_package("numpy_helper")
+            for value in graph.inputs:
+                if value.kind != "input":
+                    if value.dtype not in TYPE_NUMBERS:
+                        raise ONNXError(
+                            f"{value.kind} {value.name!r} is {value.dtype}, which ONNX lacks"
+                        )
+                    name = writer.take(value, writer.name(value.name))
+                    array = graph.state[value.name].detach().cpu().numpy()
+                    writer.initializers.append(helper.from_array(array, name))
+            for node in graph.nodes:
+                try:
+                    made = lower(writer, node) if self._kept(node.op, (), {}) else None
+                    reason = (
+                        "" if made else REASONS.get(node.op.name, "ONNX has no operator like it")
+                    )
+                except Inexpressible as error:
+                    made, reason = None, str(error)
+                except TypeError as error:
+                    if not any(self.sizes):
+                        raise
+                    made, reason = None, f"a size that varies: {error}"
+                if made is None or len(made) < len(node.outputs):
+                    failed.append((node, reason or "it returns what ONNX does not"))
+                    made = [writer.name("missing") for _ in node.outputs]
+                for value, name in zip(node.outputs, made, strict=False):
+                    writer.take(value, name)
+            composites = {n.op.name for n, _ in failed if n.op.kind == "composite"} - self.apart
+            if failed and composites:
+                self.apart |= composites
+                self.reasons = {n.op.name: reason for n, reason in failed} | self.reasons
+                continue
+            if failed:
+                raise _refusal([(n, self.reasons.get(n.op.name, reason)) for n, reason in failed])
+            return self._model(graph, writer, output_names)
+
+    def _model(self, graph: Graph, writer: Writer, output_names: Sequence[str] | None) -> Any:
+        onnx, helper = onnx_package(), onnx_package("helper")
+        changed = [old.name for old, _ in graph.writes if old.kind != "buffer"]
+        if changed:
+            raise ONNXError(
+                f"the program changes {changed[0]!r} in place, which a model cannot: return it instead"
+            )
+        results = list(values_in(graph.result))
+        own = ["output" if i == 0 else f"output_{i}" for i in range(len(results))]
+        outputs: list[Any] = []
+        for value, wanted in zip(results, _names(own, output_names, "output"), strict=True):
+            name = writer.name(wanted)
+            writer.nodes.append(helper.make_node("Identity", [writer.names[value]], [name]))
+            outputs.append(_described(writer, value, name, self._symbols()))
+        inputs = [_described(writer, v, writer.names[v], self._symbols()) for v in graph.arguments]
+        nodes = _without_copies(writer.nodes, {o.name for o in outputs})
+        used = {name for node in nodes for name in node.input}
+        kept = [tensor for tensor in writer.initializers if tensor.name in used]
+        body = helper.make_graph(nodes, type(self.model).__name__, inputs, outputs, kept)
+        imports = [helper.make_opsetid("", self.opset)]
+        version = helper.find_min_ir_version_for(imports)
+        from importlib.metadata import version as installed
+
+        proto = helper.make_model(
+            body,
+            opset_imports=imports,
+            ir_version=max(version, 8),
+            producer_name="tensorplug",
+            producer_version=installed("tensorplug"),
+        )
+        own = [writer.names[v] for v in graph.inputs if v.kind == "parameter" and v in writer.names]
+        helper.set_model_props(proto, {PARAMETERS: json.dumps(own)})
+        if proto.ByteSize() < LIMIT:
+            onnx.checker.check_model(proto)
+        return proto
+
+    def _symbols(self) -> dict[Size, str]:
+        """Return the names of sizes by what they were in the captures."""
+        choices = [self._choice(number) for number in range(_CAPTURES)]
+        return {Size([c[name] for c in choices]): name for name in choices[0]}
+
+
+def _described(writer: Writer, value: Value, name: str, symbols: Mapping[Size, str]) -> Any:
+    shape = [
+        symbols.get(size, f"{name}_dim_{axis}") if isinstance(size, Size) else size
+        for axis, size in enumerate(writer.shape(value))
+    ]
+    helper = onnx_package("helper")
+    return helper.make_tensor_value_info(name, TYPE_NUMBERS[value.dtype], shape)
+
+
+def _without_copies(nodes: list[Any], outputs: set[str]) -> list[Any]:
+    """Take out the copies: of what a node makes for an output, the node makes the output itself."""
+    users: dict[str, int] = {}
+    for node in nodes:
+        for name in node.input:
+            users[name] = users.get(name, 0) + 1
+    makers = {name: node for node in nodes for name in node.output}
+    gone: set[int] = set()
+    renamed: dict[str, str] = {}
+    for node in nodes:
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+        if node.op_type != "Identity":
+            continue
+        source, name = node.input[0], node.output[0]
+        maker = makers.get(source)
+        if name not in outputs:
+            renamed[name] = source
+            gone.add(id(node))
+            users[source] = users.get(source, 0) + users.get(name, 0) - 1
+        elif maker is not None and users[source] == 1 and source not in outputs:
+            place = list(maker.output).index(source)
+            maker.output[place] = name
+            makers[name] = maker
+            gone.add(id(node))
+    return [node for node in nodes if id(node) not in gone]
+
+
+def _merged(graphs: list[Graph], writer: Writer) -> Graph:
+    """Return the first graph, with sizes that differ among the graphs in place of numbers."""
+    graph = graphs[0]
+    if len(graphs) == 1:
+        return graph
+    if len({tuple(node.op.name for node in g.nodes) for g in graphs}) > 1:
+        raise ONNXError(
+            "the program calls other ops as sizes vary: fix the size that decides, or export each case"
+        )
+    for values in zip(*[g.inputs for g in graphs], strict=True):
+        _note(writer, values)
+    for nodes in zip(*[g.nodes for g in graphs], strict=True):
+        try:
+            nodes[0].args = _together([node.args for node in nodes])
+        except ValueError as error:
+            raise ONNXError(
+                f"op {nodes[0].op.name} ({nodes[0].source}): {error} as sizes vary"
+            ) from None
+        for values in zip(*[node.outputs for node in nodes], strict=True):
+            _note(writer, values)
+    return graph
+
+
+def _note(writer: Writer, values: Sequence[Value]) -> None:
+    shapes = zip(*[value.shape for value in values], strict=True)
+    writer.shapes[values[0]] = tuple(s[0] if len(set(s)) == 1 else Size(s) for s in shapes)
+
+
+def _together(items: Sequence[Any]) -> Any:
+    """Return what arguments of several captures have in common, sizes where numbers differ."""
+    first = items[0]
+    if isinstance(first, Value):
+        return first
+    if isinstance(first, slice):
+        parts = [_together([getattr(i, name) for i in items]) for name in ("start", "stop", "step")]
+        return slice(*parts)
+    if isinstance(first, (list, tuple)):
+        if len({len(item) for item in items}) > 1:
+            raise ValueError("it is given lists of several lengths")
+        parts = [_together(column) for column in zip(*items, strict=True)]
+        return parts if isinstance(first, list) else tuple(parts)
+    if isinstance(first, int) and not isinstance(first, bool) and any(i != first for i in items):
+        return Size(items)
+    if isinstance(first, float) and any(i != first and i == i for i in items):
+        raise ValueError(f"it is given the numbers {', '.join(map(str, items))}")
+    return first
+
+
+def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        parts = [_mapped(item, function) for item in value]
+        if hasattr(value, "_fields"):
+            return type(value)(*parts)
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, dict):
+        return {key: _mapped(item, function) for key, item in value.items()}
+    return value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    found: dict[int, Tensor] = {}
+    _mapped(value, lambda tensor: found.setdefault(id(tensor), tensor))
+    return list(found.values())
+
+
+def _refusal(failed: Sequence[tuple[Node, str]]) -> UnsupportedOperatorError:
+    found = dict.fromkeys((node.op.name, reason) for node, reason in failed)
+    lines = [
+        f"  {node.op.name}{f' ({node.source})' if node.source else ''}: {reason}"
+        for node, reason in failed
+    ]
+    text = "\n".join(dict.fromkeys(lines))
+    return UnsupportedOperatorError(
+        f"the program has ops that ONNX cannot express:\n{text}", list(found)
+    )
+
+
+def save(proto: Any, path: str | os.PathLike[str], external: bool | None = None) -> None:
+    """Write the file, with weights beside it where they are too large."""
+    onnx, path = onnx_package(), Path(path)
+    if external or (external is None and proto.ByteSize() >= LIMIT):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(proto)
+        data = f"{path.name}.data"
+        (path.parent / data).unlink(missing_ok=True)
+        onnx.save(copy, path, save_as_external_data=True, location=data, size_threshold=1024)
+        onnx.checker.check_model(str(path))
+    else:
+        path.write_bytes(proto.SerializeToString())

@@ -1,0 +1,149 @@
+"""Indexing by tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorplug.core.device import dtypes
+from tensorplug.graph import Node, Value
+
+from ..writing import Inexpressible, Writer
+from .table import lowering
+
+__all__: list[str] = []
+
+_REDUCTIONS = {
+    "add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "max", "amin": "min", None: "none",
+}  # fmt: skip
+
+
+@lowering("gather")
+def _gather(w: Writer, node: Node, input: Value, dim: int, index: Value, **rest: Any) -> str:
+    if not input.shape or not index.shape:
+        raise Inexpressible("gathering from a single number")
+    x = w.value(input)
+    for axis, (size, wanted) in enumerate(zip(w.shape(input), w.shape(index), strict=True)):
+        if (
+            axis != dim % len(input.shape) and size != wanted
+        ):  # onnxruntime wants them to be the same
+            x = w.add("Slice", x, *map(w.ints, ([0], [wanted], [axis])))
+    return w.add("GatherElements", x, w.value(index, dtypes.int64), axis=dim)
+
+
+@lowering("index_select")
+def _index_select(w: Writer, node: Node, input: Value, dim: int, index: Value, **rest: Any) -> str:
+    if not input.shape:
+        raise Inexpressible("selecting from a single number")
+    flat = w.reshape(w.value(index, dtypes.int64), [-1])
+    return w.add("Gather", w.value(input), flat, axis=dim)
+
+
+@lowering("scatter")
+def _scatter(
+    w: Writer,
+    node: Node,
+    input: Value,
+    dim: int,
+    index: Value,
+    src: Any = None,
+    value: Any = None,
+    reduce: str | None = None,
+    **rest: Any,
+) -> str:
+    if not input.shape or not index.shape:
+        raise Inexpressible("scattering into a single number")
+    kind = node.output.dtype
+    shape = w.shape(index)
+    if isinstance(src, Value):
+        updates = w.value(src, kind)
+        if w.shape(src) != shape:
+            axes = list(range(len(shape)))
+            updates = w.add("Slice", updates, *map(w.ints, ([0] * len(shape), shape, axes)))
+    else:
+        number = w.value(value if src is None else src, kind)
+        updates = w.add("Expand", number, w.ints(shape))
+    places, how = w.value(index, dtypes.int64), _REDUCTIONS[reduce]
+    onto = w.value(input, kind)
+    return w.add("ScatterElements", onto, places, updates, axis=dim, reduction=how)
+
+
+@lowering("scatter_reduce")
+def _scatter_reduce(
+    w: Writer,
+    node: Node,
+    input: Value,
+    dim: int,
+    index: Value,
+    src: Value,
+    reduce: str,
+    include_self: bool = True,
+    **rest: Any,
+) -> str:
+    if reduce == "mean" or not include_self:
+        raise Inexpressible("scattering of means, or without what was there")
+    return _scatter(w, node, input, dim, index, src, None, reduce)
+
+
+def _places(w: Writer, input: Value, indices: Sequence[Value | None]) -> tuple[list[int], str, int]:
+    """Return the order that puts indexed dimensions first, the places along them, and their rank."""
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if any(index.dtype is dtypes.bool_ for _, index in given):
+        raise Inexpressible("indices that are masks")
+    front = [axis for axis, _ in given]
+    order = front + [axis for axis in range(len(input.shape)) if axis not in front]
+    rank = max(len(index.shape) for _, index in given)
+    names = [w.value(index, dtypes.int64) for _, index in given]
+    if len(names) > 1:
+        whole = names[0]
+        for name in names[1:]:
+            whole = w.add("Add", whole, name)
+        shape = w.add("Shape", whole)
+        names = [w.add("Expand", name, shape) for name in names]
+    last = w.ints([-1])
+    parts = [w.add("Unsqueeze", name, last) for name in names]
+    return order, parts[0] if len(parts) == 1 else w.add("Concat", *parts, axis=-1), rank
+
+
+@lowering("index")
+def _index(
+    w: Writer, node: Node, input: Value, indices: Sequence[Value | None], **rest: Any
+) -> str:
+    given = [axis for axis, index in enumerate(indices) if index is not None]
+    x = w.value(input)
+    if len(given) == 1 and indices[given[0]].dtype is not dtypes.bool_:  # type: ignore[union-attr]
+        return w.add("Gather", x, w.value(indices[given[0]], dtypes.int64), axis=given[0])
+    order, places, rank = _places(w, input, indices)
+    picked = w.add("GatherND", w.add("Transpose", x, perm=order), places)
+    together = given == list(range(given[0], given[0] + len(given)))
+    if not together or given[0] == 0:
+        return picked
+    before = given[
+        0
+    ]  # where indices are neighbours, the result has their dimensions in their place
+    total = len(node.output.shape)
+    back = [*range(rank, rank + before), *range(rank), *range(rank + before, total)]
+    return w.add("Transpose", picked, perm=back)
+
+
+@lowering("index_put")
+def _index_put(
+    w: Writer,
+    node: Node,
+    input: Value,
+    indices: Sequence[Value | None],
+    values: Value,
+    accumulate: bool = False,
+    **rest: Any,
+) -> str:
+    given = [axis for axis, index in enumerate(indices) if index is not None]
+    if given != list(range(len(given))):
+        raise Inexpressible("writing to indices that are not the first")
+    kind = node.output.dtype
+    _, places, _ = _places(w, input, indices)
+    lead = w.add("Slice", w.add("Shape", places), w.ints([0]), w.ints([-1]))
+    inner = [w.ints([size]) for size in w.shape(input)[len(given) :]]
+    shape = w.add("Concat", lead, *inner, axis=0)
+    updates = w.add("Expand", w.value(values, kind), shape)
+    how = "add" if accumulate else "none"
+    return w.add("ScatterND", w.value(input, kind), places, updates, reduction=how)

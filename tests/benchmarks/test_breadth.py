@@ -1,0 +1,74 @@
+"""The breadth table: what it says of cells, and one operator in full."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from benchmarks import breadth
+from benchmarks.breadth import Cell
+
+CELLS = [
+    Cell("add", "top level", "small", "forward", 1.0, 2.0, "agree"),
+    Cell("sub", "top level", "small", "forward", 4.0, 2.0, "agree"),
+    Cell("linalg.lu", "linalg", "small", "forward", 9.0, 3.0, "DIFFER"),
+    Cell("fft.fft", "fft", "1e4", "forward", error="TypeError: no"),
+]
+
+
+def test_means_and_shares():
+    lines = breadth.summary([cell for cell in CELLS if not cell.error])
+    assert "| top level | 1.00, 50%/0% of 2 |" in lines
+    assert "| linalg | 3.00, 100%/100% of 1 |" in lines
+    assert "| all | 1.44, 67%/33% of 3 |" in lines
+
+
+def test_what_is_worst_and_what_was_not_timed_is_named():
+    text = breadth.page(CELLS, "Today.")
+    assert "- linalg, small, forward: lu 3.0" in text
+    assert "Numbers that differ from torch's: linalg.lu." in text
+    assert "refuses the sample: fft.fft." in text
+    assert "add 0.5" not in text
+
+
+def test_the_table_goes_between_the_markers(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"a\n{breadth.BEGIN}\nold\n{breadth.END}\nb\n", "utf-8")
+    for text in ("new", "newer"):
+        breadth.write_between(page, text)
+    assert page.read_text("utf-8") == f"a\n{breadth.BEGIN}\nnewer\n{breadth.END}\nb\n"
+    page.write_text("no markers", "utf-8")
+    with pytest.raises(ValueError, match="has no markers"):
+        breadth.write_between(page, "new")
+
+
+def test_verdicts():
+    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    import tensorplug as tp
+
+    def verdict(ours, theirs, again):
+        return breadth.verdict("add", [tp.tensor(ours)], theirs, again, (tp, torch))
+
+    one, two = torch.tensor([1.0, math.nan]), torch.tensor([2.0, math.nan])
+    assert verdict([1.0, math.nan], one, one) == "agree"
+    assert verdict([1.1, math.nan], one, one) == "DIFFER"
+    assert verdict([1.0], one, one) == "DIFFER"
+    assert verdict([7.0, 8.0], one, two) == "random"
+
+
+@pytest.mark.slow
+def test_an_operator_at_three_sizes(tmp_path, capsys):
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    assert (
+        breadth.main(
+            ["--filter", "^(cosh|linalg.lu_solve)$", "--rounds", "1", "--out", str(tmp_path)]
+        )
+        == 0
+    )
+    found = json.loads((tmp_path / "breadth.json").read_text("utf-8"))
+    cells = {(c["name"], c["size"], c["way"]): c for c in found["cells"]}
+    assert {
+        ("cosh", size, way) for size in breadth.SIZES for way in ("forward", "backward")
+    } <= set(cells)
+    assert all(cell["verdict"] == "agree" and np.isfinite(cell["ratio"]) for cell in cells.values())
+    assert "Geometric mean" in capsys.readouterr().out
