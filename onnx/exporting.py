@@ -11,8 +11,8 @@ from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
-from tensorplug.graph import Graph, Node, Value, capture
-from tensorplug.graph.graph import values_in
+from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
+from tensorplug.graph.graph import call, map_values, values_in
 from tensorplug.nn import Module
 
 from .errors import ONNXError, UnsupportedOperatorError
@@ -224,6 +224,7 @@ class _Export:
         self.model, self.args, self.kwargs = model, args, kwargs
         self.sizes, self.opset = sizes, opset
         self.multiples = True
+        self.reasons: dict[str, str] = {}  # why these were taken apart
         self.apart: set[str] = set()  # ops that are written as what they are made of
 
     def _kept(self, op: Any, args: Any, kwargs: Any) -> bool:
@@ -264,8 +265,47 @@ class _Export:
                     f"while exporting with {sizes}: a size that varies may have to be fixed"
                 )
             raise
+        self._take_apart(graph)
         graph.remove_unused()
         return graph
+
+    def _take_apart(self, graph: Graph) -> None:
+        """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
+        for node in list(graph.nodes):
+            if node.op.kind != "composite" or self._kept(node.op, (), {}):
+                continue
+            values = list(dict.fromkeys(node.values()))
+            tensors = [ops.zeros(v.shape, dtype=v.dtype, device=v.device) for v in values]
+            given = dict(zip(values, tensors, strict=True))
+            op, arguments = node.op, map_values(node.args, given.__getitem__)
+            try:
+                inner = capture(
+                    lambda *_, op=op, arguments=arguments: call(op, arguments),
+                    *tensors,
+                    level=self._kept,
+                )
+            except Uncapturable:
+                continue
+            made = list(values_in(inner.result))
+            if len(made) != len(node.outputs) or inner.writes:
+                continue
+            place = graph.nodes.index(node)
+            known = dict(zip(inner.arguments, values, strict=True))
+            for value in [value for value in inner.inputs if value.kind != "input"]:
+                tensor, value.name = inner.state[value.name], graph.name(value.name)
+                graph.inputs.append(value)
+                graph.state[value.name] = tensor
+            own = {value: value for part in inner.nodes for value in part.outputs}
+            own |= {value: value for value in inner.inputs} | known
+            for part in inner.nodes:
+                part.args = map_values(part.args, own.__getitem__)
+                part.source = node.source
+                for value in part.outputs:
+                    value.name = graph.name(value.name)
+            graph.nodes[place + 1 : place + 1] = inner.nodes
+            for old, new in zip(node.outputs, made, strict=True):
+                graph.replace(old, known.get(new, new))
+            graph.nodes.remove(node)
 
     def _choice(self, number: int) -> dict[str, int]:
         """Return sizes for a capture: none of them 1, and of any two the courses differ.
@@ -319,9 +359,10 @@ class _Export:
             composites = {n.op.name for n, _ in failed if n.op.kind == "composite"} - self.apart
             if failed and composites:
                 self.apart |= composites
+                self.reasons = {n.op.name: reason for n, reason in failed} | self.reasons
                 continue
             if failed:
-                raise _refusal(failed)
+                raise _refusal([(n, self.reasons.get(n.op.name, reason)) for n, reason in failed])
             return self._model(graph, writer, output_names)
 
     def _model(self, graph: Graph, writer: Writer, output_names: Sequence[str] | None) -> Any:
@@ -442,7 +483,8 @@ def _together(items: Sequence[Any]) -> Any:
     if isinstance(first, (list, tuple)):
         if len({len(item) for item in items}) > 1:
             raise ValueError("it is given lists of several lengths")
-        return type(first)([_together(column) for column in zip(*items, strict=True)])
+        parts = [_together(column) for column in zip(*items, strict=True)]
+        return parts if isinstance(first, list) else tuple(parts)
     if isinstance(first, int) and not isinstance(first, bool) and any(i != first for i in items):
         return Size(items)
     if isinstance(first, float) and any(i != first and i == i for i in items):
@@ -454,7 +496,10 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, (list, tuple)):
-        return type(value)([_mapped(item, function) for item in value])
+        parts = [_mapped(item, function) for item in value]
+        if hasattr(value, "_fields"):
+            return type(value)(*parts)
+        return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
         return {key: _mapped(item, function) for key, item in value.items()}
     return value

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeAlias, overload
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -24,9 +24,10 @@ class Size(tuple[int, ...]):
 
     if not TYPE_CHECKING:
 
-        def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        def __new__(cls, sizes: Iterable[Any] = ()) -> Self:
+            """Return a size of what are ints, or 0-d tensors of one."""
             sizes = tuple(sizes)
-            return tuple.__new__(cls, sizes if {*map(type, sizes)} <= {int} else _as_ints(sizes))
+            return tuple.__new__(cls, sizes if {*map(type, sizes)} <= {int} else as_ints(sizes))
 
     def numel(self) -> int:
         """Return the number of elements of a tensor of this size."""
@@ -57,7 +58,8 @@ class Size(tuple[int, ...]):
 as_size: Callable[[Shape], Size] = partial(tuple.__new__, Size)
 
 
-def _as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+def as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return sizes as ints; TypeError for what is none."""
     for number, size in enumerate(sizes):
         if isinstance(size, float) or not hasattr(size, "__index__"):
             raise TypeError(

@@ -289,3 +289,63 @@ def _where(
 @lowering("copy")
 def _copy(w: Writer, node: Node, input: Value, src: Any, **rest: Any) -> str:
     return w.add("Expand", w.value(src, node.output.dtype), w.ints(w.shape(node.output)))
+
+
+# --- activations, which programs also call in place --------------------------------------------------
+
+
+@lowering("hardtanh", "relu6")
+def _hardtanh(
+    w: Writer, node: Node, input: Value, min_val: float = -1.0, max_val: float = 1.0, **rest: Any
+) -> str:
+    kind = node.output.dtype
+    low, high = (0, 6) if node.op.name == "relu6" else (min_val, max_val)
+    return w.add("Clip", w.value(input, kind), w.value(low, kind), w.value(high, kind))
+
+
+@lowering("silu")
+def _silu(w: Writer, node: Node, input: Value, **rest: Any) -> str:
+    x = w.value(input, node.output.dtype)
+    return w.add("Mul", x, w.add("Sigmoid", x))
+
+
+@lowering("hardsigmoid")
+def _hardsigmoid(w: Writer, node: Node, input: Value, **rest: Any) -> str:
+    return w.add("HardSigmoid", w.value(input), alpha=1 / 6, beta=0.5)
+
+
+@lowering("elu", "celu", "selu")
+def _elu(
+    w: Writer,
+    node: Node,
+    input: Value,
+    alpha: float = 1.0,
+    scale: float = 1.0,
+    input_scale: float = 1.0,
+    **rest: Any,
+) -> str:
+    if scale != 1 or input_scale != 1:
+        raise Inexpressible("with scales")
+    name = node.op.name.capitalize()
+    if name == "Selu":
+        return w.add(name, w.value(input))
+    if name == "Celu" and input.dtype is not dtypes.float32:
+        raise Inexpressible("of other than float32")
+    return w.add(name, w.value(input), alpha=float(alpha))
+
+
+@lowering("threshold")
+def _threshold(w: Writer, node: Node, input: Value, threshold: Any, value: Any, **rest: Any) -> str:
+    kind = node.output.dtype
+    x = w.value(input)
+    above = w.add("Greater", x, w.value(threshold, kind))
+    return w.add("Where", above, x, w.value(value, kind))
+
+
+@lowering("dropout", "alpha_dropout", "feature_alpha_dropout")
+def _dropout(
+    w: Writer, node: Node, input: Value, p: float = 0.5, training: bool = True, **rest: Any
+) -> str:
+    if training and p:
+        raise Inexpressible("random numbers")
+    return w.add("Identity", w.value(input))

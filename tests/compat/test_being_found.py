@@ -187,3 +187,16 @@ assert torch._dynamo.explain(model)(x).captures == 1
 
 def test_exported_programs():
     run(EXPORTS)
+
+
+def test_functions_whose_names_files_have_too():
+    run("""
+    import torch
+    from torch.autograd.gradcheck import GradcheckError
+    import torch.nn.utils.weight_norm
+
+    assert issubclass(GradcheckError, RuntimeError)
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.sin, (x,))
+    assert torch.nn.utils.weight_norm(torch.nn.Linear(2, 1)).weight_g.shape == (1, 1)
+    """)

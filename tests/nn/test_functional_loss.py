@@ -229,6 +229,15 @@ def test_cosine_similarity(compare, dim):
     compare.functional("cosine_similarity", *tiny, 1)
 
 
+def test_cosine_similarity_of_integers():
+    x = tp.tensor([3, 4])
+    found = F.cosine_similarity(x.to(tp.int8), x.float(), dim=0)
+    assert found.dtype is tp.float32
+    assert found.item() == pytest.approx(1.0)
+    with pytest.raises(RuntimeError, match="expected common dtype to be floating point"):
+        F.cosine_similarity(x, x, dim=0)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_distances(compare, p):
     compare.functional("pairwise_distance", numbers(5, 4), numbers(5, 4), p)

@@ -141,6 +141,35 @@ def test_models(name, varying, tmp_path):
         assert all(tp.equal(there[key], own[key]) for key in there)
 
 
+#: Calls in place: of ops that are written as they are, and of such that are taken apart.
+IN_PLACE = {
+    "relu6": lambda x: F.relu6(x, inplace=True),
+    "elu": lambda x: F.elu(x, inplace=True),
+    "rrelu": lambda x: F.rrelu(x, inplace=True),
+    "threshold": lambda x: F.threshold(x, 0.1, 0.5, inplace=True),
+    "dropout": lambda x: F.dropout(x, training=False, inplace=True),
+    "lerp": lambda x: x.lerp_(x * 2, 0.3),
+    "addcmul": lambda x: x.addcmul_(x, x),
+    "masked_fill": lambda x: x.masked_fill_(x > 0, 1.0),
+    "tril": lambda x: x.tril_(),
+    "index_fill": lambda x: x.index_fill_(0, tp.tensor([1]), 3.0),
+    "copy": lambda x: x.copy_(tp.ones(4)),
+    "clamp": lambda x: x.clamp_(-1, 1),
+}
+
+
+@pytest.mark.parametrize("varying", [False, True], ids=["fixed", "varying"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_calls_in_place(name, varying):
+    def program(x):
+        return IN_PLACE[name](x.clone()) + 1
+
+    x, y = tp.linspace(-2, 2, 12).reshape(3, 4), tp.linspace(-3, 3, 28).reshape(7, 4)
+    proto = tp.onnx.export(program, x, dynamic_shapes=({0: "n"},) if varying else None)
+    given = y if varying else x
+    op_samples.compare(op_samples.run(proto, [given]), [program(given)])
+
+
 def test_names_and_sizes():
     model = nn.Linear(2, 3)
     proto = tp.onnx.export(

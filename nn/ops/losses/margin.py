@@ -7,10 +7,11 @@ from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import int64
+from tensorplug.core.device.dtypes import INTEGER, int64, scalar_type
 from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, where, zeros
+from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from ..activation import logsigmoid
@@ -21,6 +22,15 @@ def _canonical_cosine_similarity(
     x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8
 ) -> tuple[Any, Any, int, float]:
     check_tensors("cosine_similarity", x1=x1, x2=x2)
+    if x1.dtype.category <= INTEGER < x2.dtype.category:
+        x1 = x1.to(x2.dtype)
+    elif x2.dtype.category <= INTEGER < x1.dtype.category:
+        x2 = x2.to(x1.dtype)
+    elif x1.dtype.category <= INTEGER:
+        raise RuntimeError(
+            "cosine_similarity(): expected common dtype to be floating point, yet common dtype is "
+            f"{scalar_type(result_type(x1, x2))}"
+        )
     return x1, x2, dim, eps
 
 
