@@ -180,6 +180,14 @@ class SummaryWriter:
         pass
 
 
+class _CodeOnlyModule(Module):
+    """A module of attributes alone; torchvision's graph modules copy themselves by it."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
 class _NoDType:
     """A dtype of torch's that no tensor has here: programs name it in tables of dtypes."""
 
@@ -243,6 +251,9 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributed.rpc.api": {"_require_initialized": compiling.as_it_is},
     "torch.export.Dim": {},
     "torch._custom_ops": {},
+    "torch.fx.graph_module": {
+        "_CodeOnlyModule": _CodeOnlyModule, "_USER_PRESERVED_ATTRIBUTES_KEY": "_user_preserved_attributes",
+    },
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},

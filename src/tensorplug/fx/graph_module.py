@@ -14,17 +14,6 @@ from .graph import Graph
 from .node import Node, map_arg
 from .proxy import recorded
 
-#: Where a graph module's ``meta`` keeps attributes that copies of it have as well.
-_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
-
-
-class _CodeOnlyModule(nn.Module):
-    """A module of attributes alone; subclasses copy themselves by it, as torchvision's do."""
-
-    def __init__(self, body: dict[str, Any]) -> None:
-        super().__init__()
-        self.__dict__ = body
-
 
 def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
     """Have a module share an attribute of another one, with empty modules on the way to it."""
