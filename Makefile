@@ -171,10 +171,12 @@ ifeq ($(DEVICE),cuda)
 	$(BENCH)/bin/python -m benchmarks.kernels --device $(DEVICE) $(KERNELS)
 else
 	$(BENCH)/bin/python -m benchmarks.overhead
-	$(BENCH)/bin/python -m benchmarks.breadth $(BREADTH)
 	$(BENCH)/bin/python -m benchmarks.kernels $(KERNELS)
 endif
 	$(BENCH)/bin/python -m benchmarks.models --device $(DEVICE) $(MODELS)
+ifneq ($(DEVICE),cuda)
+	$(BENCH)/bin/python -m benchmarks.breadth $(BREADTH)
+endif
 
 # The libraries are installed as they are, without torch; where an index lacks them there is nothing to run.
 world: $(WORLD)/.world

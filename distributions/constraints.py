@@ -134,6 +134,8 @@ class _IndependentConstraint(Constraint):
 
 
 class _Boolean(Constraint):
+    """Values that are 0 or 1."""
+
     is_discrete = True
 
     def check(self, value: Any) -> Any:
@@ -141,6 +143,8 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
+    """Vectors with one 1, and 0 elsewhere."""
+
     is_discrete = True
     event_dim = 1
 
@@ -149,11 +153,15 @@ class _OneHot(Constraint):
 
 
 class _Real(Constraint):
+    """All numbers but NaN."""
+
     def check(self, value: Any) -> Any:
         return value == value
 
 
 class _Simplex(Constraint):
+    """Vectors of numbers that are not negative and add up to 1."""
+
     event_dim = 1
 
     def check(self, value: Any) -> Any:
@@ -202,6 +210,8 @@ class _LessThan(_Below):
 
 
 class _IntegerGreaterThan(_Above):
+    """Whole numbers not below a bound."""
+
     is_discrete = True
 
     def check(self, value: Any) -> Any:
@@ -255,6 +265,8 @@ class _Multinomial(_Below):
 
 
 class _LowerTriangular(Constraint):
+    """Square matrices with zeros above the diagonal."""
+
     event_dim = 2
 
     def check(self, value: Any) -> Any:
@@ -262,17 +274,23 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(_LowerTriangular):
+    """Lower triangular matrices with a positive diagonal."""
+
     def check(self, value: Any) -> Any:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
+    """Lower triangular matrices with a positive diagonal and rows of length 1."""
+
     def check(self, value: Any) -> Any:
         rows = ((value * value).sum(-1) - 1).abs().le(1e-4).all(-1)
         return super().check(value) & rows
 
 
 class _Square(Constraint):
+    """Square matrices."""
+
     event_dim = 2
 
     def check(self, value: Any) -> Any:
@@ -280,6 +298,8 @@ class _Square(Constraint):
 
 
 class _Symmetric(_Square):
+    """Symmetric matrices."""
+
     def check(self, value: Any) -> Any:
         if value.shape[-1] != value.shape[-2]:
             return super().check(value)
@@ -288,6 +308,8 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
         if not bool(symmetric.all()):
@@ -296,6 +318,8 @@ class _PositiveSemidefinite(_Symmetric):
 
 
 class _PositiveDefinite(_Symmetric):
+    """Symmetric matrices whose eigenvalues are positive."""
+
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
         if not bool(symmetric.all()):

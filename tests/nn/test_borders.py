@@ -176,5 +176,5 @@ def test_parameters_of_a_plain_dict_come_in_the_order_of_their_names():
 
 def test_windows_zero_apart_are_refused():
     """By the op itself, too: its callers check what they are given, others may not."""
-    with pytest.raises(RuntimeError, match="stride.*(greater than zero|1 or more)"):
+    with pytest.raises(RuntimeError, match=r"stride.*(greater than zero|1 or more)"):
         get_op("im2col").call(tp.ones(1, 1, 4, 4), (2, 2), (1, 1), (0, 0), (0, 0))
