@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from tensorplug.autograd import is_grad_enabled, no_grad
 from tensorplug.autograd.transforms.pytree import tree_leaves
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.ops import cat
 from tensorplug.core.tensor.creation import tensor
@@ -267,8 +268,7 @@ class DistributedDataParallel(Module, Joinable):
         c10d.all_reduce(flag, group=self.process_group)
         return bool(flag.item())
 
-    @contextlib.contextmanager
-    def no_sync(self) -> Generator[None]:
+    def no_sync(self) -> Block:
         """Accumulate gradients in each process by itself within a ``with`` block.
 
         The first backward pass after it reduces the sums; forward belongs into the block, too.
@@ -279,12 +279,12 @@ class DistributedDataParallel(Module, Joinable):
         ...     model(first).sum().backward()
         >>> model(second).sum().backward()  # doctest: +SKIP
         """
-        before = self.require_backward_grad_sync
-        self.require_backward_grad_sync = False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+
+        def steps() -> tuple[Steps, Steps]:
+            own, name = vars(self), "require_backward_grad_sync"
+            return [partial(own.update, {name: False})], [partial(own.update, {name: own[name]})]
+
+        return Block(steps)
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
         """Let a hook reduce the buckets of gradients.

@@ -12,15 +12,13 @@ import builtins
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import contextmanager
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 __all__ = ["Watch"]
 
@@ -119,8 +117,7 @@ class Watch:
 
     # --- during the first run ---
 
-    @contextmanager
-    def watching(self, in_op: Callable[[], bool]) -> Generator[None, None, None]:
+    def watching(self, in_op: Callable[[], bool]) -> Block:
         """See which functions are called within a ``with`` block, but not those that ops call."""
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -133,12 +130,10 @@ class Watch:
                 if not name.startswith(_LIBRARY) and _impure(arg):
                     self.effects.append(f"calls {getattr(arg, '__qualname__', arg)}()")
 
-        before = sys.getprofile()
-        sys.setprofile(profile)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
+        def steps() -> tuple[Steps, Steps]:
+            return [partial(sys.setprofile, profile)], [partial(sys.setprofile, sys.getprofile())]
+
+        return Block(steps)
 
     def settle(self) -> None:
         """After the first run: note what it changed."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
+from tensorplug.core.contexts import Block, Steps
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
 from tensorplug.graph.graph import call, map_values, values_in
 from tensorplug.nn import Module
@@ -111,21 +112,17 @@ def export(
     return proto
 
 
-@contextmanager
-def _evaluated(model: Any) -> Any:
+def _evaluated(model: Any) -> Block:
     """Put a module into evaluation mode for a while."""
-    modes = (
-        [(module, module.training) for module in model.modules()]
-        if isinstance(model, Module)
-        else []
-    )
-    if modes:
-        model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
+
+    def steps() -> tuple[Steps, Steps]:
+        modules = list(model.modules()) if isinstance(model, Module) else []
+        return (
+            [partial(vars(module).update, training=False) for module in modules],
+            [partial(vars(module).update, training=module.training) for module in modules],
+        )
+
+    return Block(steps)
 
 
 def _names(own: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:

@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import signal
 from functools import partial
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -24,10 +25,12 @@ from tensorplug.autograd.transforms import levels
 from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.data.signals import signals_put_off
+from tensorplug.distributed.data_parallel import DistributedDataParallel
 from tensorplug.fx import tracer
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.nn.utils import parametrize
 from tensorplug.nn.utils.stateless import _swapped
+from tensorplug.onnx import exporting
 from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
@@ -64,6 +67,7 @@ WEIGHT = nn.Parameter(tp.ones(1))
 MODEL = nn.Linear(1, 1)
 MODEL.weight = WEIGHT
 OPTIMIZER = tp.optim.SGD([WEIGHT], lr=0.5)
+PARALLEL = SimpleNamespace(require_backward_grad_sync=True)
 
 
 def swapped():
@@ -84,8 +88,14 @@ def state():
     return process_state() | {
         "device": OneOfTwo.current[0],
         "hooks": list(HOOKS),
-        "model": (MODEL.weight is WEIGHT, len(MODEL._forward_hooks), len(MODEL._forward_pre_hooks)),
+        "model": (
+            MODEL.weight is WEIGHT,
+            MODEL.training,
+            len(MODEL._forward_hooks),
+            len(MODEL._forward_pre_hooks),
+        ),
         "optimizer": [(id(g["params"][0]), g["lr"]) for g in OPTIMIZER.param_groups],
+        "parallel": PARALLEL.require_backward_grad_sync,
         "random": tp.get_rng_state().tolist(),
         "cached": len(parametrize._cached),
         "switches": (tp.backends.cudnn.benchmark, dict(tp.backends.cuda._sdp).get("math", True)),
@@ -144,11 +154,16 @@ MODES |= {
     "nn.utils.parametrize.cached": parametrize.cached,
     "nn.utils.stateless._swapped": lambda: _swapped(MODEL, {"weight": tp.zeros(1)}, False, False),
     "optim.swapping.swap_in_optimizer_params_and_state": swapped,
+    "distributed.data_parallel.DistributedDataParallel.no_sync": lambda: (
+        DistributedDataParallel.no_sync(PARALLEL)
+    ),
+    "onnx.exporting._evaluated": lambda: exporting._evaluated(MODEL),
     "utils.checkpoint._RandomStates.restored": STATES.restored,
     "utils.model_summary._Watch.hooked": lambda: model_summary._Watch(MODEL).hooked(),
 }
 OTHERS = {
     "utils.benchmark.set_torch_threads": "how many threads kernels use, of the whole process",
+    "autograd.gradcheck._moved": "writes elements to the inputs of a check, and puts them back",
     "autograd.grad_mode._Mode": "a base class",
     "autograd.anomaly_mode.set_detect_anomaly": "has a test of its own",
     "autograd.graph.handles.RemovableHandle": "has a test of its own",
@@ -170,6 +185,8 @@ OTHERS = {
     "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
+    "graph.guards.Watch.watching": "a profile function, as the one that interrupts here",
+    "distributed.algorithms.join.Join": "its end waits for other processes, which an interrupt ends too",
     "hub._bar": "a bar of progress",
     "hub._hubconf": "imports a file",
     "fx.graph.Graph._inserting": "concerns a graph",

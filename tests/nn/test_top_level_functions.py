@@ -93,9 +93,7 @@ def test_a_reduction_that_is_none():
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("compile", "compat"),
-        ("jit", "leave the call or decorator out"),
-        ("distributed", "one process"),
+        ("jit", "leave other calls and decorators of the compiler out"),
         ("quantize_per_tensor", "bfloat16"),
         ("cudnn_convolution", "plugins"),
         ("sym_int", "plain ints"),
