@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -85,7 +86,9 @@ def operators(ours: Any, theirs: Any) -> tuple[list[Operator], list[str]]:
         sys.modules["expecttest"] = stand_in
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from torch.testing._internal.common_methods_invocations import op_db
+        # What the import does to this process: flags of backends could be set in blocks alone.
+        with mock.patch("torch.backends.disable_global_flags"):
+            from torch.testing._internal.common_methods_invocations import op_db
 
     found, missing = [], []
     for info in op_db:

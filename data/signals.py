@@ -43,7 +43,7 @@ class signals_put_off:
         _open.remove(self)
 
     def __exit__(self, *exc: object) -> None:
-        if not self._handlers:
+        if self not in _open:
             return
         self.restore()
         for number, frame in self._waiting:

@@ -19,6 +19,7 @@ from . import (
     backends as backends,
     compat as compat,
     data as data,
+    distributed as distributed,
     distributions as distributions,
     export as export,
     fft as fft,
@@ -102,6 +103,9 @@ from .autograd import (
 )
 from .func import (
     vmap as vmap,
+)
+from .graph import (
+    compile as compile,
 )
 from .nn.functional import (
     adaptive_avg_pool1d as adaptive_avg_pool1d,

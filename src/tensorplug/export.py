@@ -87,7 +87,7 @@ class ExportedProgram:
 
     Attributes
     ----------
-    graph : Graph
+    graph : tensorplug.graph.Graph
         The calls. Sizes that may differ are expressions in the names of their ``Dim``.
     dims : dict
         The sizes that may differ, by name.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import worker_datasets as here
 
-from tensorplug.data import DataLoader, pool, shared
+from tensorplug.data import DataLoader, pool, shared, signals
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc shows")
@@ -69,3 +69,12 @@ def test_a_fault_is_found(module, monkeypatch):
     for process in found[0]:
         process.kill()
         process.join()
+
+
+def test_blocks_are_forgotten_where_no_signal_has_a_handler(monkeypatch):
+    """As in programs that a shell started in the background, which ignore SIGINT."""
+    monkeypatch.setattr(signals.signal, "getsignal", lambda number: signals.signal.SIG_IGN)
+    before = len(signals._open)
+    with signals.signals_put_off():
+        assert len(signals._open) == before + 1
+    assert len(signals._open) == before

@@ -4,6 +4,7 @@ import functools
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -113,9 +114,9 @@ assert "cupy" not in sys.modules
 @pytest.mark.skipif(DRIVER_IS_THERE, reason="there is a driver on this machine")
 def test_a_program_on_a_machine_without_a_gpu():
     """It is told what is missing, sees no warning, and does not wait for CuPy to be imported."""
-    from conftest import SOURCES
+    sources = Path(__file__).parents[1] / "src"
 
-    command = [sys.executable, "-c", f"import sys; sys.path.append({str(SOURCES)!r})\n{PROGRAM}"]
+    command = [sys.executable, "-c", f"import sys; sys.path.append({str(sources)!r})\n{PROGRAM}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

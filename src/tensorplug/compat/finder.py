@@ -114,7 +114,7 @@ class Alias(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Imports set a package's modules and their specs; what a program sets is a setting.
-        if isinstance(value, Alias) and callable(getattr(self._target, name, None)):
+        if isinstance(value, Alias) and callable(vars(self._target).get(name)):
             return  # `torch.autograd.gradcheck` is the function, although a file has the name too
         if name.startswith("__") or isinstance(value, Alias):
             super().__setattr__(name, value)
