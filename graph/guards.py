@@ -9,6 +9,7 @@ a random number of Python's, ``print``), then a graph of its ops does less than 
 from __future__ import annotations
 
 import builtins
+import gc
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,7 +25,7 @@ __all__ = ["Watch"]
 
 _LIBRARY = __name__.partition(".")[0] + "."
 _CONTAINERS = (dict, list, set, OrderedDict)
-_OPAQUE = (TensorBase, type, ModuleType, BuiltinFunctionType, CodeType)
+_OPAQUE = (TensorBase, ModuleType, BuiltinFunctionType, CodeType)
 #: What differs from call to call, or does something besides returning a value.
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
 _IMPURE_MODULES = ("time", "random", "_random", "secrets", "posix", "numpy.random", "datetime")
@@ -54,7 +55,7 @@ class Watch:
         """Watch an object and what it holds."""
         if depth > _DEPTH or id(value) in self._known or isinstance(value, _OPAQUE):
             return
-        if hasattr(value, "__array_interface__"):
+        if hasattr(value, "__array_interface__") and not isinstance(value, type):
             self.effects.append(f"looks at an array of the host, {label}")
             return
         if isinstance(value, _CONTAINERS):
@@ -67,23 +68,36 @@ class Watch:
                 self.add(item, f"{label}[{number}]", depth + 1)
         elif isinstance(value, MethodType):
             self.add(value.__self__, label, depth + 1)
+        elif isinstance(value, type):
+            if not _is_foreign(value.__module__):
+                self._attributes(value, value.__name__, depth)
+                for base in value.__mro__[1:]:
+                    self.add(base, base.__name__, depth)
         elif isinstance(value, FunctionType):
-            self._known[id(value)] = value
+            if not _is_foreign(value.__module__ or ""):
+                self._attributes(value, value.__name__, depth)
+                self.closure(value)
         elif has_state(value):
-            self._known[id(value)] = value
-            state = vars(value)
-            self._known[id(state)] = state
-            if isinstance(state, dict):
-                self._copies.append((state, state.copy(), type(value).__name__))
-                for name, item in state.items():
-                    self.add(item, f"{label}.{name}", depth + 1)
+            self._attributes(value, label, depth)
+            self.add(type(value), type(value).__name__, depth)
+
+    def _attributes(self, value: Any, label: str, depth: int) -> None:
+        self._known[id(value)] = value
+        state = vars(value)
+        self._known[id(state)] = state
+        self._copies.append((state, dict(state), label))
+        for name, item in list(state.items()):
+            if name not in _OF_CLASSES:
+                self.add(item, f"{label}.{name}", depth + 1)
 
     def _function(self, frame: FrameType) -> None:
         """Watch what a function that is called can look at."""
         code = frame.f_code
         here = frame.f_locals
         name = frame.f_globals.get("__name__") or ""
-        if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
+        if _is_standard(name):
+            if name == "os" and _asked_for(frame):
+                self.effects.append(f"calls os.{code.co_name}()")
             return
         library = name.startswith(_LIBRARY)
         if "self" in here and (isinstance(here["self"], Module) or not library):
@@ -131,7 +145,12 @@ class Watch:
                     self.effects.append(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
-            return [partial(sys.setprofile, profile)], [partial(sys.setprofile, sys.getprofile())]
+            # The collector calls functions of others, which are none of the program's.
+            collect = [gc.enable] if gc.isenabled() else []
+            return (
+                [gc.disable, partial(sys.setprofile, profile)],
+                [partial(sys.setprofile, sys.getprofile()), *collect],
+            )
 
         return Block(steps)
 
@@ -147,15 +166,13 @@ class Watch:
         """Return what is not as it was; "" if all is."""
         try:
             for value, copy, label in self._copies:
-                if value != copy:
+                if value != copy or _types(value) != _types(copy):
                     return label
             for cell, value, label in self._cells:
-                found = cell.cell_contents
-                if found is not value and (isinstance(value, TensorBase) or found != value):
+                if _differs(cell.cell_contents, value):
                     return label
             for table, name, value in self._globals:
-                found = table.get(name)
-                if found is not value and (isinstance(value, TensorBase) or found != value):
+                if _differs(table.get(name), value):
                     return name
         except (
             Exception
@@ -172,6 +189,37 @@ def has_state(value: Any) -> bool:
     return hasattr(value, "__dict__") and not module.startswith((_LIBRARY, *_STANDARD))
 
 
+def _differs(found: Any, value: Any) -> bool:
+    """Return whether a name stands for something else; 1, 1.0 and True make other results."""
+    if found is value:
+        return False
+    return isinstance(value, TensorBase) or type(found) is not type(value) or found != value
+
+
+def _types(container: Any) -> list[type]:
+    if isinstance(container, set):
+        return []
+    return [*map(type, container if isinstance(container, list) else container.values())]
+
+
+def _is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
+
+
+def _is_foreign(module: str) -> bool:
+    """Return whether a module is of this library or of Python's, whose functions and classes stay."""
+    return module.startswith(_LIBRARY) or _is_standard(module)
+
+
+def _asked_for(frame: FrameType | None) -> bool:
+    """Return whether a function of Python's library runs for the program, not for this library."""
+    while frame is not None and _is_standard(frame.f_globals.get("__name__") or ""):
+        frame = frame.f_back
+    return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(_LIBRARY)
+
+
+#: Of every class: nothing that programs look at.
+_OF_CLASSES = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 _STANDARD = ("builtins", "typing", "functools", "weakref", "_thread", "threading")
 
 

@@ -1,6 +1,7 @@
 """Compiled programs do what the programs do, whatever changes between the calls."""
 
 import copy
+import os
 import pickle
 import random
 
@@ -473,3 +474,87 @@ def test_new_tensors_that_no_op_made_stay_new():
         made = function(tp.ones(1))
         equal(made, tp.tensor([1.0, 2.0]))
         made.zero_()
+
+
+# --- state that programs read ---------------------------------------------------------------------
+
+
+class Settings:
+    scale = 1
+
+
+SETTINGS = Settings()
+
+
+def scaled(x):
+    return x * Settings.scale
+
+
+def of_an_object(x):
+    return x * SETTINGS.scale
+
+
+def counted(x):
+    counted.calls += 1
+    return x * counted.calls
+
+
+def by_the_environment(x):
+    return x * len(os.environ.get("TENSORPLUG_TEST", ""))
+
+
+class OfItsClass(tp.nn.Module):
+    scale = 1
+
+    def forward(self, x):
+        return x * self.scale
+
+
+def with_a_helper():
+    factor = 1
+
+    def set_factor(value):
+        nonlocal factor
+        factor = value
+
+    def helper(x):
+        return x * factor
+
+    return lambda x: helper(x), set_factor
+
+
+@pytest.mark.parametrize(
+    ("program", "owner"),
+    [
+        (scaled, Settings),
+        (of_an_object, SETTINGS),
+        (of_an_object, Settings),
+        (OfItsClass(), OfItsClass),
+    ],
+)
+def test_attributes_of_classes_and_objects_are_guarded(program, owner, monkeypatch):
+    function, x = tp.compile(program), tp.arange(3)
+    for value in (1, 1, 2, 2.0, True, 1):
+        monkeypatch.setattr(owner, "scale", value, raising=False)
+        equal(function(x), program(x))
+
+
+def test_closures_of_helpers_are_guarded():
+    program, set_factor = with_a_helper()
+    function, x = tp.compile(program), tp.arange(3)
+    for value in (1, 1, 3, 3.0):
+        set_factor(value)
+        equal(function(x), program(x))
+
+
+def test_what_a_function_keeps_stays_with_it():
+    counted.calls = 0
+    function = tp.compile(counted)
+    assert [function(tp.tensor(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_the_environment_is_asked_each_time(monkeypatch):
+    function, x = tp.compile(by_the_environment), tp.arange(3)
+    for value in ("a", "aaa", "", "aa"):
+        monkeypatch.setenv("TENSORPLUG_TEST", value)
+        equal(function(x), by_the_environment(x))

@@ -218,7 +218,7 @@ def native_dropout(p):
     def both(x):
         seed, offset = 1234567890123, (1 << 64) - 3  # the counter's lower half wraps around
         output, kept = ops.native_dropout(x, p, seed, offset)
-        parts = [ops.native_dropout_backward(g, kept, p) for g in (x, x[:1])]
+        parts = [ops.native_dropout_backward(g, kept, p) for g in (x, x[:1].expand_as(x))]
         return output, kept, *parts
 
     return both, lambda: (randoms(7, 130),)

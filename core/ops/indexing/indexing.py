@@ -365,7 +365,11 @@ def zeros_like_gradient(g: Any, shape: Shape) -> Any:
     return _FILL_NEW.call(shape, 0, g.dtype, g.device)
 
 
-@composite(method=False, shapes="shape[rank]")
+def _index_backward_rule(g: Any, shape: Any, indices: Any) -> tuple[Any, ...]:
+    return g, tuple([operator.index(size) for size in shape]), indices
+
+
+@composite(method=False, rule=_index_backward_rule)
 def index_backward(g: Tensor, shape: Shape, indices: Sequence[Tensor | None]) -> Tensor:
     """Return zeros of `shape` with `g` added at index tensors: the gradient of :func:`index`."""
     return index_put(zeros_like_gradient(g, shape), indices, g, True)
