@@ -38,6 +38,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: How many graphs one kind of arguments may have, by what the program reads and depends on.
 LIMIT = 8
+#: From how many times on that state was written its values are in no program any more.
+_REWRITTEN = 4
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
 
 
@@ -102,6 +104,7 @@ class _Entry:
         self.program: Program | None = None
         # The state whose values are in the program, and how often it had been written.
         self.folded: list[tuple[Any, int]] = []
+        self.written = 0
         self.inference: Graph | None = None
         self.state: list[tuple[Any, Any, Any, Any]] = [
             (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
@@ -141,12 +144,18 @@ class _Entry:
         return self._by_kernels(inputs)
 
     def _by_kernels(self, inputs: list[Any]) -> Any:
-        if any([version_of(tensor) != version for tensor, version in self.folded]):
+        if self.program is not None and (
+            not self.program.current
+            or any([version_of(tensor) != version for tensor, version in self.folded])
+        ):
             self.program = None
+            self.written += 1
         if self.program is None:
             self.inference, folded = optimize(self.graph)
+            given = self._with_state(inputs)
+            self.program, made = lower(self.inference, given, self.written < _REWRITTEN)
+            folded += [given[place] for place in self.program.state]
             self.folded = [(tensor, version_of(tensor)) for tensor in folded]
-            self.program, made = lower(self.inference, self._with_state(inputs))
             arrays = [tensor._array for tensor in made]
         else:
             arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])

@@ -53,6 +53,15 @@ from tensorplug.core.errors import (
 )
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
+from tensorplug.core.plugins.fusers import (
+    ArrayFacts,
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+    Region,
+)
 from tensorplug.core.plugins.installation import Advice, install_command
 from tensorplug.core.plugins.process_groups import (
     Communicator,
@@ -91,6 +100,7 @@ __all__ = [
     "Advice",
     "ArrayApiBackend",
     "ArrayApiRuntime",
+    "ArrayFacts",
     "AutocastPolicy",
     "BitsOfBfloat16",
     "Communicator",
@@ -101,6 +111,10 @@ __all__ = [
     "DeviceNotAvailableError",
     "DeviceRuntime",
     "Function",
+    "FusedCall",
+    "Fuser",
+    "FusionProgram",
+    "FusionStep",
     "Kernel",
     "KernelContractError",
     "KernelNotFoundError",
@@ -110,9 +124,11 @@ __all__ = [
     "LinAlgError",
     "Number",
     "Op",
+    "Operand",
     "OutOfMemoryError",
     "PluginError",
     "ProcessGroupBackend",
+    "Region",
     "RegistrationError",
     "Rendezvous",
     "Request",

@@ -45,6 +45,7 @@ def test_these_are_the_hooks():
         "tensorplug_autocast",
         "tensorplug_derivatives",
         "tensorplug_devices",
+        "tensorplug_fusers",
         "tensorplug_kernels",
         "tensorplug_layers",
         "tensorplug_ops",
