@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "allocator": (["allocator.c"], []),
     "cpu_features": ([], []),
     "types": ([], []),
+    "tiles": (["tiles.c"], []),
     "copying": (["copying.c"], []),
     "rnn": ([], ["rnn.c"]),
     "dropout": ([], ["dropout.c"]),
