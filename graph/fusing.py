@@ -19,7 +19,6 @@ from tensorplug.core.plugins.fusers import (
     FusionProgram,
     FusionStep,
     Operand,
-    Region,
 )
 
 if TYPE_CHECKING:

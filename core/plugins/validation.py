@@ -320,7 +320,9 @@ def check_process_groups(
     return checked
 
 
-def check_fusers(given: list[object], record: PluginRecord, records: list[PluginRecord]) -> list[Fuser]:
+def check_fusers(
+    given: list[object], record: PluginRecord, records: list[PluginRecord]
+) -> list[Fuser]:
     """Refuse what is no fuser, is incomplete, or ties with another one."""
     taken = [(fuser, other) for other in records for fuser in other.fusers]
     checked: list[Fuser] = []

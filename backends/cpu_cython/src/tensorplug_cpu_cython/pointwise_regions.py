@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorplug.plugin import FusedCall, Fuser, FusionProgram, FusionStep, Operand, Region
+from tensorplug.plugin import (
+    ArrayFacts,
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+    Region,
+)
 
 from . import pointwise
 from ._dtypes import NATIVES, NUMBERED
@@ -112,10 +120,7 @@ class PointwiseFuser(Fuser):
         order = _order(facts[outputs[0]].shape, facts[outputs[0]].strides)
         for place in outputs:
             register[place] = len(register) + len(numbers)
-        made = [
-            (_NUMBER_OF[facts[p].dtype], _strides(shape, facts[p].strides, NATIVES[facts[p].dtype].itemsize))
-            for p in outputs
-        ]
+        made = [(_NUMBER_OF[facts[p].dtype], _strides(facts[p])) for p in outputs]
         last = {place: k for k, step in enumerate(steps) for place in step.inputs}
         between: list[tuple[int, int]] = []
         free: list[int] = []
@@ -188,7 +193,11 @@ def _loop(program: FusionProgram, step: FusionStep) -> _Loop | None:
     if not types or types[0] is None or any([number != types[0] for number in types]):
         return None
     address, made, own, grain = owner.loop(types[0])
-    if not address or made != result or len(arrays) != (2 if type(owner) is pointwise.Binary else len(arrays)):
+    if (
+        not address
+        or made != result
+        or len(arrays) != (2 if type(owner) is pointwise.Binary else len(arrays))
+    ):
         return None
     return _Loop(address, tuple(map(float, numbers)) or own, tuple(arrays), result, grain)
 
@@ -250,7 +259,9 @@ def _bytes(program: FusionProgram, place: int) -> int:
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether elements lie without gaps, in whatever order of the dimensions."""
     step = 1
-    for size, stride in sorted(zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])):
+    for size, stride in sorted(
+        zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])
+    ):
         if size == 0:
             return True
         if size != 1:
@@ -265,5 +276,6 @@ def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
 
 
-def _strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    return tuple([stride * itemsize for stride in strides])
+def _strides(facts: ArrayFacts) -> tuple[int, ...]:
+    itemsize = NATIVES[facts.dtype].itemsize
+    return tuple([stride * itemsize for stride in facts.strides])

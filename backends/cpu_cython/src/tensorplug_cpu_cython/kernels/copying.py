@@ -20,4 +20,4 @@ def build(table: KernelTable) -> None:
     def cast(input: Any, dtype: DType) -> Any:
         return pointwise.cast(input, NATIVES[dtype])
 
-    with_loop(cast, lambda input, dtype: (pointwise.cast, (input,), ()))
+    with_loop(cast, lambda *arguments: (pointwise.cast, arguments[:1], ()))

@@ -98,9 +98,11 @@ def build(table: KernelTable) -> None:
     with_loop(add_scaled, lambda input, other, alpha: (scaled.__self__, (input, other), (alpha,)))
     with_loop(
         lerp,
-        lambda input, end, weight: (nearer.__self__, (input, end), _weight(weight))
-        if weight.__class__ in _NUMBERS
-        else (interpolated.__self__, (input, end, weight), ()),
+        lambda input, end, weight: (
+            (nearer.__self__, (input, end), _weight(weight))
+            if weight.__class__ in _NUMBERS
+            else (interpolated.__self__, (input, end, weight), ())
+        ),
     )
     for kernel, loop in ((addcmul, product), (addcdiv, quotient)):
         with_loop(
