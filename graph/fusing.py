@@ -169,7 +169,8 @@ def _ask(
             program.steps[number] = None  # type: ignore[call-overload]
         program.steps[numbers[-1]] = step
         shown.free.difference_update(numbers)
-    program.steps = _ordered([step for step in program.steps if step is not None])
+    left: list[Any] = [*program.steps]
+    program.steps = _ordered([step for step in left if step is not None])
 
 
 def _shown(
@@ -226,9 +227,10 @@ def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] |
             if place not in made:
                 inputs[place] = None
     # What depends on the region without being in it must not be needed by it.
+    steps: list[Any] = [*program.steps]
     others = [
         (step.places(), step.out)
-        for number, step in enumerate(program.steps)
+        for number, step in enumerate(steps)
         if step is not None and number not in inside
     ]
     used = {place for places, _ in others for place in places}.union(program.outputs)
@@ -244,7 +246,7 @@ def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] |
     return list(inputs), outputs
 
 
-def _ordered(steps: list[Any]) -> list[Any]:
+def _ordered(steps: Sequence[Any]) -> list[Any]:
     """Return steps in an order in which each has its arguments; what draws or writes keeps its turn."""
     from .program import CallStep
 

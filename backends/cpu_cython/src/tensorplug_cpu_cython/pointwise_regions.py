@@ -142,11 +142,8 @@ class PointwiseFuser(Fuser):
                 register[out] = base + len(between)
                 between.append((loop.result, slot_of[out]))
             calls.append((loop.address, loop.numbers, (*registers, register[out])))
-            for place in step.inputs:
-                if place in slot_of and last[place] == k:
-                    free.append(slot_of.pop(place))
-            if out in slot_of and out not in last:  # nobody uses it
-                free.append(slot_of.pop(out))
+            done = [p for p in (*step.inputs, out) if p in slot_of and last.get(p, k) == k]
+            free += map(slot_of.pop, done)
         grain = max(min([loop.grain for loop in loops]) // len(loops), 1024)
         tiles = Tiles(tuple(shape), order, given, made, calls, between, grain)
         if not numbers:

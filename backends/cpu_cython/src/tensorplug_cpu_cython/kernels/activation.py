@@ -37,10 +37,10 @@ def build(table: KernelTable) -> None:
         table.add(name, pointwise.Unary(_LOOPS.get(name, name)).call, dtypes=FLOATS, out=True)
     for name in _WITH_NUMBERS:
         table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
-    forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
+    forms = {"none": pointwise.Unary("gelu"), "tanh": pointwise.Unary("gelu_tanh")}
     gelu = with_loop(
-        lambda input, approximate: forms[approximate](input),
-        lambda input, approximate: (forms[approximate].__self__, (input,), ()),
+        lambda input, approximate: forms[approximate].call(input),
+        lambda input, approximate: (forms[approximate], (input,), ()),
     )
     table.add("gelu", gelu, dtypes=FLOATS)
     slopes = {

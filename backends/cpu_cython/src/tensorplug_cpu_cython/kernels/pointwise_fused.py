@@ -95,27 +95,26 @@ def build(table: KernelTable) -> None:
         )
         return replaced((input,), numbers, out)
 
-    with_loop(add_scaled, lambda input, other, alpha: (scaled.__self__, (input, other), (alpha,)))
+    loops = {name: Fused(name) for name in ("add_scaled", "lerp", "lerp_tensor", "clamp_numbers")}
+    with_loop(
+        add_scaled, lambda input, other, alpha: (loops["add_scaled"], (input, other), (alpha,))
+    )
     with_loop(
         lerp,
         lambda input, end, weight: (
-            (nearer.__self__, (input, end), _weight(weight))
+            (loops["lerp"], (input, end), _weight(weight))
             if weight.__class__ in _NUMBERS
-            else (interpolated.__self__, (input, end, weight), ())
+            else (loops["lerp_tensor"], (input, end, weight), ())
         ),
     )
-    for kernel, loop in ((addcmul, product), (addcdiv, quotient)):
-        with_loop(
-            kernel,
-            lambda input, tensor1, tensor2, value, loop=loop: (
-                loop.__self__, (input, tensor1, tensor2), (value,),
-            ),
-        )  # fmt: skip
-    for kernel, fit in ((clamp, _are_numbers), (clamp_whole, _are_exact)):
+    with_loop(addcmul, _of_three("addcmul"))
+    with_loop(addcdiv, _of_three("addcdiv"))
+    bounded: Any = ((clamp, _are_numbers), (clamp_whole, _are_exact))
+    for kernel, fit in bounded:
         with_loop(
             kernel,
             lambda input, min, max, fit=fit: (
-                (within.__self__, (input,), (min, max)) if fit(min, max) else None
+                (loops["clamp_numbers"], (input,), (min, max)) if fit(min, max) else None
             ),
         )
 
@@ -149,6 +148,11 @@ def _of_two(name: str) -> Any:
         lambda input, other, out=None: call((input, other), (), out),
         lambda input, other: (loop, (input, other), ()),
     )
+
+
+def _of_three(name: str) -> Any:
+    loop = Fused(name)
+    return lambda input, first, second, value: (loop, (input, first, second), (value,))
 
 
 def _of_two_or_a_number(name: str) -> Any:
