@@ -63,9 +63,10 @@ class FusedStep:
         if self._call is not None:
             try:
                 results = self._call([values[place] for place in self.inputs])
-                for place, array in zip(self.out, results, strict=True):
-                    values[place] = array
-                return
+                if results is not None:
+                    for place, array in zip(self.out, results, strict=True):
+                        values[place] = array
+                    return
             except MemoryError:
                 raise
             except Exception as error:
@@ -78,6 +79,8 @@ class FusedStep:
         assert self._call is not None
         try:
             results = self._call([values[place] for place in self.inputs])
+            if results is None:
+                return True
             for place, array in zip(self.out, results, strict=True):
                 _check(array, values[place], keys[place])
         except Exception as error:

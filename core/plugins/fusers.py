@@ -137,8 +137,9 @@ class FusionProgram:
         return self.values[place]
 
 
-#: Takes the arrays that go into a region, returns new ones for what comes out of it.
-FusedCall = Callable[[Sequence[Any]], Sequence[Any]]
+#: Takes the arrays that go into a region, returns new ones for what comes out of it; None if its kernels are
+#: to run for these.
+FusedCall = Callable[[Sequence[Any]], Sequence[Any] | None]
 
 
 class Fuser(ABC):

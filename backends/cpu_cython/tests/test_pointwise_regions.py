@@ -9,11 +9,11 @@ import random
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorplug_cpu_cython.tiles", reason="cpu_cython is not built")
+pytest.importorskip("tensorplug_cpu_cython.pointwise_tiles", reason="cpu_cython is not built")
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug_cpu_cython import pointwise_regions
-from tensorplug_cpu_cython.tiles import Tiles
+from tensorplug_cpu_cython.pointwise_tiles import Tiles
 
 GRAPHS = 2000 if os.environ.get("TENSORPLUG_FUZZ") else 60
 

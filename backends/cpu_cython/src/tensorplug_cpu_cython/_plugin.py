@@ -153,7 +153,12 @@ class CythonPlugin:
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
         """Return what runs parts of compiled programs."""
-        return [PointwiseFuser()]
+        found: list[Fuser] = [PointwiseFuser()]
+        if library.onednn is not None:
+            from .convolution_regions import ConvolutionFuser
+
+            found.append(ConvolutionFuser())
+        return found
 
     @hookimpl
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:

@@ -8,7 +8,6 @@ run op by op, so the results are the same bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -27,7 +26,8 @@ from tensorplug.plugin import (
 from . import pointwise
 from ._dtypes import NATIVES, NUMBERED
 from .pointwise_fused import Fused
-from .tiles import ARRAYS, CALLS, DIMS, Tiles
+from .pointwise_tiles import ARRAYS, CALLS, DIMS, Tiles
+from .regions import groups
 
 _NUMBER_OF = {dtype: number for number, dtype in enumerate(NUMBERED)}
 _TYPE_OF = {NATIVES[dtype]: number for number, dtype in enumerate(NUMBERED)}
@@ -50,15 +50,6 @@ def with_loop(kernel: Any, loop_of: Any) -> Any:
     return kernel
 
 
-@dataclass(eq=False)
-class _Group:
-    steps: set[int]
-    ancestors: int
-    descendants: int
-    inputs: set[int]
-    made: set[int]
-
-
 class PointwiseFuser(Fuser):
     """Runs pointwise ops whose results have one shape in one go."""
 
@@ -68,29 +59,20 @@ class PointwiseFuser(Fuser):
 
     def regions(self, program: FusionProgram) -> Iterable[Region]:
         """Return groups of at least two steps."""
-        before, after = _relations(program)
-        group_of: dict[int, _Group] = {}
-        for number in sorted(program.free):
+        facts = program.arrays
+
+        def joins(place: int, number: int) -> bool:
             step = program.steps[number]
             assert step is not None
-            found = _loop(program, step)
-            if found is None:
-                continue
-            shape = program.arrays[step.outputs[0]].shape
-            inputs = set(step.inputs)
-            group = _Group({number}, before[number], after[number], inputs, set(step.outputs))
-            for place in step.inputs:
-                maker = program.maker(place)
-                other = None if maker is None else group_of.get(maker)
-                if other is None or other is group or program.arrays[place].shape != shape:
-                    continue
-                group = _joined(program, other, group) or group
-            for member in group.steps:
-                group_of[member] = group
-        for group in dict.fromkeys(group_of.values()):
+            return facts[place].shape == facts[step.outputs[0]].shape
+
+        steps = [(number, program.steps[number]) for number in sorted(program.free)]
+        numbers = [number for number, step in steps if step and is_loop(program, step)]
+        # Numbers that are arguments take registers, too.
+        for group in groups(program, numbers, joins, CALLS, ARRAYS - 8):
             if len(group.steps) > 1:
-                kept = [place for place in group.made if _is_used(program, place, group.steps)]
-                saved = sum([_bytes(program, place) for place in group.made.difference(kept)])
+                between = group.made.difference(group.outputs(program))
+                saved = sum([_bytes(program, place) for place in between])
                 yield Region(tuple(sorted(group.steps)), 2.0 * saved + 1.0)
 
     def compile(
@@ -151,6 +133,11 @@ class PointwiseFuser(Fuser):
         return lambda arrays: tiles([*arrays, *numbers])
 
 
+def is_loop(program: FusionProgram, step: FusionStep) -> bool:
+    """Return whether a step is one of the compiled loops."""
+    return _loop(program, step) is not None
+
+
 def _loop(program: FusionProgram, step: FusionStep) -> _Loop | None:
     """Return the loop of a step; None if it is not one."""
     if step.view or len(step.outputs) != 1:
@@ -209,43 +196,6 @@ def _type(program: FusionProgram, array: Any) -> int | None:
     if isinstance(array, np.ndarray) and not array.ndim:
         return _TYPE_OF.get(array.dtype)
     return None
-
-
-def _relations(program: FusionProgram) -> tuple[list[int], list[int]]:
-    """Return which steps each one depends on, and which depend on it, as bits."""
-    before = [0] * len(program.steps)
-    after = [0] * len(program.steps)
-    for number, step in enumerate(program.steps):
-        for place in () if step is None else step.inputs:
-            maker = program.maker(place)
-            if maker is not None:
-                before[number] |= before[maker] | 1 << maker
-    for number in range(len(program.steps) - 1, -1, -1):
-        step = program.steps[number]
-        for place in () if step is None else step.outputs:
-            for user in program.users(place):
-                after[number] |= after[user] | 1 << user
-    return before, after
-
-
-def _joined(program: FusionProgram, group: _Group, other: _Group) -> _Group | None:
-    """Return two groups as one, unless a step between them is in neither, or they are too much."""
-    steps = group.steps | other.steps
-    before, after = group.ancestors | other.ancestors, group.descendants | other.descendants
-    own = sum([1 << number for number in steps])
-    made = group.made | other.made
-    inputs = (group.inputs | other.inputs) - made
-    if before & after & ~own or len(steps) > CALLS:
-        return None
-    outputs = [place for place in made if _is_used(program, place, steps)]
-    if len(inputs) + len(outputs) > ARRAYS - 8:
-        return None
-    return _Group(steps, before, after, inputs, made)
-
-
-def _is_used(program: FusionProgram, place: int, steps: set[int]) -> bool:
-    """Return whether an array is needed outside of some steps."""
-    return place in program.results or not steps.issuperset(program.users(place))
 
 
 def _bytes(program: FusionProgram, place: int) -> int:

@@ -1,4 +1,4 @@
-#include "tiles.h"
+#include "pointwise_tiles.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@ from .types cimport descriptors, type_of
 
 np.import_array()
 
-cdef extern from "c/tiles.h":
+cdef extern from "c/pointwise_tiles.h":
     enum:
         TP_TILE_ARRAYS, TP_TILE_REGISTERS, TP_TILE_CALLS, TP_TILE_DIMS
     ctypedef void (*tp_loop)(char *const *, const Py_ssize_t *, Py_ssize_t, const double *) noexcept nogil

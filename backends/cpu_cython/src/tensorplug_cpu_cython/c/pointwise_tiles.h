@@ -1,6 +1,6 @@
 /* Several loops of pointwise ops over one iteration, tile by tile: what lies between them stays in the cache. */
-#ifndef TENSORPLUG_TILES_H
-#define TENSORPLUG_TILES_H
+#ifndef TENSORPLUG_POINTWISE_TILES_H
+#define TENSORPLUG_POINTWISE_TILES_H
 
 #include "pointwise.h"
 
