@@ -39,6 +39,7 @@ from .recording import (
 from .views import edge_of, note_view, refresh, requires_grad, retain
 
 CLONE = op_registry.handle("clone")
+COPY = op_registry.handle("copy")
 
 
 class Recorder(GradientLayer):
@@ -444,6 +445,9 @@ def node_of(tensor: Any) -> Node:
 
 def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an op's arguments, with a copy in place of the target if a formula needs its old value."""
+    if op is COPY and target._view is not None:
+        # What was there has a gradient of zeros, which the base's node sees to.
+        return (new_tensor(target._array, target._key, target._shape), *values[1:])
     mask = 0
     for position, value in enumerate(values):
         if isinstance(value, TensorBase):
