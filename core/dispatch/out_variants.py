@@ -212,6 +212,9 @@ def run_inplace(
         and _inplace_plain(op, target, args)
     ):
         return target
+    storage = target._storage
+    if storage is not None and storage.mirror is not None and not storage.mirror.busy:
+        return _carried_over(op, name, target, args, kwargs)
     try:
         (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
     except Foreign:
@@ -257,6 +260,22 @@ def run_inplace(
     return target
 
 
+def _carried_over(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call an in-place variant, and carry what it wrote over to memory that shows the conjugate."""
+    from ..tensor import mirrors
+
+    storage = target._storage
+    mirrors.begin(storage.mirror)
+    try:
+        result = run_inplace(op, name, target, args, kwargs)
+    finally:
+        storage.mirror.busy = False
+    mirrors.carry_over(storage)
+    return result
+
+
 def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
     _, src, non_blocking = COPY.bind((target, *args), kwargs)
@@ -289,8 +308,8 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
         return False
     storage = target._storage
-    if storage is not None and overlaps(target):
-        return False  # to be refused
+    if storage is not None and (storage.mirror is not None or overlaps(target)):
+        return False  # to be carried over, or refused
     if target._extra is not None and target._extra.inference:
         return False
     raw = [target._array]

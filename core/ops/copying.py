@@ -162,7 +162,7 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
 def in_place_of(result: Tensor, *sources: Any) -> Tensor:
     """Return `result`, which depends on no element of `sources`, with gradients of zeros for them."""
     for source in sources:
-        if isinstance(source, TensorBase) and source.requires_grad:
+        if hasattr(source, "requires_grad") and source.requires_grad:
             result = copy(cast(source, result.dtype).expand(result._shape), result)
     return result
 
