@@ -280,6 +280,7 @@ class Recorder(GradientLayer):
         tracked = own or any_requires(values)
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
+            views.refuse_overlap(op, target)
             if not view.recorded and requires_grad(base):
                 raise RuntimeError(
                     f"{op.name}_(): the output is a view and is being modified inplace. This view is the "

@@ -47,6 +47,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     else:
         if "device" in op.names and "dtype" in op.names:
             kwargs = _of_target(op, args, kwargs, targets[0])
+        elif op.name in _OF_TARGET and not ("dtype" in kwargs or len(args) > op.names.index("dtype")):
+            kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -87,6 +89,9 @@ def _of_target(
     return given | {name: value for name, value in kwargs.items() if value is not None}
 
 
+#: Ops that compute in the dtype of ``out=``, as in torch.
+_OF_TARGET = frozenset({"cumprod", "cumsum", "prod", "sum"})
+
 #: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
 _EXACT: dict[Op, tuple[DType, ...]] = {}
 
@@ -121,7 +126,8 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
             f"{name}(): expected out= on {key.device}, got a tensor on {target._key.device}"
         )
     if not can_cast(dtype, target._key.dtype):
-        raise RuntimeError(
+        kind = TypeError if name in _JOINING else RuntimeError
+        raise kind(
             f"{name}(): result type {scalar_type(dtype)} can't be cast to the desired output type "
             f"{scalar_type(target._key.dtype)}"
         )
@@ -130,6 +136,9 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
             f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
             "to a single memory location. Please clone() the tensor before performing the operation."
         )
+
+
+_JOINING = frozenset({"cat", "stack"})  # of these torch says so with a TypeError
 
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
