@@ -1,6 +1,9 @@
-"""B"""
+"""Calls that torch takes and that once raised, or gave no gradient."""
 
-import contextlib, io, tempfile
+# ruff: noqa: B020, PERF403, PLC3002  as tables they are easier to read
+
+import io
+
 import numpy as np
 
 A = {}
@@ -14,7 +17,8 @@ def d(name):
     return reg
 
 
-F = lambda t: t.nn.functional
+def F(t):
+    return t.nn.functional
 
 
 def shp(r):
@@ -105,7 +109,12 @@ Z = {
 }
 for n, f in Z.items():
     A["empty batch " + n] = lambda t, f=f: shp(f(t))
-u8 = lambda t, *s: (t.arange(int(np.prod(s))) * 37 % 256).reshape(*s).to(t.uint8)
+
+
+def u8(t, *s):
+    return (t.arange(int(np.prod(s))) * 37 % 256).reshape(*s).to(t.uint8)
+
+
 for mode in ("bilinear", "bicubic"):
     for kw in (
         {"size": (3, 5)},
@@ -129,7 +138,9 @@ for n, a in (
 ):
     for dt in ("int32", "float64", "float16"):
         A[f"factory out {n} {dt}"] = lambda t, n=n, a=a, dt=dt: (
-            lambda r: str(r.dtype) + str(tuple(r.shape)) if n == "randperm" else r
+            lambda r: (
+                str(r.dtype).rpartition(".")[2] + str(tuple(r.shape)) if n == "randperm" else r
+            )
         )(getattr(t, n)(*a, out=t.empty(0, dtype=getattr(t, dt))))
 A["random_ None"] = lambda t: bool((t.empty(5, dtype=t.int64).random_(5, None) >= 5).all())
 
@@ -138,8 +149,8 @@ A["random_ None"] = lambda t: bool((t.empty(5, dtype=t.int64).random_(5, None) >
 def _(t):
     @t.no_grad()
     class C:
-        def __init__(s, x):
-            s.y = x * 2
+        def __init__(self, x):
+            self.y = x * 2
 
     return C(t.ones(1, requires_grad=True)).y.requires_grad
 
@@ -195,39 +206,39 @@ def _(t):
 def _(t):
     x = t.ones(2, requires_grad=True)
     n = (x * 2).grad_fn.next_functions[0][0]
-    l = []
-    n.register_hook(lambda *a: l.append("post"))
-    n.register_prehook(lambda g: l.append("pre"))
+    seen = []
+    n.register_hook(lambda *a: seen.append("post"))
+    n.register_prehook(lambda g: seen.append("pre"))
     (x * 2).sum().backward()
-    return l, type(n).__name__
+    return seen, type(n).__name__
 
 
 @d("prehook several outputs")
 def _(t):
     x = t.ones(4, requires_grad=True)
     a, b = x.split(2)
-    l = []
+    seen = []
     a.grad_fn.register_prehook(
-        lambda g: (l.append(len(g)), tuple(None if q is None else q * 2 for q in g))[1]
+        lambda g: (seen.append(len(g)), tuple(None if q is None else q * 2 for q in g))[1]
     )
     (a.sum() + b.sum() * 3).backward()
-    return l, x.grad
+    return seen, x.grad
 
 
 @d("prehook one of several outputs used")
 def _(t):
     x = t.ones(4, requires_grad=True)
-    a, b = x.split(2)
-    l = []
-    a.grad_fn.register_prehook(lambda g: l.append([q is None for q in g]))
+    a, _b = x.split(2)
+    seen = []
+    a.grad_fn.register_prehook(lambda g: seen.append([q is None for q in g]))
     a.sum().backward()
-    return l, x.grad
+    return seen, x.grad
 
 
 @d("prehook unbind sort max")
 def _(t):
     x = t.tensor([[1.0, 4], [3, 2]], requires_grad=True)
-    l = []
+    seen = []
     for r in (
         x.sort(0),
         x.max(0),
@@ -236,11 +247,11 @@ def _(t):
         t.linalg.qr(x),
         t.std_mean(x),
     ):
-        l2 = []
-        r[0].grad_fn.register_prehook(lambda g: l2.append(len(g)))
+        found = []
+        r[0].grad_fn.register_prehook(lambda g, found=found: found.append(len(g)))
         r[0].sum().backward()
-        l.append(l2)
-    return l
+        seen.append(found)
+    return seen
 
 
 @d("inference views")
@@ -337,9 +348,9 @@ def _(t):
 
     def c():
         o.zero_grad()
-        l = (p - 3).square().sum()
-        l.backward()
-        return l
+        seen = (p - 3).square().sum()
+        seen.backward()
+        return seen
 
     o.step(c)
     return p
@@ -356,10 +367,10 @@ A["lazy instance norm"] = lambda t: (lambda m: (m(t.ones(2, 3, 4)), m.num_featur
 @d("loader after exception")
 def _(t):
     class D(t.utils.data.Dataset):
-        def __len__(s):
+        def __len__(self):
             return 4
 
-        def __getitem__(s, i):
+        def __getitem__(self, i):
             if i == 1:
                 raise ValueError("x")
             return i
@@ -382,14 +393,14 @@ def _(t):
     t.save(t.ones(2), b)
 
     class R:
-        def __init__(s, d):
-            s.f = io.BytesIO(d)
+        def __init__(self, d):
+            self.f = io.BytesIO(d)
 
-        def read(s, *a):
-            return s.f.read(*a)
+        def read(self, *a):
+            return self.f.read(*a)
 
-        def readline(s):
-            return s.f.readline()
+        def readline(self):
+            return self.f.readline()
 
     return t.load(R(b.getvalue()))
 
@@ -642,7 +653,27 @@ for n, f in {
     "tensor_split sections": lambda t: t.tensor_split(t.arange(6), sections=3),
     "masked": lambda t: [
         n
-        for n in "amax amin argmax argmin cumprod cumsum log_softmax logsumexp mean median norm normalize prod softmax softmin std sum var logaddexp".split()
+        for n in [
+            "amax",
+            "amin",
+            "argmax",
+            "argmin",
+            "cumprod",
+            "cumsum",
+            "log_softmax",
+            "logsumexp",
+            "mean",
+            "median",
+            "norm",
+            "normalize",
+            "prod",
+            "softmax",
+            "softmin",
+            "std",
+            "sum",
+            "var",
+            "logaddexp",
+        ]
         if not hasattr(t.masked, n)
     ],
     "copies": lambda t: [

@@ -1,6 +1,9 @@
 """Calls that once gave other values than torch, without a word."""
 
+# ruff: noqa: PERF403, PLC3002  as tables they are easier to read
+
 import io
+
 import numpy as np
 
 
@@ -75,7 +78,7 @@ def _(t):
     return x
 
 
-for op in "exp neg abs cumsum0 sort0 softmax0 clone flip0 roll1 relu".split():
+for op in ["exp", "neg", "abs", "cumsum0", "sort0", "softmax0", "clone", "flip0", "roll1", "relu"]:
     for perm in ((2, 0, 1), (1, 2, 0), (0, 2, 1)):
 
         def f(t, op=op, perm=perm):
@@ -95,7 +98,12 @@ for op in "exp neg abs cumsum0 sort0 softmax0 clone flip0 roll1 relu".split():
             return y.as_strided((4,), (1,)), y.stride()
 
         V[f"as_strided {op} {perm}"] = f
-gr = lambda t: t.func
+
+
+def gr(t):
+    return t.func
+
+
 V["vmap grad amax"] = lambda t: t.vmap(t.func.grad(lambda x: x.amax()))(t.arange(3.0))
 for m in ("max", "min", "amin"):
     V["vmap grad " + m] = lambda t, m=m: t.vmap(t.func.grad(lambda x: getattr(x, m)()))(
@@ -163,13 +171,15 @@ for n, f in {
         lambda x: t.linalg.eigvalsh(x).pow(2).mul(t.tensor([1.0, 2, 3], dtype=t.float64)).sum()
     ),
 }.items():
-    V["hessian " + n] = lambda t, f=f: t.func.hessian(f(t))(mat(t) if n != "eigvalsh" else sym(t))
+    V["hessian " + n] = lambda t, f=f, n=n: t.func.hessian(f(t))(
+        mat(t) if n != "eigvalsh" else sym(t)
+    )
 
 
 @d("functional.hessian svd solution")
 def _(t):
     A = mat(t)
-    U, S, Vh = t.linalg.svd(A)
+    U, _S, Vh = t.linalg.svd(A)
     c = U @ Vh
 
     def f(x):
@@ -500,9 +510,9 @@ def _(t):
     out = [v.requires_grad, c.requires_grad]
     b2 = t.ones(3)
     v2 = b2[:2]
-    w = t.ones(2, requires_grad=True)
+    t.ones(2, requires_grad=True)
     b2.mul_(t.ones(3, requires_grad=True))
-    return out + [v2.requires_grad]
+    return [*out, v2.requires_grad]
 
 
 # torch's own
@@ -537,9 +547,9 @@ for mode in ("reflect", "replicate", "circular", "constant"):
 
 @d("Binomial grad")
 def _(t):
-    l = t.tensor(0.0, requires_grad=True)
-    t.distributions.Binomial(10, logits=l).log_prob(t.tensor(0.0)).backward()
-    return l.grad
+    logits = t.tensor(0.0, requires_grad=True)
+    t.distributions.Binomial(10, logits=logits).log_prob(t.tensor(0.0)).backward()
+    return logits.grad
 
 
 V["Beta sample"] = lambda t: (
@@ -554,13 +564,13 @@ V["Beta sample"] = lambda t: (
 @d("functional_call plain attr")
 def _(t):
     class M(t.nn.Module):
-        def __init__(s):
+        def __init__(self):
             super().__init__()
-            s.w = t.ones(2)
-            s.p = t.nn.Parameter(t.ones(2))
+            self.w = t.ones(2)
+            self.p = t.nn.Parameter(t.ones(2))
 
-        def forward(s, x):
-            return x * s.w + s.p
+        def forward(self, x):
+            return x * self.w + self.p
 
     return t.func.functional_call(M(), {"w": t.full((2,), 3.0), "p": t.zeros(2)}, (t.ones(2),))
 
@@ -568,15 +578,15 @@ def _(t):
 @d("second parametrization")
 def _(t):
     class P(t.nn.Module):
-        def __init__(s, k):
+        def __init__(self, k):
             super().__init__()
-            s.k = k
+            self.k = k
 
-        def forward(s, x):
-            return x * s.k
+        def forward(self, x):
+            return x * self.k
 
-        def right_inverse(s, x):
-            return x / s.k
+        def right_inverse(self, x):
+            return x / self.k
 
     m = t.nn.Linear(2, 2, bias=False)
     with t.no_grad():
@@ -595,10 +605,10 @@ def _(t):
     y = x.narrow(0, 0, t.tensor(3).item())
     z = x.narrow(0, t.tensor(1), 3)
     z.sum().backward()
-    return str(z.shape), x.grad, str(y.shape)
+    return tuple(z.shape), x.grad, tuple(y.shape)
 
 
-V["narrow len tensor"] = lambda t: str(t.ones(5, 2).narrow(0, 0, t.tensor(3)).shape)
+V["narrow len tensor"] = lambda t: tuple(t.ones(5, 2).narrow(0, 0, t.tensor(3)).shape)
 
 
 @d("Cosine resume")
