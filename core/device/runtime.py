@@ -189,6 +189,22 @@ class DeviceRuntime:
         """Return an array that shares the memory of an object with ``__dlpack__``."""
         raise BufferError(f"device type {self.type!r} does not support DLPack")
 
+    #: The attribute by which libraries for this device show arrays to each other without DLPack, if there is
+    #: one. Tensors of the device get it, and ``as_tensor`` takes objects that have it.
+    array_protocol: str = ""
+
+    def to_protocol(self, array: Any) -> Any:
+        """Return the value of the attribute :attr:`array_protocol` for a tensor with this array."""
+        raise NotImplementedError
+
+    def from_protocol(self, producer: Any) -> Any:
+        """Return an array over the memory of an object with the attribute :attr:`array_protocol`."""
+        raise NotImplementedError
+
+    def device_index(self, array: Any) -> int:
+        """Return the number of the device that an array from :meth:`from_protocol` is on."""
+        return 0
+
     # --- other processes ---
 
     def share(self, array: Any) -> Any | None:
@@ -318,7 +334,7 @@ class RefusingRuntime(DeviceRuntime):
     dtype = strides = storage_offset = storage_nbytes = data_pointer = empty = scalar = refuse
     copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
     queue_from_host = queue_to_host = refuse
-    synchronize = quiet = share = shared_handle = from_shared_handle = refuse
+    synchronize = quiet = share = shared_handle = from_shared_handle = from_protocol = refuse
 
 
 class RemovedRuntime(RefusingRuntime):
