@@ -1,7 +1,7 @@
-"""``__cuda_array_interface__``, version 3: memory of GPUs shown to other libraries, and theirs taken.
+"""``__cuda_array_interface__``, version 3: memory of GPUs shown to other libraries, theirs taken.
 
-https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html. Who takes an array makes a stream of its
-own wait for the one that the interface names, so neither side waits on the host.
+https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html. Who takes an array makes a stream of
+its own wait for the one that the interface names, so neither side waits on the host.
 """
 
 from __future__ import annotations
