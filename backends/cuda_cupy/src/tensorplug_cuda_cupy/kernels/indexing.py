@@ -146,6 +146,7 @@ def _through_float32(
     parts = 2 if flat.dtype.kind == "c" else 1
     name = name_of(target)
     name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
+    arguments: tuple[Any, ...]
     extents = (np.int64(places.size), np.int64(width), np.int64(size))
     rounds = way in ("sum", "mean", "prod") and target.dtype.kind in "fc"
     if way == "last" or (rounds and deterministic_wanted()):
